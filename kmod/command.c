@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Commands: what is well-formed, what each one does, and batches of them.
+ *
+ * A batch goes in chunks.  A chunk is copied in, run, and its results are written,
+ * one command after the other.  A command whose result cannot be written must not
+ * have been run, or the caller would not know; so before a chunk is run, what was
+ * read is written back to where the results will go, and the chunk ends where
+ * that fails.  Should the memory go away even so, between the two writes, an ADD
+ * is undone, as nobody knows its id.
+ */
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "command.h"
+#include "compat.h"
+
+/* Fields that an operation uses, as input or as output; others must be 0. */
+enum field {
+	FIELD_ID	= BIT(0),
+	FIELD_DATA	= BIT(1),
+	FIELD_TIME	= BIT(2),
+	FIELD_INTERVAL	= BIT(3),
+	FIELD_SLACK	= BIT(4),
+	FIELD_KEY	= BIT(5),
+	FIELD_QUORUM	= BIT(6),
+};
+
+#define FIELDS_TIMING	(FIELD_TIME | FIELD_INTERVAL | FIELD_SLACK)
+
+/**
+ * struct operation - what there is to know of an op
+ * @flags: which flags it takes.
+ * @fields: which fields it uses.
+ * @run: what it does; NULL: not in this build.
+ */
+struct operation {
+	u16 flags;
+	u16 fields;
+	int (*run)(struct context_batch *batch, struct twheel_cmd *cmd);
+};
+
+static const struct operation operations[] = {
+	[TWHEEL_OP_ADD] = {
+		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET,
+		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING | FIELD_QUORUM,
+		.run = context_add,
+	},
+	[TWHEEL_OP_MODIFY] = {
+		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_SET_DATA,
+		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING,
+		.run = context_modify,
+	},
+	[TWHEEL_OP_CANCEL] = {
+		.fields = FIELD_ID,
+		.run = context_cancel,
+	},
+	[TWHEEL_OP_COMPLETE] = {
+		.fields = FIELD_ID | FIELD_DATA,
+	},
+	[TWHEEL_OP_WATCH] = {
+		.flags = TWHEEL_LEVEL,
+		.fields = FIELD_ID | FIELD_DATA | FIELD_KEY,
+	},
+	[TWHEEL_OP_SIGNAL] = {
+		.flags = TWHEEL_QUIET,
+		.fields = FIELD_DATA | FIELD_KEY,
+	},
+	[TWHEEL_OP_QUERY] = {
+		.fields = FIELD_ID | FIELDS_TIMING,
+		.run = context_query,
+	},
+};
+
+/* Which fields are not 0. */
+static u16 fields_set(const struct twheel_cmd *cmd)
+{
+	return (cmd->id ? FIELD_ID : 0) |
+	       (cmd->data ? FIELD_DATA : 0) |
+	       (cmd->time_ns ? FIELD_TIME : 0) |
+	       (cmd->interval_ns ? FIELD_INTERVAL : 0) |
+	       (cmd->slack_ns ? FIELD_SLACK : 0) |
+	       (cmd->key ? FIELD_KEY : 0) |
+	       (cmd->quorum ? FIELD_QUORUM : 0);
+}
+
+/* What is wrong with the times and the quorum of an ADD or MODIFY. */
+static int check_arming(const struct twheel_cmd *cmd)
+{
+	/* That needs TWHEEL_ABS and CLOCK_REALTIME, which no context has yet. */
+	if (cmd->flags & TWHEEL_CANCEL_ON_SET)
+		return -EINVAL;
+	if (cmd->interval_ns && cmd->interval_ns < base_tick_ns(1))
+		return -EINVAL;
+	if (cmd->quorum > TWHEEL_MAX_WATCHES || (cmd->quorum && cmd->interval_ns))
+		return -EINVAL;
+	if (cmd->interval_ns || cmd->slack_ns || cmd->quorum > 1)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int command_check(const struct twheel_cmd *cmd)
+{
+	const struct operation *operation = &operations[cmd->op];
+
+	if (cmd->reserved || cmd->flags & ~operation->flags ||
+	    fields_set(cmd) & ~operation->fields)
+		return -EINVAL;
+
+	switch (cmd->op) {
+	case TWHEEL_OP_MODIFY:
+		if (cmd->data && !(cmd->flags & TWHEEL_SET_DATA))
+			return -EINVAL;
+		fallthrough;
+	case TWHEEL_OP_ADD:
+		return check_arming(cmd);
+	case TWHEEL_OP_WATCH:
+		return cmd->value ? 0 : -EINVAL;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * command_run() - check and run one command
+ * @batch: the batch that it is in.
+ * @cmd: the command; what it answers is written, but for the result.
+ *
+ * Return: the result.
+ */
+int command_run(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	int ret;
+
+	if (!cmd->op || cmd->op >= ARRAY_SIZE(operations))
+		return -EINVAL;
+	ret = command_check(cmd);
+	if (ret)
+		return ret;
+	if (!operations[cmd->op].run)
+		return -EOPNOTSUPP;
+	return operations[cmd->op].run(batch, cmd);
+}
+EXPORT_SYMBOL_FOR_KUNIT(command_run);
+
+/**
+ * struct chunk - a part of the commands of a call
+ * @cmds: a copy of them.
+ * @user: where they came from, and where their results go.
+ * @stride: the distance from one to the next there.
+ * @nr: how many there are.
+ * @newer: a bit for each that has something where our struct ends.
+ */
+struct chunk {
+	struct twheel_cmd *cmds;
+	char __user *user;
+	size_t stride;
+	unsigned int nr;
+	u64 newer;
+};
+
+static struct twheel_cmd __user *chunk_user(const struct chunk *chunk,
+					    unsigned int i)
+{
+	return (struct twheel_cmd __user *)(chunk->user + i * chunk->stride);
+}
+
+/* Copy commands that are longer than ours, until one cannot be read. */
+static unsigned int copy_longer(struct chunk *chunk)
+{
+	size_t tail = chunk->stride - sizeof(struct twheel_cmd);
+	unsigned int i;
+
+	for (i = 0; i < chunk->nr; i++) {
+		struct twheel_cmd __user *user = chunk_user(chunk, i);
+		int zeros;
+
+		if (copy_from_user(&chunk->cmds[i], user, sizeof(*user)))
+			break;
+		zeros = check_zeroed_user(user + 1, tail);
+		if (zeros < 0)
+			break;
+		if (!zeros)
+			chunk->newer |= BIT_ULL(i);
+	}
+	return i;
+}
+
+static unsigned int copy_in(struct chunk *chunk)
+{
+	size_t size = chunk->nr * sizeof(chunk->cmds[0]);
+
+	chunk->newer = 0;
+	if (chunk->stride != sizeof(chunk->cmds[0]))
+		return copy_longer(chunk);
+	return (size - copy_from_user(chunk->cmds, chunk->user, size)) /
+	       sizeof(chunk->cmds[0]);
+}
+
+/* Write all that a command can answer; return for how many that was possible. */
+static unsigned int write_results(const struct chunk *chunk)
+{
+	unsigned int i = 0;
+
+	if (!user_write_access_begin(chunk->user, chunk->nr * chunk->stride))
+		return 0;
+	for (; i < chunk->nr; i++) {
+		const struct twheel_cmd *cmd = &chunk->cmds[i];
+		struct twheel_cmd __user *user = chunk_user(chunk, i);
+
+		unsafe_put_user(cmd->result, &user->result, fault);
+		if (cmd->op == TWHEEL_OP_ADD)
+			unsafe_put_user(cmd->id, &user->id, fault);
+		if (cmd->op != TWHEEL_OP_QUERY)
+			continue;
+		unsafe_put_user(cmd->time_ns, &user->time_ns, fault);
+		unsafe_put_user(cmd->interval_ns, &user->interval_ns, fault);
+		unsafe_put_user(cmd->slack_ns, &user->slack_ns, fault);
+	}
+fault:
+	user_write_access_end();
+	return i;
+}
+
+static void run_chunk(struct context_batch *batch, struct chunk *chunk)
+{
+	unsigned int i;
+
+	for (i = 0; i < chunk->nr; i++) {
+		struct twheel_cmd *cmd = &chunk->cmds[i];
+
+		/* Only an ADD that succeeds has an id to tell. */
+		if (cmd->op == TWHEEL_OP_ADD)
+			cmd->id = 0;
+		if (chunk->newer & BIT_ULL(i))
+			cmd->result = -E2BIG;
+		else
+			cmd->result = command_run(batch, cmd);
+	}
+	base_release(&batch->hold);
+}
+
+/* Run a chunk; return how many commands had their result written. */
+static unsigned int submit_chunk(struct context_batch *batch, struct chunk *chunk)
+{
+	unsigned int i, done;
+
+	chunk->nr = copy_in(chunk);
+	chunk->nr = write_results(chunk);
+	run_chunk(batch, chunk);
+	done = write_results(chunk);
+	for (i = done; i < chunk->nr; i++) {
+		const struct twheel_cmd *cmd = &chunk->cmds[i];
+
+		if (cmd->op == TWHEEL_OP_ADD && !cmd->result)
+			context_undo_add(batch, cmd->id);
+	}
+	return done;
+}
+
+/* Run commands in chunks until one cannot be done whole or a signal comes. */
+static u32 submit_chunks(struct context_batch *batch,
+			 const struct twheel_submit *submit)
+{
+	u32 nr = min_t(u32, submit->nr, INT_MAX), done = 0;
+
+	while (done < nr) {
+		unsigned int asked = min_t(u32, nr - done, CONTEXT_CHUNK);
+		struct chunk chunk = {
+			.cmds = batch->context->cmds,
+			.user = u64_to_user_ptr(submit->cmds +
+						(u64)done * submit->cmd_size),
+			.stride = submit->cmd_size,
+			.nr = asked,
+		};
+		unsigned int now_done = submit_chunk(batch, &chunk);
+
+		done += now_done;
+		if (now_done < asked || signal_pending(current))
+			break;
+		cond_resched();
+	}
+	return done;
+}
+
+/**
+ * command_submit() - run the commands of a call, in order
+ * @context: the context.
+ * @submit: the call, with its size taken care of.
+ *
+ * Return: how many commands had their result written; only if none had: -EINVAL,
+ * malformed; -E2BIG, commands of more than a page; -EFAULT; -ERESTARTSYS.
+ */
+long command_submit(struct context *context, const struct twheel_submit *submit)
+{
+	struct context_batch batch;
+	u32 done;
+	int ret;
+
+	if (submit->flags || submit->cmd_size < sizeof(struct twheel_cmd))
+		return -EINVAL;
+	if (submit->cmd_size > PAGE_SIZE)
+		return -E2BIG;
+	if (!submit->nr)
+		return 0;
+
+	ret = context_begin(context, &batch);
+	if (ret)
+		return ret;
+	done = submit_chunks(&batch, submit);
+	context_end(&batch);
+	return done ?: -EFAULT;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Commands: from user memory to actions on a context and back.
+ */
+#ifndef TWHEEL_COMMAND_H
+#define TWHEEL_COMMAND_H
+
+#include "context.h"
+
+int command_run(struct context_batch *batch, struct twheel_cmd *cmd);
+long command_submit(struct context *context, const struct twheel_submit *submit);
+
+#endif /* TWHEEL_COMMAND_H */

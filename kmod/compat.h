@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The only place that knows that kernels differ.
+ *
+ * Kbuild looks into the headers for each feature and defines TWHEEL_HAVE_*;
+ * stable kernels carry features of later versions, so a version says little.
+ */
+#ifndef TWHEEL_COMPAT_H
+#define TWHEEL_COMPAT_H
+
+#include <linux/export.h>
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+
+/* hrtimer_init() and a public .function were replaced by hrtimer_setup(). */
+#ifdef TWHEEL_HAVE_HRTIMER_SETUP
+#define twheel_hrtimer_setup	hrtimer_setup
+#else
+static inline void
+twheel_hrtimer_setup(struct hrtimer *timer,
+		     enum hrtimer_restart (*function)(struct hrtimer *timer),
+		     clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/*
+ * Symbols for the KUnit suites under kunit/.  The namespace of an export became
+ * a string where it had been a token.
+ */
+#if !IS_ENABLED(CONFIG_KUNIT)
+#define EXPORT_SYMBOL_FOR_KUNIT(symbol)
+#elif defined(TWHEEL_HAVE_STRING_NAMESPACE)
+#define EXPORT_SYMBOL_FOR_KUNIT(symbol) EXPORT_SYMBOL_NS_GPL(symbol, "TWHEEL_KUNIT")
+#define TWHEEL_IMPORT_FOR_KUNIT()	MODULE_IMPORT_NS("TWHEEL_KUNIT")
+#else
+#define EXPORT_SYMBOL_FOR_KUNIT(symbol) EXPORT_SYMBOL_NS_GPL(symbol, TWHEEL_KUNIT)
+#define TWHEEL_IMPORT_FOR_KUNIT()	MODULE_IMPORT_NS(TWHEEL_KUNIT)
+#endif
+
+#endif /* TWHEEL_COMPAT_H */

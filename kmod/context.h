@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Contexts: what one open file of /dev/twheel has.
+ *
+ * context.c tells the object model, the lifetimes and the locking.
+ */
+#ifndef TWHEEL_CONTEXT_H
+#define TWHEEL_CONTEXT_H
+
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "base.h"
+#include "uapi/linux/twheel.h"
+
+/* How many commands or records are copied at a time; a context fits a page. */
+#define CONTEXT_CHUNK	48
+
+/* An id is a generation and a slot index; a slot is never used beyond this. */
+#define EVENT_GENERATION_MAX	((u32)S32_MAX)
+
+/* &struct event.node.state; the values of the two that userspace sees. */
+enum event_state {
+	EVENT_FREE = 0,
+	EVENT_ARMED = TWHEEL_ARMED,
+	EVENT_READY = TWHEEL_READY,
+};
+
+/**
+ * struct event - a delayed event
+ * @node: ARMED: its place on a wheel.  Always: its state and, as the tag, its
+ *	generation, which is the one of its next use while it is FREE.
+ * @ready: READY: its place in the ready queue.
+ * @fired_ns: READY: when that happened.
+ * @data: the caller's cookie.
+ * @due_ns: when it is due, as asked for, absolute.
+ *
+ * It is on a wheel or in the ready queue, never both, so that the two share
+ * memory and expiry needs none.
+ */
+struct event {
+	union {
+		struct twheel_node node;
+		struct {
+			struct list_head ready;
+			u64 fired_ns;
+		};
+	};
+	u64 data;
+	u64 due_ns;
+};
+
+/*
+ * A page of events: a head and 63 slots of at most 64 bytes, so that the id of an
+ * event, the index of a slot, is the page's number and six bits.
+ */
+#define EVENT_PAGE_SIZE		4096
+#define EVENT_PAGE_EVENTS	63
+#define EVENT_INDEX_BITS	6
+#define EVENT_PAGES_MAX		(1U << (32 - EVENT_INDEX_BITS))
+
+struct context;
+
+/**
+ * struct event_page - events of one context, aligned to EVENT_PAGE_SIZE
+ * @context: whose they are.
+ * @partial: its place in the context's list of pages with a usable slot.
+ * @usable: a bit for each slot that is FREE and may be used again.
+ * @used: how many slots are not FREE.
+ * @number: the page's part of the indices.
+ * @events: the slots.
+ */
+struct event_page {
+	struct context *context;
+	struct list_head partial;
+	u64 usable;
+	u32 used;
+	u32 number;
+	struct event events[EVENT_PAGE_EVENTS];
+};
+
+/**
+ * struct context - one open file
+ * @mutex: serialises commands and the copying-out of records; guards all up to
+ *	@ready_lock.
+ * @clock: the clock of its events.
+ * @max_events: how many events it may have at once.
+ * @pages: its pages by number; for a number without a page a value, the
+ *	generation that its slots begin with, marked CONTEXT_VACANT unless used up.
+ * @next_number: the lowest number that never had a page.
+ * @partial: pages with a usable slot.
+ * @spare: the empty page that is kept, if there is one.
+ * @added: how many events were ever added.
+ * @finished: how many of them ended by their last record being read.
+ * @cancelled: how many ended by being cancelled.
+ * @records: how many records were read.
+ * @reading: the older part of the ready queue.
+ * @ready_lock: guards @ready, @nr_ready, @waking.
+ * @ready: the younger part of the ready queue, to which expiry adds.
+ * @nr_ready: how many events are READY, in both parts.
+ * @waking: somebody has the context on his wake list.
+ * @wake_entry: its place there.
+ * @readers: who waits in read(); woken one by one.
+ * @pollers: who waits in poll() and the like.
+ * @refs: one for the file, one for the wake list.
+ * @cmds: room for a chunk of commands, guarded by @mutex.
+ * @out: room for a chunk of records, the same room.
+ */
+struct context {
+	struct mutex mutex;
+	enum base_clock clock;
+	u64 max_events;
+	struct xarray pages;
+	u32 next_number;
+	struct list_head partial;
+	struct event_page *spare;
+	u64 added;
+	u64 finished;
+	u64 cancelled;
+	u64 records;
+	struct list_head reading;
+
+	raw_spinlock_t ready_lock;
+	struct list_head ready;
+	u64 nr_ready;
+	bool waking;
+	struct list_head wake_entry;
+
+	wait_queue_head_t readers;
+	wait_queue_head_t pollers;
+	refcount_t refs;
+
+	union {
+		struct twheel_cmd cmds[CONTEXT_CHUNK];
+		struct twheel_record out[CONTEXT_CHUNK];
+	};
+};
+
+/**
+ * struct context_batch - a series of commands to one context, under its mutex
+ * @context: the context.
+ * @hold: the base that is held, if one is.
+ * @wake: contexts to wake when no lock is held any more.
+ */
+struct context_batch {
+	struct context *context;
+	struct base_hold hold;
+	struct list_head wake;
+};
+
+extern const struct base_sink context_sink;
+extern unsigned int context_max_events;
+
+struct context *context_create(void);
+void context_destroy(struct context *context);
+int context_configure(struct context *context, const struct twheel_config *config);
+
+int context_begin(struct context *context, struct context_batch *batch);
+void context_end(struct context_batch *batch);
+int context_add(struct context_batch *batch, struct twheel_cmd *cmd);
+void context_undo_add(struct context_batch *batch, u64 id);
+int context_modify(struct context_batch *batch, struct twheel_cmd *cmd);
+int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd);
+int context_query(struct context_batch *batch, struct twheel_cmd *cmd);
+
+ssize_t context_read(struct context *context, struct iov_iter *to, bool wait);
+bool context_readable(const struct context *context);
+void context_show(struct context *context, struct seq_file *seq);
+
+int context_init(void);
+void context_exit(void);
+
+#endif /* TWHEEL_CONTEXT_H */

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The bases as people see them: a file twheel/cpuN-CLOCK for each, under debugfs.
+ *
+ * Lines of a name, a colon, and values, separated by tabs:
+ *
+ *   tick_ns		the length of a tick
+ *   clk, now		where the wheel stands, and what tick it is
+ *   next		the next tick that has work, or "none"
+ *   armed		how many nodes are on the wheel
+ *   interrupts		how often the hrtimer called, ever
+ *   expired		how many nodes came out, ever
+ *   cascaded		how many times a node was moved to a lower level, ever
+ *   lateness		of these, how many were less than 2^(k + 10) ns after the
+ *			beginning of their tick, for k = 0 and so on; the last is
+ *			all the rest
+ *   level		its number, the occupied and the crowded slots as 64 bits in
+ *			hexadecimal, how many nodes, and how many in each slot
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "base.h"
+#include "debugfs.h"
+
+static struct dentry *directory;
+
+static void show_level(struct seq_file *seq, const struct wheel *wheel,
+		       unsigned int level)
+{
+	u64 armed = 0;
+	unsigned int i;
+
+	for (i = 0; i < WHEEL_SLOTS; i++)
+		armed += wheel->slots[level][i].count;
+	seq_printf(seq, "level:\t%u\t%016llx\t%016llx\t%llu\t", level,
+		   wheel->occupied[level], wheel->crowded[level], armed);
+	for (i = 0; i < WHEEL_SLOTS; i++)
+		seq_printf(seq, "%u%c", wheel->slots[level][i].count,
+			   i < WHEEL_SLOTS - 1 ? ' ' : '\n');
+}
+
+static void show_base(struct seq_file *seq, const struct base *base)
+{
+	u64 next = wheel_next(&base->wheel);
+	unsigned int i;
+
+	seq_printf(seq, "tick_ns:\t%llu\n", base_tick_ns(1));
+	seq_printf(seq, "clk:\t%llu\n", base->wheel.clk);
+	seq_printf(seq, "now:\t%llu\n", base_tick_at(ktime_get_ns()));
+	if (next == WHEEL_NEVER)
+		seq_puts(seq, "next:\tnone\n");
+	else
+		seq_printf(seq, "next:\t%llu\n", next);
+	seq_printf(seq, "armed:\t%llu\n", base->wheel.armed);
+	seq_printf(seq, "interrupts:\t%llu\n", base->interrupts);
+	seq_printf(seq, "expired:\t%llu\n", base->nr_expired);
+	seq_printf(seq, "cascaded:\t%llu\n", base->wheel.cascaded);
+	seq_puts(seq, "lateness:\t");
+	for (i = 0; i < BASE_LATENESS_BUCKETS; i++)
+		seq_printf(seq, "%llu%c", base->lateness[i],
+			   i < BASE_LATENESS_BUCKETS - 1 ? ' ' : '\n');
+	for (i = 0; i < WHEEL_LEVELS; i++)
+		show_level(seq, &base->wheel, i);
+}
+
+static int base_show(struct seq_file *seq, void *unused)
+{
+	struct base *copy = kvmalloc(sizeof(*copy), GFP_KERNEL);
+
+	if (!copy)
+		return -ENOMEM;
+	base_snapshot(seq->private, copy);
+	show_base(seq, copy);
+	kvfree(copy);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(base);
+
+/* Without debugfs there are no files, and nothing else is different. */
+void twheel_debugfs_init(void)
+{
+	unsigned int cpu, clock;
+
+	directory = debugfs_create_dir("twheel", NULL);
+	for_each_possible_cpu(cpu) {
+		for (clock = 0; clock < BASE_CLOCKS; clock++) {
+			char name[32];
+
+			snprintf(name, sizeof(name), "cpu%u-%s", cpu,
+				 base_clock_name(clock));
+			debugfs_create_file(name, 0400, directory,
+					    base_get(cpu, clock), &base_fops);
+		}
+	}
+}
+
+void twheel_debugfs_exit(void)
+{
+	debugfs_remove(directory);
+}

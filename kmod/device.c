@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/twheel: open, ioctl, read, poll, fdinfo; and the module's beginning and end.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/uaccess.h>
+
+#include "base.h"
+#include "command.h"
+#include "context.h"
+#include "debugfs.h"
+
+/* The interface is the same for 32-bit programs, to the byte. */
+static_assert(sizeof(struct twheel_cmd) == 64);
+static_assert(offsetof(struct twheel_cmd, op) == 0);
+static_assert(offsetof(struct twheel_cmd, flags) == 2);
+static_assert(offsetof(struct twheel_cmd, result) == 4);
+static_assert(offsetof(struct twheel_cmd, id) == 8);
+static_assert(offsetof(struct twheel_cmd, data) == 16);
+static_assert(offsetof(struct twheel_cmd, value) == 16);
+static_assert(offsetof(struct twheel_cmd, time_ns) == 24);
+static_assert(offsetof(struct twheel_cmd, interval_ns) == 32);
+static_assert(offsetof(struct twheel_cmd, slack_ns) == 40);
+static_assert(offsetof(struct twheel_cmd, key) == 48);
+static_assert(offsetof(struct twheel_cmd, quorum) == 56);
+static_assert(offsetof(struct twheel_cmd, reserved) == 60);
+static_assert(sizeof(struct twheel_record) == 64);
+static_assert(offsetof(struct twheel_record, count) == 32);
+static_assert(offsetof(struct twheel_record, reason) == 56);
+static_assert(offsetof(struct twheel_record, flags) == 60);
+static_assert(sizeof(struct twheel_info) == 32);
+static_assert(offsetof(struct twheel_info, max_events) == 24);
+static_assert(sizeof(struct twheel_config) == 48);
+static_assert(offsetof(struct twheel_config, max_events) == 16);
+static_assert(offsetof(struct twheel_config, wake_count) == 32);
+static_assert(offsetof(struct twheel_config, wake_delay_ns) == 40);
+static_assert(sizeof(struct twheel_submit) == 24);
+static_assert(offsetof(struct twheel_submit, nr) == 16);
+static_assert(sizeof(struct twheel_enter) == 64);
+static_assert(offsetof(struct twheel_enter, nr_cmds) == 32);
+static_assert(offsetof(struct twheel_enter, cmds_done) == 52);
+static_assert(sizeof(struct twheel_list) == 32);
+static_assert(offsetof(struct twheel_list, cursor) == 16);
+static_assert(sizeof(struct twheel_entry) == 64);
+static_assert(offsetof(struct twheel_entry, state) == 48);
+
+static int device_open(struct inode *inode, struct file *file)
+{
+	struct context *context = context_create();
+
+	if (!context)
+		return -ENOMEM;
+	file->private_data = context;
+	return stream_open(inode, file);
+}
+
+static int device_release(struct inode *inode, struct file *file)
+{
+	context_destroy(file->private_data);
+	return 0;
+}
+
+static ssize_t device_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct file *file = iocb->ki_filp;
+
+	return context_read(file->private_data, to,
+			    !(file->f_flags & O_NONBLOCK));
+}
+
+static __poll_t device_poll(struct file *file, poll_table *wait)
+{
+	struct context *context = file->private_data;
+
+	poll_wait(file, &context->pollers, wait);
+	return context_readable(context) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static void device_show_fdinfo(struct seq_file *seq, struct file *file)
+{
+	context_show(file->private_data, seq);
+}
+
+/*
+ * Copy an argument in that begins with its size: a shorter one is taken as if it
+ * went on with zeros, a longer one must.  Returns its size there, or an errno.
+ */
+static long copy_argument(void *argument, size_t size, void __user *user)
+{
+	u32 user_size;
+	int ret;
+
+	if (get_user(user_size, (u32 __user *)user))
+		return -EFAULT;
+	if (user_size < sizeof(user_size))
+		return -EINVAL;
+	if (user_size > PAGE_SIZE)
+		return -E2BIG;
+	ret = copy_struct_from_user(argument, size, user, user_size);
+	return ret ?: user_size;
+}
+
+static long ioctl_info(struct context *context, void __user *user)
+{
+	struct twheel_info info;
+	long size = copy_argument(&info, sizeof(info), user);
+
+	if (size < 0)
+		return size;
+	info = (struct twheel_info){
+		.size = size,
+		.abi = TWHEEL_ABI_VERSION,
+		.tick_ns = base_tick_ns(1),
+		.max_events = READ_ONCE(context->max_events),
+	};
+	if (copy_to_user(user, &info, min_t(size_t, size, sizeof(info))))
+		return -EFAULT;
+	return 0;
+}
+
+/* What is malformed, and then what this build cannot do. */
+static int check_config(const struct twheel_config *config)
+{
+	if (config->flags & ~TWHEEL_CONFIG_CPU || config->reserved)
+		return -EINVAL;
+	if (config->cpu && !(config->flags & TWHEEL_CONFIG_CPU))
+		return -EINVAL;
+	if ((config->wake_count > 1) != !!config->wake_delay_ns)
+		return -EINVAL;
+
+	switch (config->clockid) {
+	case CLOCK_MONOTONIC:
+		break;
+	case CLOCK_BOOTTIME:
+	case CLOCK_REALTIME:
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+	if (config->flags || config->slack_ns || config->wake_count > 1)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static long ioctl_config(struct context *context, void __user *user)
+{
+	struct twheel_config config;
+	long ret = copy_argument(&config, sizeof(config), user);
+
+	if (ret < 0)
+		return ret;
+	ret = check_config(&config);
+	return ret ?: context_configure(context, &config);
+}
+
+static long ioctl_submit(struct context *context, void __user *user)
+{
+	struct twheel_submit submit;
+	long ret = copy_argument(&submit, sizeof(submit), user);
+
+	return ret < 0 ? ret : command_submit(context, &submit);
+}
+
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct context *context = file->private_data;
+	void __user *user = (void __user *)arg;
+
+	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE)
+		return -ENOTTY;
+
+	/* The struct's size, a part of the command, may grow. */
+	switch (_IOC_NR(cmd)) {
+	case _IOC_NR(TWHEEL_IOC_INFO):
+		return ioctl_info(context, user);
+	case _IOC_NR(TWHEEL_IOC_CONFIG):
+		return ioctl_config(context, user);
+	case _IOC_NR(TWHEEL_IOC_SUBMIT):
+		return ioctl_submit(context, user);
+	case _IOC_NR(TWHEEL_IOC_ENTER):
+	case _IOC_NR(TWHEEL_IOC_LIST):
+		return -EOPNOTSUPP;
+	default:
+		return -ENOTTY;
+	}
+}
+
+static const struct file_operations device_fops = {
+	.owner		= THIS_MODULE,
+	.open		= device_open,
+	.release	= device_release,
+	.read_iter	= device_read_iter,
+	.poll		= device_poll,
+	.unlocked_ioctl	= device_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= device_show_fdinfo,
+};
+
+static struct miscdevice device = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel",
+	.fops	= &device_fops,
+};
+
+static int __init twheel_init(void)
+{
+	int ret;
+
+	ret = context_init();
+	if (ret)
+		return ret;
+	ret = base_init(&context_sink);
+	if (ret)
+		goto no_bases;
+	twheel_debugfs_init();
+	ret = misc_register(&device);
+	if (ret)
+		goto no_device;
+	return 0;
+
+no_device:
+	twheel_debugfs_exit();
+	base_exit();
+no_bases:
+	context_exit();
+	return ret;
+}
+
+/* No file is open and no module uses our timers. */
+static void __exit twheel_exit(void)
+{
+	misc_deregister(&device);
+	twheel_debugfs_exit();
+	base_exit();
+	synchronize_rcu();
+	rcu_barrier();
+	context_exit();
+}
+
+module_init(twheel_init);
+module_exit(twheel_exit);
+
+MODULE_DESCRIPTION("Timing wheels: delayed events by a file descriptor, and timers for modules");
+MODULE_AUTHOR("The twheel authors");
+MODULE_VERSION("0.1");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Timers for other kernel modules: twheel.h, on top of the bases.
+ *
+ * A timer is idle, or armed (on a wheel, or out of it and about to be called);
+ * its function may be running in both cases, as base->current_timer tells.  All
+ * of it is guarded by the lock of the base that the timer names.
+ */
+#include <linux/export.h>
+
+#include "base.h"
+#include "compat.h"
+#include "twheel.h"
+
+/* &struct twheel_node.state of a timer */
+enum timer_state {
+	TIMER_USABLE,
+	TIMER_SHUT_DOWN,	/* refuses to be armed */
+};
+
+/**
+ * twheel_timer_setup() - prepare a timer for its first use
+ * @timer: the timer, in memory that stays until twheel_timer_shutdown().
+ * @function: what to call when it expires; in softirq context, interrupts on.
+ *
+ * Context: any.
+ */
+void twheel_timer_setup(struct twheel_timer *timer,
+			void (*function)(struct twheel_timer *timer))
+{
+	struct base *base = base_get(raw_smp_processor_id(), BASE_MONOTONIC);
+
+	timer->node = (struct twheel_node){
+		.base = base->number,
+		.kind = BASE_TIMER,
+		.state = TIMER_USABLE,
+	};
+	wheel_node_init(&timer->node.wheel);
+	timer->function = function;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_setup);
+
+
+/* Is its function being called by the base that is held? */
+static bool function_runs(const struct base_hold *hold,
+			  const struct twheel_timer *timer)
+{
+	return hold->base->current_timer == timer;
+}
+
+/* Take the timer off; true if it was armed. */
+static bool disarm(struct base_hold *hold, struct twheel_timer *timer)
+{
+	if (!wheel_queued(&timer->node.wheel))
+		return false;
+	base_disarm(hold, &timer->node);
+	return true;
+}
+
+/* When it is due.  The tick that has begun is too soon: see twheel_timer_arm(). */
+static u64 due_ns(const struct base_hold *hold, u64 time_ns, unsigned int flags)
+{
+	u64 next_ns = base_tick_ns(base_tick_at(hold->now_ns) + 1);
+
+	if (!(flags & TWHEEL_TIMER_ABS) &&
+	    check_add_overflow(time_ns, hold->now_ns, &time_ns))
+		time_ns = U64_MAX;
+	return max(time_ns, next_ns);
+}
+
+/* Arm the timer, unless @only_pending asks for one that is armed already. */
+static int arm(struct twheel_timer *timer, u64 time_ns, unsigned int flags,
+	       bool only_pending)
+{
+	struct base_hold hold = {};
+	int ret;
+
+	if (flags & ~TWHEEL_TIMER_ABS)
+		return -EINVAL;
+
+	base_hold_node(&hold, &timer->node);
+	if (timer->node.state == TIMER_SHUT_DOWN) {
+		ret = -ESHUTDOWN;
+	} else if (only_pending && !wheel_queued(&timer->node.wheel)) {
+		ret = 0;
+	} else {
+		ret = disarm(&hold, timer);
+		if (!function_runs(&hold, timer))
+			base_move_local(&hold, &timer->node);
+		base_arm(&hold, &timer->node, due_ns(&hold, time_ns, flags));
+	}
+	base_release(&hold);
+	return ret;
+}
+
+/**
+ * twheel_timer_arm() - arm a timer, or give an armed one another time
+ * @timer: the timer.
+ * @time_ns: when to call its function, in nanoseconds, from now or absolute.  A
+ *	time that has passed goes to the next tick, as the function must not run
+ *	under its caller's locks; 2^63 and more is never.
+ * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.
+ *
+ * The function is called at most once for each time that it was armed and not
+ * cancelled or armed again before, on the CPU that armed it; where it is running
+ * at that moment, on the CPU where it runs, after it has returned.
+ *
+ * Context: any but NMI.
+ *
+ * Return: 1 if the timer was armed before, 0 if not; -EINVAL, unknown flags;
+ * -ESHUTDOWN, after twheel_timer_shutdown().
+ */
+int twheel_timer_arm(struct twheel_timer *timer, u64 time_ns, unsigned int flags)
+{
+	return arm(timer, time_ns, flags, false);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_arm);
+
+/**
+ * twheel_timer_modify() - give an armed timer another time
+ * @timer: the timer.
+ * @time_ns: as for twheel_timer_arm().
+ * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.
+ *
+ * A timer that is not armed stays so.
+ *
+ * Context: any but NMI.
+ *
+ * Return: 1 if the timer was armed and has the new time, 0 if it was not;
+ * -EINVAL, unknown flags; -ESHUTDOWN, after twheel_timer_shutdown().
+ */
+int twheel_timer_modify(struct twheel_timer *timer, u64 time_ns,
+			unsigned int flags)
+{
+	return arm(timer, time_ns, flags, true);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_modify);
+
+/**
+ * twheel_timer_cancel() - disarm a timer
+ * @timer: the timer.
+ *
+ * The function may be running on another CPU, and may go on after this returns.
+ *
+ * Context: any but NMI.
+ *
+ * Return: true if it was armed: the function will not be called for that.
+ */
+bool twheel_timer_cancel(struct twheel_timer *timer)
+{
+	struct base_hold hold = {};
+	bool armed;
+
+	base_hold_node(&hold, &timer->node);
+	armed = disarm(&hold, timer);
+	base_release(&hold);
+	return armed;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_cancel);
+
+/* Disarm, and wait until the function has returned; then it is in @state. */
+static bool cancel_sync(struct twheel_timer *timer, enum timer_state state)
+{
+	bool armed = false;
+
+	might_sleep_if(IS_ENABLED(CONFIG_PREEMPT_RT));
+	WARN_ON_ONCE(in_hardirq() || in_serving_softirq());
+
+	for (;;) {
+		struct base_hold hold = {};
+		struct base *base;
+		bool runs;
+
+		base_hold_node(&hold, &timer->node);
+		base = hold.base;
+		if (state == TIMER_SHUT_DOWN)
+			timer->node.state = TIMER_SHUT_DOWN;
+		armed |= disarm(&hold, timer);
+		runs = function_runs(&hold, timer);
+		base_release(&hold);
+		if (!runs)
+			return armed;
+		base_wait_for_function(base);
+	}
+}
+
+/**
+ * twheel_timer_cancel_sync() - disarm a timer and wait for its function
+ * @timer: the timer.
+ *
+ * When it returns, the timer is not armed and its function is running nowhere,
+ * also if the function arms its timer; unless somebody else arms it again.
+ *
+ * Context: a task, with softirqs on.  Not from the timer's own function, and not
+ * with a lock held that the function takes.
+ *
+ * Return: true if it was armed.
+ */
+bool twheel_timer_cancel_sync(struct twheel_timer *timer)
+{
+	return cancel_sync(timer, TIMER_USABLE);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_cancel_sync);
+
+/**
+ * twheel_timer_shutdown() - disarm a timer for good and wait for its function
+ * @timer: the timer.
+ *
+ * As twheel_timer_cancel_sync(), but from then on it refuses to be armed, until
+ * twheel_timer_setup().  Then its memory can be freed.
+ *
+ * Context: as twheel_timer_cancel_sync().
+ *
+ * Return: true if it was armed.
+ */
+bool twheel_timer_shutdown(struct twheel_timer *timer)
+{
+	return cancel_sync(timer, TIMER_SHUT_DOWN);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_shutdown);
+
+/**
+ * twheel_timer_pending() - is a timer armed?
+ * @timer: the timer.
+ *
+ * Context: any but NMI.
+ *
+ * Return: true if its function is going to be called.
+ */
+bool twheel_timer_pending(struct twheel_timer *timer)
+{
+	struct base_hold hold = {};
+	bool armed;
+
+	base_hold_node(&hold, &timer->node);
+	armed = wheel_queued(&timer->node.wheel);
+	base_release(&hold);
+	return armed;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_pending);

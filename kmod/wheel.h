@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A hierarchical timing wheel: a pure data structure.
+ *
+ * No lock, no clock, no allocation: callers serialize, say what time it is and
+ * bring the nodes.  wheel.c tells how it works and what always holds.
+ */
+#ifndef TWHEEL_WHEEL_H
+#define TWHEEL_WHEEL_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+#define WHEEL_LEVELS		11
+#define WHEEL_SLOTS		64
+#define WHEEL_LEVEL_SHIFT	5	/* a slot of level L spans 32^L ticks */
+
+/* A slot with more nodes than this is crowded. */
+#define WHEEL_CROWDED		64
+
+/* How far from clk the top level reaches, in ticks. */
+#define WHEEL_REACH		(63ULL << (WHEEL_LEVEL_SHIFT * (WHEEL_LEVELS - 1)))
+
+/* What wheel_next() answers for an empty wheel. */
+#define WHEEL_NEVER		(~0ULL)
+
+/* &struct wheel_node.level of a node that is in no slot. */
+#define WHEEL_OUT		254	/* came out, on the caller's list */
+#define WHEEL_IDLE		255	/* nowhere */
+
+/**
+ * struct wheel_node - something that waits for a tick, embedded by its owner
+ * @list: its place in a slot, or in the list of what came out.
+ * @due: the tick it waits for.
+ * @level: the level it is on, WHEEL_OUT or WHEEL_IDLE.
+ */
+struct wheel_node {
+	struct list_head list;
+	u64 due : 56;
+	u64 level : 8;
+};
+
+/**
+ * struct wheel_slot - the nodes of one window of one level
+ * @nodes: in the order of arming.
+ * @min: the earliest due tick among them; after a removal, a lower bound of it.
+ * @count: how many there are.
+ */
+struct wheel_slot {
+	struct list_head nodes;
+	u64 min;
+	u32 count;
+};
+
+/**
+ * struct wheel - a timing wheel
+ * @clk: the tick it stands at; no node is due before it.
+ * @armed: how many nodes are in its slots.
+ * @cascaded: how many times a node was moved to a lower level, ever.
+ * @levels: a bit for each level that is not empty.
+ * @occupied: of each level, a bit for each slot that is not empty.
+ * @crowded: of each level, a bit for each slot of more than WHEEL_CROWDED nodes.
+ * @slots: the slots.
+ */
+struct wheel {
+	u64 clk;
+	u64 armed;
+	u64 cascaded;
+	u32 levels;
+	u64 occupied[WHEEL_LEVELS];
+	u64 crowded[WHEEL_LEVELS];
+	struct wheel_slot slots[WHEEL_LEVELS][WHEEL_SLOTS];
+};
+
+/* Make @node one that is nowhere. */
+static inline void wheel_node_init(struct wheel_node *node)
+{
+	node->level = WHEEL_IDLE;
+}
+
+/* Is @node in a slot, or on a list of what came out? */
+static inline bool wheel_queued(const struct wheel_node *node)
+{
+	return node->level != WHEEL_IDLE;
+}
+
+void wheel_init(struct wheel *wheel, u64 now);
+void wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now);
+void wheel_del(struct wheel *wheel, struct wheel_node *node);
+u64 wheel_next(const struct wheel *wheel);
+bool wheel_advance(struct wheel *wheel, u64 now, unsigned int budget,
+		   struct list_head *out);
+const char *wheel_check(const struct wheel *wheel);
+
+#endif /* TWHEEL_WHEEL_H */

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A wheel beside a sorted array that must agree with it at every step.
+ *
+ * Each step arms, cancels or modifies a node, or advances the wheel, often by
+ * less than all there is to do, so that the rest meets what comes next.  What to
+ * do is drawn from a source of numbers: a generator with a seed under KUnit and
+ * in userspace, the input of a fuzzer.  After each step the invariants of the
+ * wheel are checked; nodes must come out in the order of (due tick, arming).
+ *
+ * Included by wheel_kunit.c and by tools/test/wheel/.
+ */
+#ifndef TWHEEL_WHEEL_MODEL_H
+#define TWHEEL_WHEEL_MODEL_H
+
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "../kmod/wheel.h"
+
+#define MODEL_NODES		320
+#define MODEL_BITS	53	/* delays, and clocks at first, are below 2^53 ticks */
+
+/* Where the numbers come from; false at the end of them. */
+struct model_source {
+	bool (*draw)(struct model_source *source, u64 *number);
+};
+
+struct model_node {
+	struct wheel_node node;
+	u64 age;		/* which arming this is */
+	u64 due;
+};
+
+struct wheel_model {
+	struct model_source *source;
+	struct wheel wheel;
+	u64 now;
+	u64 armings;
+	bool removed;		/* something was cancelled since the wheel was empty */
+	struct model_node nodes[MODEL_NODES];
+	struct model_node *idle[MODEL_NODES];
+	unsigned int nr_idle;
+	struct model_node *sorted[MODEL_NODES];	/* by due, then age */
+	unsigned int nr_sorted;
+};
+
+/* splitmix64, with the state in @seed. */
+struct model_generator {
+	struct model_source source;
+	u64 seed;
+};
+
+static inline bool model_generate(struct model_source *source, u64 *number)
+{
+	struct model_generator *generator =
+		container_of(source, struct model_generator, source);
+	u64 z = generator->seed += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	*number = z ^ (z >> 31);
+	return true;
+}
+
+/* A number below 2^@bits, of any magnitude alike: short ones come often. */
+static inline u64 model_magnitude(u64 number, unsigned int bits)
+{
+	unsigned int width = (number & 0xff) % (bits + 1);
+
+	return width ? (number >> 8) & (~0ULL >> (64 - width)) : 0;
+}
+
+static inline bool model_before(const struct model_node *a,
+				const struct model_node *b)
+{
+	return a->due != b->due ? a->due < b->due : a->age < b->age;
+}
+
+/* Where @node is in the sorted array, or would have to be. */
+static inline unsigned int model_find(const struct wheel_model *model,
+				      const struct model_node *node)
+{
+	unsigned int low = 0, high = model->nr_sorted;
+
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+
+		if (model_before(model->sorted[middle], node))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static inline void model_insert(struct wheel_model *model,
+				struct model_node *node)
+{
+	unsigned int i = model_find(model, node);
+
+	memmove(&model->sorted[i + 1], &model->sorted[i],
+		(model->nr_sorted - i) * sizeof(model->sorted[0]));
+	model->sorted[i] = node;
+	model->nr_sorted++;
+}
+
+static inline void model_remove(struct wheel_model *model,
+				struct model_node *node)
+{
+	unsigned int i = model_find(model, node);
+
+	model->nr_sorted--;
+	memmove(&model->sorted[i], &model->sorted[i + 1],
+		(model->nr_sorted - i) * sizeof(model->sorted[0]));
+	model->idle[model->nr_idle++] = node;
+}
+
+/* Begin again with an empty wheel, at a clock of any magnitude. */
+static inline void model_restart(struct wheel_model *model, u64 number)
+{
+	unsigned int i;
+
+	model->now = model_magnitude(number, MODEL_BITS);
+	model->removed = false;
+	model->nr_idle = 0;
+	model->nr_sorted = 0;
+	wheel_init(&model->wheel, model->now);
+	for (i = 0; i < MODEL_NODES; i++) {
+		wheel_node_init(&model->nodes[i].node);
+		model->idle[model->nr_idle++] = &model->nodes[i];
+	}
+}
+
+static inline void model_init(struct wheel_model *model,
+			      struct model_source *source)
+{
+	memset(model, 0, sizeof(*model));
+	model->source = source;
+	model_restart(model, 0);
+}
+
+/* A due tick: any distance, or the very one, or about the one, of another node. */
+static inline u64 model_due(struct wheel_model *model, u64 how, u64 number)
+{
+	u64 other;
+
+	if (!model->nr_sorted || how % 8 == 0)
+		return model->now + model_magnitude(number, MODEL_BITS);
+	if (how % 8 < 3)
+		return model->now + model_magnitude(number, 13);
+
+	other = model->sorted[number % model->nr_sorted]->due;
+	if (how % 8 < 6)
+		return other;
+	return other + model_magnitude(number >> 20, 8);
+}
+
+static inline void model_arm(struct wheel_model *model, struct model_node *node,
+			     u64 how, u64 number)
+{
+	wheel_add(&model->wheel, &node->node, model_due(model, how, number),
+		  model->now);
+	node->due = node->node.due;
+	node->age = model->armings++;
+	model_insert(model, node);
+}
+
+static inline struct model_node *model_cancel(struct wheel_model *model,
+					      u64 number)
+{
+	struct model_node *node = model->sorted[number % model->nr_sorted];
+
+	wheel_del(&model->wheel, &node->node);
+	model_remove(model, node);
+	model->removed = true;
+	return node;
+}
+
+/* Let time pass, to the next tick with work, to a near or to a far one. */
+static inline u64 model_later(struct wheel_model *model, u64 how, u64 number)
+{
+	u64 next = wheel_next(&model->wheel);
+
+	switch (how % 8) {
+	case 0 ... 2:
+		return next == WHEEL_NEVER ? model->now : next;
+	case 3:
+		return next == WHEEL_NEVER ? model->now :
+		       next + model_magnitude(number, 8);
+	case 4:
+		return model->now;
+	case 5 ... 6:
+		return model->now + model_magnitude(number, 12);
+	default:
+		return model->now + model_magnitude(number, how % 512 < 500 ? 20 : 52);
+	}
+}
+
+static inline const char *model_advance(struct wheel_model *model, u64 how,
+					u64 number)
+{
+	unsigned int budget = 1 + (how >> 8) % 64, out = 0;
+	struct wheel_node *node, *safe;
+	LIST_HEAD(list);
+	bool more;
+
+	model->now = max(model->now, model_later(model, how, number));
+	more = wheel_advance(&model->wheel, model->now, budget, &list);
+
+	list_for_each_entry_safe(node, safe, &list, list) {
+		struct model_node *first = model->sorted[0];
+
+		if (!model->nr_sorted || node != &first->node)
+			return "a node came out of order";
+		if (first->due > model->now)
+			return "a node came out early";
+		if (first->due != node->due)
+			return "a node's due tick changed";
+		wheel_del(&model->wheel, node);
+		model_remove(model, first);
+		out++;
+	}
+	if (out > budget)
+		return "more nodes came out than the budget allows";
+	if (more && wheel_next(&model->wheel) > model->now)
+		return "there is said to be more to do, and there is not";
+	if (!more && model->nr_sorted && model->sorted[0]->due <= model->now)
+		return "a node that is due was left behind";
+	if (!more && model->wheel.clk != model->now)
+		return "clk did not get to now";
+	return NULL;
+}
+
+static inline const char *model_check(struct wheel_model *model)
+{
+	u64 next = wheel_next(&model->wheel);
+
+	if (model->wheel.armed != model->nr_sorted)
+		return "the number of armed nodes differs";
+	if (!model->nr_sorted) {
+		model->removed = false;
+		return next == WHEEL_NEVER ? NULL : "an empty wheel has work";
+	}
+	if (!model->removed && next != model->sorted[0]->due)
+		return "next is not the earliest due tick, and nothing was removed";
+	return wheel_check(&model->wheel);
+}
+
+/**
+ * model_step() - one random step
+ * @model: the model.
+ * @broken: out: NULL, or what went wrong.
+ *
+ * Return: false when the source has no more numbers or something went wrong.
+ */
+static inline bool model_step(struct wheel_model *model, const char **broken)
+{
+	struct model_source *source = model->source;
+	u64 what, number;
+
+	*broken = NULL;
+	if (!source->draw(source, &what) || !source->draw(source, &number))
+		return false;
+
+	/* Now and then, and before a due tick might not fit into a node. */
+	if (what >> 52 == 0 || model->now >> (MODEL_BITS + 1))
+		model_restart(model, number);
+
+	switch (what % 16) {
+	case 0 ... 8:
+		if (model->nr_idle)
+			model_arm(model, model->idle[--model->nr_idle],
+				  what >> 4, number);
+		break;
+	case 9:
+		if (model->nr_sorted)
+			model_cancel(model, number);
+		break;
+	case 10:
+		if (model->nr_sorted) {
+			struct model_node *node = model_cancel(model, number);
+
+			model->nr_idle--;
+			model_arm(model, node, what >> 4, number >> 8);
+		}
+		break;
+	default:
+		*broken = model_advance(model, what >> 4, number);
+	}
+	if (!*broken)
+		*broken = model_check(model);
+	return !*broken;
+}
+
+#endif /* TWHEEL_WHEEL_MODEL_H */
