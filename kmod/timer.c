@@ -40,7 +40,6 @@ void twheel_timer_setup(struct twheel_timer *timer,
 }
 EXPORT_SYMBOL_GPL(twheel_timer_setup);
 
-
 /* Is its function being called by the base that is held? */
 static bool function_runs(const struct base_hold *hold,
 			  const struct twheel_timer *timer)
