@@ -680,6 +680,12 @@ bool context_readable(const struct context *context)
 	return READ_ONCE(context->nr_ready);
 }
 
+static int wait_readable(struct context *context)
+{
+	return wait_event_interruptible_exclusive(context->readers,
+						  context_readable(context));
+}
+
 /**
  * context_read() - read records
  * @context: the context.
@@ -699,8 +705,7 @@ ssize_t context_read(struct context *context, struct iov_iter *to, bool wait)
 
 	do {
 		if (wait)
-			ret = wait_event_interruptible_exclusive(context->readers,
-						context_readable(context));
+			ret = wait_readable(context);
 		if (!ret)
 			ret = mutex_lock_interruptible(&context->mutex);
 		if (!ret) {

@@ -112,7 +112,7 @@ struct event_page {
  * @out: room for a chunk of records, the same room.
  */
 struct context {
-	struct mutex mutex;
+	struct mutex mutex;	/* serialises what processes do */
 	enum base_clock clock;
 	u64 max_events;
 	struct xarray pages;

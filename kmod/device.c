@@ -128,7 +128,7 @@ static int check_config(const struct twheel_config *config)
 		return -EINVAL;
 	if (config->cpu && !(config->flags & TWHEEL_CONFIG_CPU))
 		return -EINVAL;
-	if ((config->wake_count > 1) != !!config->wake_delay_ns)
+	if (config->wake_delay_ns ? config->wake_count < 2 : config->wake_count > 1)
 		return -EINVAL;
 
 	switch (config->clockid) {

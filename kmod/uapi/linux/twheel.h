@@ -126,15 +126,15 @@ struct twheel_record {
 };
 
 /* &struct twheel_info.features: what this build of the module can do. */
-#define TWHEEL_FEATURE_PERIODIC		(1ULL << 0)	/* interval_ns */
-#define TWHEEL_FEATURE_SLACK		(1ULL << 1)	/* slack_ns */
-#define TWHEEL_FEATURE_CLOCKS		(1ULL << 2)	/* BOOTTIME, REALTIME, CANCEL_ON_SET */
-#define TWHEEL_FEATURE_ENTER		(1ULL << 3)	/* TWHEEL_IOC_ENTER */
-#define TWHEEL_FEATURE_WAKE		(1ULL << 4)	/* wake_count, wake_delay_ns */
-#define TWHEEL_FEATURE_CPU		(1ULL << 5)	/* TWHEEL_CONFIG_CPU */
-#define TWHEEL_FEATURE_LIST		(1ULL << 6)	/* TWHEEL_IOC_LIST */
-#define TWHEEL_FEATURE_OPERATIONS	(1ULL << 7)	/* COMPLETE, WATCH, SIGNAL */
-#define TWHEEL_FEATURE_URING_CMD	(1ULL << 8)	/* SUBMIT by IORING_OP_URING_CMD */
+#define TWHEEL_FEATURE_PERIODIC		0x001	/* interval_ns */
+#define TWHEEL_FEATURE_SLACK		0x002	/* slack_ns */
+#define TWHEEL_FEATURE_CLOCKS		0x004	/* BOOTTIME, REALTIME, CANCEL_ON_SET */
+#define TWHEEL_FEATURE_ENTER		0x008	/* TWHEEL_IOC_ENTER */
+#define TWHEEL_FEATURE_WAKE		0x010	/* wake_count, wake_delay_ns */
+#define TWHEEL_FEATURE_CPU		0x020	/* TWHEEL_CONFIG_CPU */
+#define TWHEEL_FEATURE_LIST		0x040	/* TWHEEL_IOC_LIST */
+#define TWHEEL_FEATURE_OPERATIONS	0x080	/* COMPLETE, WATCH, SIGNAL */
+#define TWHEEL_FEATURE_URING_CMD	0x100	/* SUBMIT by IORING_OP_URING_CMD */
 
 /*
  * Each argument of an ioctl begins with its size, as the caller knows it.  A
