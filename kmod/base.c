@@ -164,6 +164,7 @@ void base_release(struct base_hold *hold)
 	hold_leave(hold);
 	local_irq_restore(hold->flags);
 }
+EXPORT_SYMBOL_FOR_KUNIT(base_release);
 
 /* End @hold unless it is one of @base that may touch another node. */
 static bool hold_continues(struct base_hold *hold, const struct base *base)

@@ -181,8 +181,8 @@ static int context_grow(struct context *context)
 		xa_clear_mark(&context->pages, number, CONTEXT_VACANT);
 	else
 		context->next_number++;
-	context->spare = page;
 	list_add_tail(&page->partial, &context->partial);
+	context->nr_empty++;
 	return 0;
 }
 
@@ -200,7 +200,20 @@ static void page_release(struct context *context, struct event_page *page)
 	if (generation <= EVENT_GENERATION_MAX)
 		xa_set_mark(&context->pages, page->number, CONTEXT_VACANT);
 	list_del(&page->partial);
+	context->nr_empty--;
 	kmem_cache_free(page_cache, page);
+}
+
+/*
+ * Give empty pages back, but for one, so that a lone event does not cost a page
+ * each time.  May sleep: no base is held.
+ */
+static void context_trim(struct context *context)
+{
+	while (context->nr_empty > 1)
+		page_release(context, list_last_entry(&context->partial,
+						      struct event_page,
+						      partial));
 }
 
 /* Take a slot.  There is a partial page. */
@@ -211,16 +224,15 @@ static struct event *event_alloc(struct context *context)
 	struct event *event = &page->events[__ffs64(page->usable)];
 
 	page->usable &= page->usable - 1;
-	page->used++;
 	if (!page->usable)
-		list_del_init(&page->partial);
-	if (context->spare == page)
-		context->spare = NULL;
+		list_del(&page->partial);
+	if (!page->used++)
+		context->nr_empty--;
 	wheel_node_init(&event->node.wheel);
 	return event;
 }
 
-/* The event is on no wheel and in no queue. */
+/* The event is on no wheel and in no queue.  context_trim() must follow. */
 static void event_free(struct context *context, struct event *event)
 {
 	struct event_page *page = page_of(event);
@@ -232,15 +244,10 @@ static void event_free(struct context *context, struct event *event)
 			list_add(&page->partial, &context->partial);
 		page->usable |= BIT_ULL(event - page->events);
 	}
-	if (page->used)
-		return;
-
-	/* Keep one empty page, so that a lone event costs none each time. */
-	if (page->usable && !context->spare) {
-		context->spare = page;
+	/* One whose slots are all used up stays until the end. */
+	if (!page->used && page->usable) {
 		list_move_tail(&page->partial, &context->partial);
-	} else {
-		page_release(context, page);
+		context->nr_empty++;
 	}
 }
 
@@ -440,6 +447,7 @@ EXPORT_SYMBOL_FOR_KUNIT(context_begin);
 void context_end(struct context_batch *batch)
 {
 	base_release(&batch->hold);
+	context_trim(batch->context);
 	mutex_unlock(&batch->context->mutex);
 	context_wake(&batch->wake);
 }
@@ -527,7 +535,6 @@ void context_undo_add(struct context_batch *batch, u64 id)
 	struct event *event = event_find(context, id);
 
 	event_stop(batch, event);
-	base_release(&batch->hold);
 	event_free(context, event);
 	context->added--;
 }
@@ -679,6 +686,7 @@ bool context_readable(const struct context *context)
 {
 	return READ_ONCE(context->nr_ready);
 }
+EXPORT_SYMBOL_FOR_KUNIT(context_readable);
 
 static int wait_readable(struct context *context)
 {
@@ -710,6 +718,7 @@ ssize_t context_read(struct context *context, struct iov_iter *to, bool wait)
 			ret = mutex_lock_interruptible(&context->mutex);
 		if (!ret) {
 			ret = records_copy(context, to);
+			context_trim(context);
 			mutex_unlock(&context->mutex);
 		}
 	} while (!ret && wait);

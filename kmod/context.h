@@ -93,8 +93,8 @@ struct event_page {
  * @pages: its pages by number; for a number without a page a value, the
  *	generation that its slots begin with, marked CONTEXT_VACANT unless used up.
  * @next_number: the lowest number that never had a page.
- * @partial: pages with a usable slot.
- * @spare: the empty page that is kept, if there is one.
+ * @partial: pages with a usable slot, those without an event at the end.
+ * @nr_empty: how many these are.
  * @added: how many events were ever added.
  * @finished: how many of them ended by their last record being read.
  * @cancelled: how many ended by being cancelled.
@@ -118,7 +118,7 @@ struct context {
 	struct xarray pages;
 	u32 next_number;
 	struct list_head partial;
-	struct event_page *spare;
+	unsigned int nr_empty;
 	u64 added;
 	u64 finished;
 	u64 cancelled;

@@ -357,7 +357,7 @@ static const char *check_slot(const struct wheel *wheel, unsigned int level,
 		return "a slot's count is not the number of its nodes";
 	if (occupied == !count)
 		return "an occupied bit is wrong";
-	if (crowded != count > WHEEL_CROWDED)
+	if (crowded ? count <= WHEEL_CROWDED : count > WHEEL_CROWDED)
 		return "a crowded bit is wrong";
 	return NULL;
 }

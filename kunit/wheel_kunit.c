@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit suite of the wheel: order, bounds, and what its laziness promises.
+ *
+ * The suite has a wheel.c of its own, as the module exports none of it.
+ */
+#include <kunit/test.h>
+#include <linux/moduleparam.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "../kmod/wheel.c"
+#include "wheel_model.h"
+
+#define MODEL_STEPS	200000
+
+static ulong seed;
+module_param(seed, ulong, 0444);
+MODULE_PARM_DESC(seed, "Seed of the model test (default: a random one)");
+
+/* A wheel and an array of nodes, in the test's own memory. */
+struct fixture {
+	struct kunit *test;
+	struct wheel *wheel;
+	struct wheel_node *nodes;
+	unsigned int stops;	/* distinct ticks at which something was done */
+};
+
+static struct fixture fixture_make(struct kunit *test, unsigned int nr, u64 now)
+{
+	struct fixture fixture = {
+		.test = test,
+		.wheel = kunit_kzalloc(test, sizeof(struct wheel), GFP_KERNEL),
+		.nodes = kunit_kcalloc(test, nr, sizeof(struct wheel_node),
+				       GFP_KERNEL),
+	};
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, fixture.wheel);
+	KUNIT_ASSERT_NOT_NULL(test, fixture.nodes);
+	wheel_init(fixture.wheel, now);
+	for (i = 0; i < nr; i++)
+		wheel_node_init(&fixture.nodes[i]);
+	return fixture;
+}
+
+static void check(struct fixture *fixture)
+{
+	KUNIT_ASSERT_STREQ(fixture->test, wheel_check(fixture->wheel) ?: "holds",
+			   "holds");
+}
+
+/* Hop to the next tick with work and do all of it; what came out goes to @out. */
+static void hop(struct fixture *fixture, struct list_head *out)
+{
+	u64 next = wheel_next(fixture->wheel);
+
+	fixture->stops++;
+	while (wheel_advance(fixture->wheel, next, 64, out))
+		check(fixture);
+	check(fixture);
+}
+
+static void hop_until_empty(struct fixture *fixture, struct list_head *out)
+{
+	while (fixture->wheel->armed)
+		hop(fixture, out);
+}
+
+/* The index of the first node on a list, which is taken off. */
+static long pop(struct fixture *fixture, struct list_head *out)
+{
+	struct wheel_node *node =
+		list_first_entry_or_null(out, struct wheel_node, list);
+
+	if (!node)
+		return -1;
+	wheel_del(fixture->wheel, node);
+	return node - fixture->nodes;
+}
+
+static void wheel_agrees_with_a_sorted_array(struct kunit *test)
+{
+	struct model_generator generator = {
+		.source.draw = model_generate,
+		.seed = seed ?: get_random_u64(),
+	};
+	struct wheel_model *model = kunit_kzalloc(test, sizeof(*model), GFP_KERNEL);
+	const char *broken;
+	unsigned int step;
+
+	KUNIT_ASSERT_NOT_NULL(test, model);
+	kunit_info(test, "seed=%llu\n", generator.seed);
+	model_init(model, &generator.source);
+	for (step = 0; step < MODEL_STEPS; step++) {
+		if (!model_step(model, &broken)) {
+			KUNIT_FAIL(test, "step %u: %s\n", step, broken);
+			return;
+		}
+		if (step % 1024 == 0)
+			cond_resched();
+	}
+}
+
+static void empty_wheel_has_no_next_tick(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 1, 1000);
+
+	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), WHEEL_NEVER);
+	wheel_add(fixture.wheel, &fixture.nodes[0], 5000, 1000);
+	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), 5000ULL);
+	wheel_del(fixture.wheel, &fixture.nodes[0]);
+	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), WHEEL_NEVER);
+	check(&fixture);
+}
+
+static void lone_node_at_any_distance_takes_one_stop(struct kunit *test)
+{
+	unsigned int bits;
+
+	for (bits = 0; bits <= 53; bits++) {
+		u64 now = BIT_ULL(bits) - 1, due = now + BIT_ULL(bits);
+		struct fixture fixture = fixture_make(test, 1, now);
+		LIST_HEAD(out);
+
+		wheel_add(fixture.wheel, &fixture.nodes[0], due, now);
+		KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), due);
+		hop(&fixture, &out);
+		KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
+		KUNIT_EXPECT_EQ(test, fixture.wheel->clk, due);
+		KUNIT_EXPECT_LE(test, fixture.wheel->cascaded, 1ULL);
+	}
+}
+
+static void node_does_not_come_out_before_its_tick(struct kunit *test)
+{
+	static const u64 distances[] = { 1, 31, 32, 63, 64, 65, 2047, 2048, 2049,
+					 65535, 1ULL << 40 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(distances); i++) {
+		struct fixture fixture = fixture_make(test, 1, 7777);
+		u64 due = 7777 + distances[i];
+		LIST_HEAD(out);
+
+		wheel_add(fixture.wheel, &fixture.nodes[0], due, 7777);
+		KUNIT_EXPECT_FALSE(test, wheel_advance(fixture.wheel, due - 1, 64,
+						       &out));
+		KUNIT_EXPECT_TRUE(test, list_empty(&out));
+		check(&fixture);
+		wheel_advance(fixture.wheel, due, 64, &out);
+		KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
+	}
+}
+
+/* The example of wheel.c, "The order". */
+static void older_node_that_falls_past_a_younger_one_comes_out_first(struct kunit *test)
+{
+	enum { Z, X, Y };
+	struct fixture fixture = fixture_make(test, 3, 0);
+	LIST_HEAD(out);
+
+	wheel_add(fixture.wheel, &fixture.nodes[Z], 2050, 0);
+	wheel_add(fixture.wheel, &fixture.nodes[X], 2100, 0);
+	wheel_add(fixture.wheel, &fixture.nodes[Y], 2100, 100);
+	hop_until_empty(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), (long)Z);
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), (long)X);
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), (long)Y);
+}
+
+static void equal_ticks_come_out_in_the_order_of_arming(struct kunit *test)
+{
+	const u64 due = 1000000;
+	struct fixture fixture = fixture_make(test, 600, 0);
+	LIST_HEAD(out);
+	long i;
+
+	/* From ever nearer, so that they are on every level. */
+	for (i = 0; i < 600; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i], due,
+			  due - (due >> (i / 30)));
+	check(&fixture);
+	hop_until_empty(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, fixture.stops, 1U);
+	for (i = 0; i < 600; i++)
+		KUNIT_ASSERT_EQ(test, pop(&fixture, &out), i);
+}
+
+static void node_armed_while_its_tick_is_run_comes_out_last(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 101, 0);
+	LIST_HEAD(out);
+	long i;
+
+	for (i = 0; i < 100; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i], 5000, 0);
+	KUNIT_EXPECT_TRUE(test, wheel_advance(fixture.wheel, 5000, 150, &out));
+	wheel_add(fixture.wheel, &fixture.nodes[100], 5000, 5000);
+	check(&fixture);
+	hop_until_empty(&fixture, &out);
+	for (i = 0; i <= 100; i++)
+		KUNIT_ASSERT_EQ(test, pop(&fixture, &out), i);
+}
+
+static void advance_touches_no_more_nodes_than_its_budget(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 1000, 0);
+	unsigned int i, out_before = 0, calls = 0;
+	LIST_HEAD(out);
+	bool more;
+
+	for (i = 0; i < 1000; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i], 3000000, 0);
+	do {
+		u64 cascaded = fixture.wheel->cascaded;
+		u64 armed = fixture.wheel->armed;
+
+		more = wheel_advance(fixture.wheel, 3000000, 64, &out);
+		KUNIT_ASSERT_LE(test, fixture.wheel->cascaded - cascaded +
+				armed - fixture.wheel->armed, 64ULL);
+		check(&fixture);
+		calls++;
+	} while (more);
+	KUNIT_EXPECT_GE(test, calls, 2000U / 64);
+	while (pop(&fixture, &out) >= 0)
+		out_before++;
+	KUNIT_EXPECT_EQ(test, out_before, 1000U);
+}
+
+static void each_distinct_tick_takes_one_stop(struct kunit *test)
+{
+	struct model_generator generator = { .seed = 42 };
+	struct fixture fixture = fixture_make(test, 2000, 0);
+	unsigned int i, distinct = 0;
+	u64 last = WHEEL_NEVER;
+	LIST_HEAD(out);
+	long index;
+
+	for (i = 0; i < 2000; i++) {
+		u64 number;
+
+		model_generate(&generator.source, &number);
+		wheel_add(fixture.wheel, &fixture.nodes[i], number % BIT(20), 0);
+	}
+	hop_until_empty(&fixture, &out);
+	while ((index = pop(&fixture, &out)) >= 0) {
+		distinct += fixture.nodes[index].due != last;
+		last = fixture.nodes[index].due;
+	}
+	KUNIT_EXPECT_EQ(test, fixture.stops, distinct);
+}
+
+static void cancelled_node_is_never_moved(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 1000, 0);
+	LIST_HEAD(out);
+	long i;
+
+	for (i = 0; i < 1000; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i], 100000 + i, 0);
+	for (i = 0; i < 1000; i++)
+		wheel_del(fixture.wheel, &fixture.nodes[i]);
+	KUNIT_EXPECT_FALSE(test, wheel_advance(fixture.wheel, 200000, 64, &out));
+	KUNIT_EXPECT_EQ(test, fixture.wheel->cascaded, 0ULL);
+	KUNIT_EXPECT_TRUE(test, list_empty(&out));
+	check(&fixture);
+}
+
+static void node_that_came_out_can_be_taken_off_the_list(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 3, 0);
+	LIST_HEAD(out);
+	long i;
+
+	for (i = 0; i < 3; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i], 10, 0);
+	wheel_advance(fixture.wheel, 10, 64, &out);
+	wheel_del(fixture.wheel, &fixture.nodes[1]);
+	KUNIT_EXPECT_FALSE(test, wheel_queued(&fixture.nodes[1]));
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 2L);
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), -1L);
+}
+
+static void wheel_that_lags_behind_places_nodes_low(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 1, 0);
+
+	wheel_add(fixture.wheel, &fixture.nodes[0], 1000010, 1000000);
+	KUNIT_EXPECT_EQ(test, (unsigned int)fixture.nodes[0].level, 0U);
+	check(&fixture);
+}
+
+static void due_tick_that_has_passed_is_taken_as_the_current_one(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 1, 5000);
+	LIST_HEAD(out);
+
+	wheel_add(fixture.wheel, &fixture.nodes[0], 10, 5000);
+	check(&fixture);
+	wheel_advance(fixture.wheel, 5000, 64, &out);
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
+}
+
+static struct kunit_case wheel_cases[] = {
+	KUNIT_CASE(wheel_agrees_with_a_sorted_array),
+	KUNIT_CASE(empty_wheel_has_no_next_tick),
+	KUNIT_CASE(lone_node_at_any_distance_takes_one_stop),
+	KUNIT_CASE(node_does_not_come_out_before_its_tick),
+	KUNIT_CASE(older_node_that_falls_past_a_younger_one_comes_out_first),
+	KUNIT_CASE(equal_ticks_come_out_in_the_order_of_arming),
+	KUNIT_CASE(node_armed_while_its_tick_is_run_comes_out_last),
+	KUNIT_CASE(advance_touches_no_more_nodes_than_its_budget),
+	KUNIT_CASE(each_distinct_tick_takes_one_stop),
+	KUNIT_CASE(cancelled_node_is_never_moved),
+	KUNIT_CASE(node_that_came_out_can_be_taken_off_the_list),
+	KUNIT_CASE(wheel_that_lags_behind_places_nodes_low),
+	KUNIT_CASE(due_tick_that_has_passed_is_taken_as_the_current_one),
+	{}
+};
+
+static struct kunit_suite wheel_suite = {
+	.name = "twheel_wheel",
+	.test_cases = wheel_cases,
+};
+kunit_test_suite(wheel_suite);
+
+MODULE_DESCRIPTION("KUnit suite of twheel's wheel");
+MODULE_LICENSE("GPL");
