@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+# twheel: `make help` lists the targets.
+
+# Newest installed headers, where the running kernel has none.
+RUNNING := /lib/modules/$(shell uname -r)/build
+INSTALLED := $(shell ls -d /usr/src/linux-headers-*/Kconfig /lib/modules/*/build/Makefile 2>/dev/null | \
+	xargs -r -n 1 dirname | while read -r dir; do \
+		[ -e "$$dir/Module.symvers" ] && echo "$$dir"; done | sort -V | tail -n 1)
+KDIR ?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),$(INSTALLED))
+
+PROGRAMS := tools/twheelctl tools/test/device tools/test/wheel
+
+all: modules tools
+
+help:
+	@echo 'make           build the modules for KDIR, and twheelctl'
+	@echo 'make modules   build the modules for KDIR'
+	@echo 'make tools     build twheelctl'
+	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
+	@echo 'make test      every test, in userspace and in virtual machines'
+	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
+	@echo 'make clean     remove what was built'
+	@echo
+	@echo 'KDIR           kernel to build for: $(or $(KDIR),none is installed)'
+
+modules:
+	@[ -n "$(KDIR)" ] || { \
+		echo 'No kernel headers are installed. Get them: apt-get install linux-headers-amd64' >&2; \
+		exit 1; }
+	@[ "$(KDIR)" = "$(RUNNING)" ] || echo 'building for $(KDIR)'
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+tools:
+	$(MAKE) -C tools/twheelctl
+
+setup:
+	tools/vm/setup
+
+demo:
+	tools/vm/setup host 6.1
+	tools/test/demo
+
+test:
+	tools/vm/setup
+	tools/test/run
+
+clean:
+	for dir in $(PROGRAMS); do $(MAKE) -C $$dir clean; done
+	find kmod kunit \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+		-o -name '.*.cmd' -o -name modules.order -o -name Module.symvers \) -delete
+	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
+
+.PHONY: all help modules tools setup demo test clean
