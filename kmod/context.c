@@ -88,6 +88,9 @@ module_param_cb(max_events, &max_events_ops, &context_max_events, 0444);
 MODULE_PARM_DESC(max_events,
 		 "Events a context may have: default and ceiling (default 1048576)");
 
+/* An ADD at the limit of a memory cgroup fails; nobody is killed for it. */
+#define EVENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
 static struct kmem_cache *page_cache;
 
 static struct event_page *page_of(const struct event *event)
@@ -134,7 +137,7 @@ static struct event *event_find(struct context *context, u64 id)
 static struct event_page *page_create(struct context *context, u32 number,
 				      u32 generation)
 {
-	struct event_page *page = kmem_cache_alloc(page_cache, GFP_KERNEL);
+	struct event_page *page = kmem_cache_alloc(page_cache, EVENT_GFP);
 	unsigned int i;
 
 	if (!page)
@@ -172,7 +175,7 @@ static int context_grow(struct context *context)
 	page = page_create(context, number, generation);
 	if (!page)
 		return -ENOMEM;
-	old = xa_store(&context->pages, number, page, GFP_KERNEL);
+	old = xa_store(&context->pages, number, page, EVENT_GFP);
 	if (xa_is_err(old)) {
 		kmem_cache_free(page_cache, page);
 		return xa_err(old);

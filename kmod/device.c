@@ -100,7 +100,9 @@ static long copy_argument(void *argument, size_t size, void __user *user)
 	if (user_size > PAGE_SIZE)
 		return -E2BIG;
 	ret = copy_struct_from_user(argument, size, user, user_size);
-	return ret ?: user_size;
+	if (ret)
+		return ret;
+	return user_size;
 }
 
 static long ioctl_info(struct context *context, void __user *user)
