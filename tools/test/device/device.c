@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0
+/* /dev/twheel as the tests use it: the system calls, commands and counters. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "util.h"
+
+#define DEVICE		"/dev/twheel"
+#define PARAMETERS	"/sys/module/twheel/parameters"
+#define DEBUGFS		"/sys/kernel/debug/twheel"
+
+int device_open(int flags)
+{
+	int fd = open(DEVICE, flags);
+
+	if (fd < 0)
+		test_fail(__FILE__, __LINE__, "open %s: seen -%s, expected >= 0",
+			  DEVICE, strerrorname_np(errno));
+	return fd;
+}
+
+int device_open_nonblock(void)
+{
+	return device_open(O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+long device_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	long ret = ioctl(fd, cmd, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+long submit(int fd, struct twheel_cmd *cmds, __u32 nr)
+{
+	struct twheel_submit arg = {
+		.size = sizeof(arg),
+		.cmds = (uintptr_t)cmds,
+		.nr = nr,
+		.cmd_size = sizeof(*cmds),
+	};
+
+	return device_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg);
+}
+
+int run(int fd, struct twheel_cmd *cmd)
+{
+	ASSERT_EQ(submit(fd, cmd, 1), 1);
+	return cmd->result;
+}
+
+struct twheel_cmd make_cmd(__u16 op, __u64 id)
+{
+	struct twheel_cmd cmd = { .op = op, .result = FILL_RESULT, .id = id };
+
+	if (op == TWHEEL_OP_QUERY) {
+		cmd.time_ns = FILL_U64;
+		cmd.interval_ns = FILL_U64;
+		cmd.slack_ns = FILL_U64;
+	}
+	return cmd;
+}
+
+struct twheel_cmd make_add(__u16 flags, __u64 time_ns, __u64 data)
+{
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_ADD, FILL_U64);
+
+	cmd.flags = flags;
+	cmd.time_ns = time_ns;
+	cmd.data = data;
+	return cmd;
+}
+
+struct twheel_cmd make_modify(__u64 id, __u16 flags, __u64 time_ns)
+{
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_MODIFY, id);
+
+	cmd.flags = flags;
+	cmd.time_ns = time_ns;
+	return cmd;
+}
+
+__u64 add(int fd, __u16 flags, __u64 time_ns, __u64 data)
+{
+	struct twheel_cmd cmd = make_add(flags, time_ns, data);
+
+	ASSERT_EQ(run(fd, &cmd), 0);
+	ASSERT_NE(cmd.id, 0);
+	ASSERT_NE(cmd.id, FILL_U64);
+	return cmd.id;
+}
+
+void add_many(int fd, __u16 flags, __u64 time_ns, size_t nr, __u64 *ids)
+{
+	struct twheel_cmd *cmds = calloc(nr, sizeof(*cmds));
+	size_t i;
+
+	ASSERT(cmds);
+	for (i = 0; i < nr; i++)
+		cmds[i] = make_add(flags, time_ns, i);
+	ASSERT_EQ(submit(fd, cmds, nr), nr);
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(cmds[i].result, 0);
+		if (ids)
+			ids[i] = cmds[i].id;
+	}
+	free(cmds);
+}
+
+int modify(int fd, __u64 id, __u16 flags, __u64 time_ns)
+{
+	struct twheel_cmd cmd = make_modify(id, flags, time_ns);
+
+	return run(fd, &cmd);
+}
+
+int cancel(int fd, __u64 id)
+{
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_CANCEL, id);
+
+	return run(fd, &cmd);
+}
+
+int query(int fd, __u64 id, struct twheel_cmd *answer)
+{
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_QUERY, id);
+	int result = run(fd, &cmd);
+
+	if (answer)
+		*answer = cmd;
+	return result;
+}
+
+__u64 query_time(int fd, __u64 id)
+{
+	struct twheel_cmd answer;
+
+	ASSERT_GT(query(fd, id, &answer), 0);
+	return answer.time_ns;
+}
+
+long read_records(int fd, struct twheel_record *records, size_t nr)
+{
+	ssize_t ret = read(fd, records, nr * sizeof(*records));
+
+	if (ret < 0)
+		return -errno;
+	ASSERT_EQ(ret % sizeof(*records), 0);
+	return ret / sizeof(*records);
+}
+
+struct twheel_record wait_record(int fd)
+{
+	struct twheel_record record;
+
+	memset(&record, FILL, sizeof(record));
+	wait_readable(fd);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	check_record(&record);
+	return record;
+}
+
+void check_record(const struct twheel_record *record)
+{
+	__u64 now_ns = monotonic_ns();
+
+	ASSERT_GE(record->fired_ns, record->due_ns);
+	ASSERT_GE(now_ns, record->due_ns);
+	ASSERT_GE(now_ns, record->fired_ns);
+	ASSERT_NE(record->id, 0);
+	ASSERT_EQ(record->count, 1);
+	ASSERT_EQ(record->value, 0);
+	ASSERT_EQ(record->key, 0);
+	ASSERT_EQ(record->reason, TWHEEL_EXPIRED);
+	ASSERT_EQ(record->flags, 0);
+}
+
+int poll_events(int fd, int timeout_ms)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	ASSERT_GE(poll(&pollfd, 1, timeout_ms), 0);
+	return pollfd.revents;
+}
+
+void wait_readable(int fd)
+{
+	ASSERT_EQ(poll_events(fd, FOR_EVER), POLLIN);
+}
+
+void wait_ready(int fd, long long nr)
+{
+	while (get_counters(fd).ready < nr)
+		poll(NULL, 0, 1);
+}
+
+void check_nothing_ready(int fd)
+{
+	struct twheel_record record;
+	int flags = fcntl(fd, F_GETFL);
+
+	ASSERT_EQ(poll_events(fd, 0), 0);
+	ASSERT(flags & O_NONBLOCK);
+	ASSERT_EQ(read_records(fd, &record, 1), -EAGAIN);
+}
+
+struct twheel_info get_info(int fd)
+{
+	struct twheel_info info;
+
+	memset(&info, FILL, sizeof(info));
+	info.size = sizeof(info);
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
+	return info;
+}
+
+struct twheel_config default_config(void)
+{
+	return (struct twheel_config){
+		.size = sizeof(struct twheel_config),
+		.clockid = CLOCK_MONOTONIC,
+	};
+}
+
+/* The value of the line `name:<tab>value`, which must be there once. */
+static long long fdinfo_value(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+	const char *line, *found = NULL;
+
+	for (line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, length) || line[length] != ':')
+			continue;
+		if (found)
+			test_fail(__FILE__, __LINE__,
+				  "fdinfo: seen two lines %s, expected one",
+				  name);
+		found = line + length + 1;
+	}
+	if (!found || *found != '\t')
+		test_fail(__FILE__, __LINE__,
+			  "fdinfo: seen no line '%s:<tab>', expected one", name);
+	return strtoll(found, NULL, 10);
+}
+
+struct counters get_counters(int fd)
+{
+	char path[64], text[4096];
+	ssize_t length;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_GE(info, 0);
+	length = read(info, text, sizeof(text) - 1);
+	ASSERT_GT(length, 0);
+	close(info);
+	text[length] = 0;
+	return (struct counters){
+		.clockid = fdinfo_value(text, "clockid"),
+		.max_events = fdinfo_value(text, "max_events"),
+		.added = fdinfo_value(text, "added"),
+		.armed = fdinfo_value(text, "armed"),
+		.ready = fdinfo_value(text, "ready"),
+		.finished = fdinfo_value(text, "finished"),
+		.cancelled = fdinfo_value(text, "cancelled"),
+		.completed = fdinfo_value(text, "completed"),
+		.records = fdinfo_value(text, "records"),
+	};
+}
+
+void check_counters(int fd, const struct counters *expected)
+{
+	struct counters seen = get_counters(fd);
+
+	ASSERT_EQ(seen.clockid, expected->clockid);
+	ASSERT_EQ(seen.max_events, expected->max_events);
+	ASSERT_EQ(seen.added, expected->added);
+	ASSERT_EQ(seen.armed, expected->armed);
+	ASSERT_EQ(seen.ready, expected->ready);
+	ASSERT_EQ(seen.finished, expected->finished);
+	ASSERT_EQ(seen.cancelled, expected->cancelled);
+	ASSERT_EQ(seen.completed, expected->completed);
+	ASSERT_EQ(seen.records, expected->records);
+}
+
+void check_sum(const struct counters *counters)
+{
+	ASSERT_EQ(counters->added, counters->armed + counters->ready +
+		  counters->finished + counters->cancelled);
+}
+
+void check_refused(int fd, const struct twheel_cmd *cmd, int error)
+{
+	struct counters before = get_counters(fd);
+	struct twheel_cmd seen = *cmd, expected = *cmd;
+
+	expected.result = -error;
+	if (cmd->op == TWHEEL_OP_ADD)
+		expected.id = 0;
+	ASSERT_EQ(run(fd, &seen), expected.result);
+	ASSERT_EQ(seen.id, expected.id);
+	ASSERT_EQ(memcmp(&seen, &expected, sizeof(seen)), 0);
+	check_counters(fd, &before);
+}
+
+long long read_number(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	long long value;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%lld", &value) != 1)
+		value = -1;
+	fclose(file);
+	return value;
+}
+
+long long module_parameter(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PARAMETERS "/%s", name);
+	return read_number(path);
+}
+
+static long long armed_on_base(const char *name)
+{
+	char path[512], line[256];
+	long long armed = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), DEBUGFS "/%s", name);
+	file = fopen(path, "r");
+	ASSERT(file);
+	while (armed < 0 && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "armed:\t%lld", &armed) != 1)
+			armed = -1;
+	}
+	fclose(file);
+	ASSERT_GE(armed, 0);
+	return armed;
+}
+
+long long armed_on_machine(void)
+{
+	long long armed = 0;
+	struct dirent *entry;
+	DIR *dir = opendir(DEBUGFS);
+
+	if (!dir)
+		return -1;
+	while ((entry = readdir(dir))) {
+		if (strstr(entry->d_name, "-monotonic"))
+			armed += armed_on_base(entry->d_name);
+	}
+	closedir(dir);
+	return armed;
+}
+
+void wait_armed_on_machine(long long armed)
+{
+	while (armed_on_machine() != armed)
+		poll(NULL, 0, 1);
+}

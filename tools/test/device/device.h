@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * /dev/twheel as the tests use it: the system calls, commands and counters.
+ *
+ * Calls return what the system call returned, or -errno.  Helpers that cannot
+ * do their work end the test as failed.
+ */
+#ifndef DEVICE_TEST_DEVICE_H
+#define DEVICE_TEST_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/twheel.h>
+
+#include "harness.h"
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+#define NSEC_PER_USEC	1000ULL
+#define NSEC_PER_MSEC	1000000ULL
+#define NSEC_PER_SEC	1000000000ULL
+
+/* The least time that means never. */
+#define NEVER_NS	(1ULL << 63)
+
+/* A delay that no test lives to see. */
+#define FAR_NS		(1000000 * NSEC_PER_SEC)
+
+/* A delay that is over soon. */
+#define SOON_NS		(20 * NSEC_PER_MSEC)
+
+/* How long to wait for what must happen: for ever, as a hang ends by itself. */
+#define FOR_EVER	(-1)
+
+/* Outputs are filled with this, and fields not yet written to still have it. */
+#define FILL		0xcc
+#define FILL_RESULT	((__s32)0xcccccccc)
+#define FILL_U64	0xccccccccccccccccULL
+
+#define PAGE_BYTES	4096UL
+#define CMDS_PER_PAGE	(PAGE_BYTES / sizeof(struct twheel_cmd))
+
+/* The lines of fdinfo. */
+struct counters {
+	long long clockid;
+	long long max_events;
+	long long added;
+	long long armed;
+	long long ready;
+	long long finished;
+	long long cancelled;
+	long long completed;
+	long long records;
+};
+
+/* Open the device with @flags, such as O_RDWR | O_NONBLOCK. */
+int device_open(int flags);
+
+/* A new context whose reads do not block. */
+int device_open_nonblock(void);
+
+/* The call itself, with the number made by hand where a test needs that. */
+long device_ioctl(int fd, unsigned long cmd, void *arg);
+
+/* TWHEEL_IOC_SUBMIT of @nr commands. */
+long submit(int fd, struct twheel_cmd *cmds, __u32 nr);
+
+/* TWHEEL_IOC_SUBMIT of one command: its result. */
+int run(int fd, struct twheel_cmd *cmd);
+
+/* Commands with their outputs filled. */
+struct twheel_cmd make_cmd(__u16 op, __u64 id);
+struct twheel_cmd make_add(__u16 flags, __u64 time_ns, __u64 data);
+struct twheel_cmd make_modify(__u64 id, __u16 flags, __u64 time_ns);
+
+/* Arm an event: its id, or the test has failed. */
+__u64 add(int fd, __u16 flags, __u64 time_ns, __u64 data);
+
+/* Arm @nr events, due after @time_ns, whose data is 0, 1, ... */
+void add_many(int fd, __u16 flags, __u64 time_ns, size_t nr, __u64 *ids);
+
+/* These return the command's result. */
+int modify(int fd, __u64 id, __u16 flags, __u64 time_ns);
+int cancel(int fd, __u64 id);
+int query(int fd, __u64 id, struct twheel_cmd *answer);
+
+/* When the event is due. */
+__u64 query_time(int fd, __u64 id);
+
+/* read() of up to @nr records: how many came, or -errno. */
+long read_records(int fd, struct twheel_record *records, size_t nr);
+
+/* Wait for a record, read it and check all of it but the id and the data. */
+struct twheel_record wait_record(int fd);
+
+/* Check what must hold for the record of an expired one-shot event. */
+void check_record(const struct twheel_record *record);
+
+/* poll() for POLLIN: the revents. */
+int poll_events(int fd, int timeout_ms);
+
+/* Wait until there is something to read. */
+void wait_readable(int fd);
+
+/* Wait until @nr records are there to be read. */
+void wait_ready(int fd, long long nr);
+
+/* Check that nothing can be read, by poll() and read(). */
+void check_nothing_ready(int fd);
+
+struct twheel_info get_info(int fd);
+struct twheel_config default_config(void);
+
+struct counters get_counters(int fd);
+
+/* Check that the counters are as they were. */
+void check_counters(int fd, const struct counters *expected);
+
+/* Check that the counters add up. */
+void check_sum(const struct counters *counters);
+
+/*
+ * Run a command that must be refused with -@error, and check that it did
+ * nothing.
+ */
+void check_refused(int fd, const struct twheel_cmd *cmd, int error);
+
+/* A number in a file that begins with it, or -1. */
+long long read_number(const char *path);
+
+/* Parameter of the loaded module, or -1. */
+long long module_parameter(const char *name);
+
+/* The events armed on all wheels of the machine, or -1 where it is not told. */
+long long armed_on_machine(void);
+
+/* Wait until the wheels hold @armed events again. */
+void wait_armed_on_machine(long long armed);
+
+#endif /* DEVICE_TEST_DEVICE_H */

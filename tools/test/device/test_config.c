@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/* TWHEEL_IOC_CONFIG. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+
+#include "device.h"
+#include "util.h"
+
+static long configure(int fd, const struct twheel_config *config)
+{
+	struct twheel_config copy = *config;
+	long ret = device_ioctl(fd, TWHEEL_IOC_CONFIG, &copy);
+
+	/* It is an input only. */
+	ASSERT_EQ(memcmp(&copy, config, sizeof(copy)), 0);
+	return ret;
+}
+
+/* Check that a configuration is refused and leaves the former one in force. */
+static void check_config_refused(int fd, const struct twheel_config *config,
+				 int error)
+{
+	struct counters before = get_counters(fd);
+
+	ASSERT_EQ(configure(fd, config), -error);
+	check_counters(fd, &before);
+	ASSERT_EQ(get_info(fd).max_events, before.max_events);
+}
+
+/* A context whose configuration differs from the default. */
+static int configured_device(void)
+{
+	struct twheel_config config = default_config();
+	int fd = device_open_nonblock();
+
+	config.max_events = 7;
+	ASSERT_EQ(configure(fd, &config), 0);
+	return fd;
+}
+
+TEST(config_of_the_defaults_changes_nothing)
+{
+	struct twheel_config config = default_config();
+	int fd = device_open_nonblock();
+	struct counters before = get_counters(fd);
+
+	ASSERT_EQ(configure(fd, &config), 0);
+	check_counters(fd, &before);
+}
+
+TEST(config_without_it_the_clock_is_monotonic)
+{
+	ASSERT_EQ(get_counters(device_open_nonblock()).clockid,
+		  CLOCK_MONOTONIC);
+}
+
+TEST(config_sets_max_events)
+{
+	int fd = configured_device();
+
+	ASSERT_EQ(get_info(fd).max_events, 7);
+	ASSERT_EQ(get_counters(fd).max_events, 7);
+}
+
+TEST(config_takes_max_events_up_to_the_ceiling)
+{
+	struct twheel_config config = default_config();
+	long long ceiling = module_parameter("max_events");
+	int fd = device_open_nonblock();
+
+	if (ceiling < 0)
+		test_skip("no sysfs");
+	config.max_events = ceiling;
+	ASSERT_EQ(configure(fd, &config), 0);
+	ASSERT_EQ(get_info(fd).max_events, ceiling);
+}
+
+TEST(config_refuses_max_events_above_the_ceiling)
+{
+	struct twheel_config config = default_config();
+	long long ceiling = module_parameter("max_events");
+	int fd = configured_device();
+
+	config.max_events = ~0ULL;
+	check_config_refused(fd, &config, ENOSPC);
+	if (ceiling < 0)
+		test_skip("no sysfs");
+	config.max_events = ceiling + 1;
+	check_config_refused(fd, &config, ENOSPC);
+}
+
+TEST(config_replaces_the_one_before)
+{
+	struct twheel_config config = default_config();
+	int fd = device_open_nonblock();
+	__u64 default_max = get_info(fd).max_events;
+	__u64 max;
+
+	for (max = 1; max < 4; max++) {
+		config.max_events = max;
+		ASSERT_EQ(configure(fd, &config), 0);
+		ASSERT_EQ(get_info(fd).max_events, max);
+	}
+	config.max_events = 0;
+	ASSERT_EQ(configure(fd, &config), 0);
+	ASSERT_EQ(get_info(fd).max_events, default_max);
+}
+
+TEST(config_of_one_context_leaves_the_others_alone)
+{
+	int other = device_open_nonblock();
+	struct counters before = get_counters(other);
+
+	configured_device();
+	check_counters(other, &before);
+	ASSERT_NE(get_info(other).max_events, 7);
+}
+
+TEST(config_refuses_unknown_flags)
+{
+	int fd = configured_device();
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		struct twheel_config config = default_config();
+
+		test_about("bit %u", bit);
+		config.flags = 1U << bit;
+		if (config.flags != TWHEEL_CONFIG_CPU)
+			check_config_refused(fd, &config, EINVAL);
+	}
+}
+
+TEST(config_refuses_unknown_clocks)
+{
+	static const __s32 clocks[] = { INT_MIN, -100, -6, -1, 100, INT_MAX };
+	struct twheel_config config = default_config();
+	int fd = configured_device();
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		test_about("clock %d", clocks[i]);
+		config.clockid = clocks[i];
+		check_config_refused(fd, &config, EINVAL);
+	}
+	for (config.clockid = 0; config.clockid < 32; config.clockid++) {
+		test_about("clock %d", config.clockid);
+		if (config.clockid != CLOCK_MONOTONIC &&
+		    config.clockid != CLOCK_BOOTTIME &&
+		    config.clockid != CLOCK_REALTIME)
+			check_config_refused(fd, &config, EINVAL);
+	}
+}
+
+TEST(config_refuses_a_cpu_without_its_flag)
+{
+	int fd = configured_device();
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		struct twheel_config config = default_config();
+
+		test_about("bit %u", bit);
+		config.cpu = 1U << bit;
+		check_config_refused(fd, &config, EINVAL);
+	}
+}
+
+TEST(config_refuses_a_reserved_field)
+{
+	int fd = configured_device();
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		struct twheel_config config = default_config();
+
+		test_about("bit %u", bit);
+		config.reserved = 1U << bit;
+		check_config_refused(fd, &config, EINVAL);
+	}
+}
+
+TEST(config_refuses_a_wake_count_without_a_wake_delay)
+{
+	struct twheel_config config = default_config();
+	int fd = configured_device();
+
+	config.wake_count = 2;
+	check_config_refused(fd, &config, EINVAL);
+	config.wake_count = ~0U;
+	check_config_refused(fd, &config, EINVAL);
+}
+
+TEST(config_refuses_a_wake_delay_without_a_wake_count)
+{
+	struct twheel_config config = default_config();
+	int fd = configured_device();
+
+	for (config.wake_count = 0; config.wake_count < 2; config.wake_count++) {
+		config.wake_delay_ns = 1;
+		check_config_refused(fd, &config, EINVAL);
+		config.wake_delay_ns = NEVER_NS;
+		check_config_refused(fd, &config, EINVAL);
+	}
+}
+
+TEST(config_takes_a_wake_count_of_one)
+{
+	struct twheel_config config = default_config();
+
+	config.wake_count = 1;
+	ASSERT_EQ(configure(device_open_nonblock(), &config), 0);
+}
+
+TEST(config_takes_a_smaller_struct_as_if_zeros_followed)
+{
+	__u32 smallest = offsetof(struct twheel_config, cpu);
+	__u32 size;
+
+	for (size = smallest; size < sizeof(struct twheel_config); size += 4) {
+		struct twheel_config *config = map_before_hole(size);
+		__u32 valid = offsetof(struct twheel_config, max_events);
+		int fd = device_open_nonblock();
+
+		test_about("size %u", size);
+		config->size = size;
+		config->clockid = CLOCK_MONOTONIC;
+		if (size > valid)
+			((char *)config)[valid] = 3;
+		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, config), 0);
+		if (size > valid)
+			ASSERT_EQ(get_info(fd).max_events, 3);
+	}
+}
+
+TEST(config_does_not_look_past_the_callers_size)
+{
+	struct twheel_config config;
+	int fd = device_open_nonblock();
+
+	memset(&config, FILL, sizeof(config));
+	config.size = offsetof(struct twheel_config, cpu);
+	config.flags = 0;
+	config.clockid = CLOCK_MONOTONIC;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
+}
+
+TEST(config_takes_a_larger_struct_with_a_tail_of_zeros)
+{
+	struct twheel_config *config = map_before_hole(PAGE_BYTES);
+	int fd = device_open_nonblock();
+
+	*config = default_config();
+	config->size = PAGE_BYTES;
+	config->max_events = 5;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, config), 0);
+	ASSERT_EQ(get_info(fd).max_events, 5);
+}
+
+TEST(config_refuses_a_tail_that_is_not_zero)
+{
+	struct twheel_config *config = map_pages(PAGE_BYTES);
+	int fd = configured_device();
+	struct counters before = get_counters(fd);
+
+	*config = default_config();
+	config->size = PAGE_BYTES;
+	((char *)config)[PAGE_BYTES - 1] = 1;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, config), -E2BIG);
+	check_counters(fd, &before);
+}
+
+TEST(config_refuses_a_size_without_the_size)
+{
+	struct twheel_config config = default_config();
+	int fd = configured_device();
+
+	for (config.size = 0; config.size < sizeof(__u32); config.size++)
+		check_config_refused(fd, &config, EINVAL);
+}
+
+TEST(config_refuses_a_size_above_a_page)
+{
+	struct twheel_config *config = map_pages(2 * PAGE_BYTES);
+	int fd = configured_device();
+
+	*config = default_config();
+	config->size = PAGE_BYTES + 1;
+	check_config_refused(fd, config, E2BIG);
+}
+
+TEST(config_refuses_a_bad_pointer)
+{
+	int fd = configured_device();
+	struct counters before = get_counters(fd);
+
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, NULL), -EFAULT);
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, map_before_hole(0)),
+		  -EFAULT);
+	check_counters(fd, &before);
+}
+
+TEST(config_refuses_a_struct_that_runs_into_an_unmapped_page)
+{
+	struct twheel_config *config = map_before_hole(sizeof(*config) - 4);
+	struct twheel_config whole = default_config();
+	int fd = configured_device();
+	struct counters before = get_counters(fd);
+
+	memcpy(config, &whole, sizeof(whole) - 4);
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, config), -EFAULT);
+	check_counters(fd, &before);
+}
+
+TEST(config_after_a_refused_add_is_taken)
+{
+	struct twheel_config config = default_config();
+	int fd = device_open_nonblock();
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+
+	cmd.reserved = 1;
+	ASSERT_EQ(run(fd, &cmd), -EINVAL);
+	ASSERT_EQ(configure(fd, &config), 0);
+}
+
+TEST(config_after_the_first_add_is_refused)
+{
+	struct twheel_config config = default_config();
+	int fd = configured_device();
+
+	add(fd, 0, FAR_NS, 0);
+	check_config_refused(fd, &config, EBUSY);
+}
+
+TEST(config_after_a_cancelled_event_is_refused)
+{
+	struct twheel_config config = default_config();
+	int fd = configured_device();
+
+	ASSERT_EQ(cancel(fd, add(fd, 0, FAR_NS, 0)), 0);
+	check_config_refused(fd, &config, EBUSY);
+}
+
+TEST(config_after_a_read_event_is_refused)
+{
+	struct twheel_config config = default_config();
+	int fd = configured_device();
+
+	add(fd, 0, 0, 0);
+	wait_record(fd);
+	check_config_refused(fd, &config, EBUSY);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What events cost, and who is charged for them. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "util.h"
+
+#define CGROUPS		"/sys/fs/cgroup"
+#define NR_EVENTS	200000
+#define BATCH		1000
+#define MEBIBYTE	(1024 * 1024LL)
+
+/* An event is at least its data, its time and its place in a list. */
+#define LEAST_EVENT_BYTES	32
+#define MOST_EVENT_BYTES	96
+
+struct cgroup {
+	char path[128];
+};
+
+/* A cgroup of version 2, for a child of ours to enter. */
+static struct cgroup cgroup_make(void)
+{
+	struct cgroup cgroup;
+
+	if (access(CGROUPS "/cgroup.controllers", R_OK)) {
+		/* Not mounted: do so, for us alone. */
+		if (unshare(CLONE_NEWNS) ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("none", CGROUPS, "cgroup2", 0, NULL))
+			test_skip("no cgroup v2");
+	}
+	write_file(CGROUPS "/cgroup.subtree_control", "+memory");
+	snprintf(cgroup.path, sizeof(cgroup.path), CGROUPS "/device_test_%d",
+		 getpid());
+	if (mkdir(cgroup.path, 0755))
+		test_skip("cannot make a cgroup: %s", strerror(errno));
+	return cgroup;
+}
+
+static void cgroup_file(const struct cgroup *cgroup, const char *name,
+			char path[256])
+{
+	snprintf(path, 256, "%s/%s", cgroup->path, name);
+}
+
+static int cgroup_write(const struct cgroup *cgroup, const char *name,
+			const char *text)
+{
+	char path[256];
+
+	cgroup_file(cgroup, name, path);
+	return write_file(path, text);
+}
+
+/* The number behind a word in a file of the cgroup, or -1. */
+static long long cgroup_value(const struct cgroup *cgroup, const char *name,
+			      const char *word)
+{
+	char path[256], line[256], found[64];
+	long long value;
+	FILE *file;
+
+	cgroup_file(cgroup, name, path);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%63s %lld", found, &value) == 2 &&
+		    !strcmp(found, word)) {
+			fclose(file);
+			return value;
+		}
+	}
+	fclose(file);
+	return -1;
+}
+
+static long long kernel_memory(const struct cgroup *cgroup)
+{
+	return cgroup_value(cgroup, "memory.stat", "kernel");
+}
+
+static void cgroup_enter(const struct cgroup *cgroup)
+{
+	ASSERT_EQ(cgroup_write(cgroup, "cgroup.procs", "0"), 0);
+}
+
+static void cgroup_remove(const struct cgroup *cgroup)
+{
+	ASSERT_EQ(rmdir(cgroup->path), 0);
+}
+
+/* What the kernel's memory of a cgroup was before and after NR_EVENTS. */
+struct usage {
+	long long before;
+	long long armed;
+};
+
+/* Zeroed memory that child processes share. */
+static void *map_shared(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	ASSERT(memory != MAP_FAILED);
+	return memory;
+}
+
+static void arm_in_cgroup(const struct cgroup *cgroup, struct usage *usage)
+{
+	size_t done;
+	int fd;
+
+	/* Once with few, so that what is needed once is there. */
+	cgroup_enter(cgroup);
+	fd = device_open_nonblock();
+	add_many(fd, 0, FAR_NS, BATCH, NULL);
+	close(fd);
+
+	usage->before = kernel_memory(cgroup);
+	fd = device_open_nonblock();
+	for (done = 0; done < NR_EVENTS; done += BATCH)
+		add_many(fd, 0, FAR_NS, BATCH, NULL);
+	usage->armed = kernel_memory(cgroup);
+	close(fd);
+
+	/* Freed memory may be given back a little later. */
+	while (kernel_memory(cgroup) > usage->before + MEBIBYTE)
+		usleep(1000);
+}
+
+/* The bytes that the kernel charged for each of NR_EVENTS. */
+static double measure_event_bytes(void)
+{
+	struct cgroup cgroup = cgroup_make();
+	struct usage *usage = map_shared(sizeof(*usage));
+	pid_t pid;
+
+	if (kernel_memory(&cgroup) < 0) {
+		cgroup_remove(&cgroup);
+		test_skip("memory.stat does not tell the kernel's memory");
+	}
+	pid = start_child();
+	if (!pid) {
+		arm_in_cgroup(&cgroup, usage);
+		_exit(0);
+	}
+	wait_child(pid);
+	cgroup_remove(&cgroup);
+	return (double)(usage->armed - usage->before) / NR_EVENTS;
+}
+
+TEST(memory_of_an_event_is_at_most_96_bytes)
+{
+	double bytes;
+
+	if (is_debug_kernel())
+		test_skip("a debug kernel needs more memory");
+	bytes = measure_event_bytes();
+	printf("# %.1f bytes for each of %d armed events\n", bytes, NR_EVENTS);
+	ASSERT_LE(bytes * 10, MOST_EVENT_BYTES * 10);
+}
+
+TEST(memory_is_charged_to_the_cgroup_of_the_caller_until_the_close)
+{
+	ASSERT_GE(measure_event_bytes(), LEAST_EVENT_BYTES);
+}
+
+/* Where a child that arms until that fails has come. */
+struct progress {
+	struct twheel_cmd cmds[BATCH];
+	size_t armed;
+	int result;
+};
+
+/*
+ * Nothing in here may need new memory once the limit is reached, as that would
+ * end the process: all that is written to is there before.
+ */
+static void arm_until_refused(int fd, struct progress *progress)
+{
+	while (!progress->result) {
+		size_t i;
+
+		for (i = 0; i < BATCH; i++)
+			progress->cmds[i] = make_add(0, FAR_NS, i);
+		if (submit(fd, progress->cmds, BATCH) != BATCH)
+			_exit(2);
+		for (i = 0; i < BATCH; i++) {
+			if (!progress->cmds[i].result)
+				progress->armed++;
+			else
+				progress->result = progress->cmds[i].result;
+		}
+	}
+}
+
+TEST(memory_limit_of_a_cgroup_ends_in_a_refused_add)
+{
+	const long long limit = 32 * MEBIBYTE;
+	struct progress *progress = map_shared(sizeof(*progress));
+	struct cgroup cgroup = cgroup_make();
+	int fd = device_open_nonblock();
+	struct counters counters;
+	pid_t pid;
+
+	if (cgroup_write(&cgroup, "memory.max", "32M")) {
+		cgroup_remove(&cgroup);
+		test_skip("no memory controller");
+	}
+	pid = start_child();
+	if (!pid) {
+		cgroup_enter(&cgroup);
+		arm_until_refused(fd, progress);
+		_exit(0);
+	}
+	wait_child(pid);
+	if (progress->result != -ENOSPC)
+		ASSERT_EQ(progress->result, -ENOMEM);
+	ASSERT_LE(progress->armed, limit / LEAST_EVENT_BYTES);
+
+	/* What was armed before is there, and we, outside, can arm more. */
+	counters = get_counters(fd);
+	ASSERT_EQ(counters.added, progress->armed);
+	ASSERT_EQ(counters.armed, progress->armed);
+	add(fd, 0, 0, 42);
+	ASSERT_EQ(wait_record(fd).data, 42);
+
+	ASSERT_EQ(close(fd), 0);
+	cgroup_remove(&cgroup);
+}

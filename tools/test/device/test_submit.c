@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: GPL-2.0
+/* TWHEEL_IOC_SUBMIT: the array of commands and its results. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "util.h"
+
+static struct twheel_submit make_submit(void *cmds, __u32 nr, __u32 cmd_size)
+{
+	return (struct twheel_submit){
+		.size = sizeof(struct twheel_submit),
+		.cmds = (uintptr_t)cmds,
+		.nr = nr,
+		.cmd_size = cmd_size,
+	};
+}
+
+static long submit_by(int fd, const struct twheel_submit *arg)
+{
+	struct twheel_submit copy = *arg;
+	long ret = device_ioctl(fd, TWHEEL_IOC_SUBMIT, &copy);
+
+	/* It is an input only; the results are in the commands. */
+	ASSERT_EQ(memcmp(&copy, arg, sizeof(copy)), 0);
+	return ret;
+}
+
+/* Check that a call is refused as a whole, with its one command not run. */
+static void check_submit_refused(int fd, const struct twheel_submit *arg,
+				 const struct twheel_cmd *cmd, int error)
+{
+	struct counters before = get_counters(fd);
+	struct twheel_cmd expected = *cmd;
+
+	ASSERT_EQ(submit_by(fd, arg), -error);
+	ASSERT_EQ(memcmp(cmd, &expected, sizeof(expected)), 0);
+	check_counters(fd, &before);
+}
+
+static void fill_adds(struct twheel_cmd *cmds, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		cmds[i] = make_add(0, FAR_NS, i);
+}
+
+/* Check that @nr events were armed by the commands, and no other by more. */
+static void check_armed(int fd, const struct twheel_cmd *cmds, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(cmds[i].result, 0);
+		ASSERT_EQ(query(fd, cmds[i].id, NULL), TWHEEL_ARMED);
+	}
+	ASSERT_EQ(get_counters(fd).added, nr);
+	ASSERT_EQ(get_counters(fd).armed, nr);
+}
+
+TEST(submit_of_nothing_returns_0)
+{
+	struct twheel_submit arg = make_submit(NULL, 0,
+					       sizeof(struct twheel_cmd));
+
+	ASSERT_EQ(submit_by(device_open_nonblock(), &arg), 0);
+}
+
+TEST(submit_runs_every_command_in_order)
+{
+	int fd = device_open_nonblock();
+	__u64 id = add(fd, 0, FAR_NS, 0);
+	struct twheel_cmd cmds[] = {
+		make_modify(id, TWHEEL_ABS, 1 * FAR_NS),
+		make_cmd(TWHEEL_OP_QUERY, id),
+		make_modify(id, TWHEEL_ABS, 2 * FAR_NS),
+		make_cmd(TWHEEL_OP_QUERY, id),
+		make_cmd(TWHEEL_OP_CANCEL, id),
+		make_cmd(TWHEEL_OP_QUERY, id),
+	};
+
+	ASSERT_EQ(submit(fd, cmds, ARRAY_SIZE(cmds)), ARRAY_SIZE(cmds));
+	ASSERT_EQ(cmds[0].result, 0);
+	ASSERT_EQ(cmds[1].result, TWHEEL_ARMED);
+	ASSERT_EQ(cmds[1].time_ns, 1 * FAR_NS);
+	ASSERT_EQ(cmds[2].result, 0);
+	ASSERT_EQ(cmds[3].result, TWHEEL_ARMED);
+	ASSERT_EQ(cmds[3].time_ns, 2 * FAR_NS);
+	ASSERT_EQ(cmds[4].result, 0);
+	ASSERT_EQ(cmds[5].result, -ENOENT);
+}
+
+TEST(submit_goes_on_after_a_command_that_fails)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd cmds[] = {
+		make_add(0, FAR_NS, 1),
+		make_cmd(0, 0),
+		make_cmd(TWHEEL_OP_CANCEL, 0),
+		make_add(TWHEEL_QUIET, FAR_NS, 2),
+		make_add(0, FAR_NS, 3),
+	};
+
+	ASSERT_EQ(submit(fd, cmds, ARRAY_SIZE(cmds)), ARRAY_SIZE(cmds));
+	ASSERT_EQ(cmds[0].result, 0);
+	ASSERT_EQ(cmds[1].result, -EINVAL);
+	ASSERT_EQ(cmds[2].result, -ENOENT);
+	ASSERT_EQ(cmds[3].result, -EINVAL);
+	ASSERT_EQ(cmds[3].id, 0);
+	ASSERT_EQ(cmds[4].result, 0);
+	ASSERT_EQ(query(fd, cmds[0].id, NULL), TWHEEL_ARMED);
+	ASSERT_EQ(query(fd, cmds[4].id, NULL), TWHEEL_ARMED);
+	ASSERT_EQ(get_counters(fd).added, 2);
+}
+
+TEST(submit_writes_only_the_outputs)
+{
+	int fd = device_open_nonblock();
+	__u64 id = add(fd, 0, FAR_NS, 1);
+	struct twheel_cmd cmds[] = {
+		make_add(0, FAR_NS, 2),
+		make_modify(id, TWHEEL_SET_DATA, FAR_NS),
+		make_cmd(TWHEEL_OP_QUERY, id),
+		make_cmd(TWHEEL_OP_CANCEL, id),
+	};
+	struct twheel_cmd expected[ARRAY_SIZE(cmds)];
+
+	memcpy(expected, cmds, sizeof(cmds));
+	ASSERT_EQ(submit(fd, cmds, ARRAY_SIZE(cmds)), ARRAY_SIZE(cmds));
+	expected[0].result = 0;
+	expected[0].id = cmds[0].id;
+	expected[1].result = 0;
+	expected[2].result = TWHEEL_ARMED;
+	expected[2].time_ns = cmds[2].time_ns;
+	expected[2].interval_ns = 0;
+	expected[2].slack_ns = 0;
+	expected[3].result = 0;
+	ASSERT_EQ(memcmp(cmds, expected, sizeof(cmds)), 0);
+}
+
+static void check_submit_of(size_t nr)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd *cmds = map_before_hole(nr * sizeof(*cmds));
+
+	fill_adds(cmds, nr);
+	ASSERT_EQ(submit(fd, cmds, nr), nr);
+	check_armed(fd, cmds, nr);
+}
+
+TEST(submit_takes_1000_commands)
+{
+	check_submit_of(1000);
+}
+
+TEST(submit_takes_100000_commands)
+{
+	check_submit_of(test_count(100000));
+}
+
+TEST(submit_takes_an_unaligned_array)
+{
+	unsigned int shift;
+
+	for (shift = 1; shift < 8; shift++) {
+		int fd = device_open_nonblock();
+		struct twheel_cmd cmds[100];
+		char *array = map_before_hole(sizeof(cmds) + shift);
+
+		test_about("%u bytes off", shift);
+		fill_adds(cmds, ARRAY_SIZE(cmds));
+		memcpy(array, cmds, sizeof(cmds));
+		ASSERT_EQ(submit(fd, (struct twheel_cmd *)array,
+				 ARRAY_SIZE(cmds)), ARRAY_SIZE(cmds));
+		memcpy(cmds, array, sizeof(cmds));
+		check_armed(fd, cmds, ARRAY_SIZE(cmds));
+	}
+}
+
+static void check_array_before_hole(size_t mapped)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd *cmds = map_before_hole(mapped * sizeof(*cmds));
+
+	test_about("%zu commands before the hole", mapped);
+	fill_adds(cmds, mapped);
+	ASSERT_EQ(submit(fd, cmds, mapped + 100), mapped);
+	check_armed(fd, cmds, mapped);
+}
+
+TEST(submit_stops_at_an_unmapped_page_and_says_how_many_were_done)
+{
+	static const size_t counts[] = {
+		1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128,
+		129, 255, 256, 257, 1000,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++)
+		check_array_before_hole(counts[i]);
+}
+
+TEST(submit_stops_at_a_command_that_is_only_half_mapped)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd cmds[2];
+	char *array = map_before_hole(sizeof(cmds) + 32);
+
+	fill_adds(cmds, 2);
+	memcpy(array, cmds, sizeof(cmds));
+	ASSERT_EQ(submit(fd, (struct twheel_cmd *)array, 3), 2);
+	memcpy(cmds, array, sizeof(cmds));
+	check_armed(fd, cmds, 2);
+}
+
+TEST(submit_of_more_than_memory_can_hold_stops_at_its_end)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd *cmds = map_before_hole(10 * sizeof(*cmds));
+
+	fill_adds(cmds, 10);
+	ASSERT_EQ(submit(fd, cmds, ~0U), 10);
+	check_armed(fd, cmds, 10);
+}
+
+TEST(submit_refuses_an_unmapped_array)
+{
+	int fd = device_open_nonblock();
+	struct counters before = get_counters(fd);
+
+	ASSERT_EQ(submit(fd, NULL, 1), -EFAULT);
+	ASSERT_EQ(submit(fd, map_before_hole(0), 1), -EFAULT);
+	ASSERT_EQ(submit(fd, map_before_hole(sizeof(struct twheel_cmd) - 1), 1),
+		  -EFAULT);
+	check_counters(fd, &before);
+}
+
+TEST(submit_refuses_an_array_above_the_address_space)
+{
+	static const __u64 addresses[] = {
+		~0ULL, ~63ULL, ~4095ULL, 1ULL << 63, 1ULL << 47,
+		(1ULL << 47) - PAGE_BYTES, 0xffff888000000000ULL,
+	};
+	int fd = device_open_nonblock();
+	struct counters before = get_counters(fd);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(addresses); i++) {
+		struct twheel_submit arg = make_submit(NULL, 1000,
+						       sizeof(struct twheel_cmd));
+
+		test_about("address %#llx", addresses[i]);
+		arg.cmds = addresses[i];
+		ASSERT_EQ(submit_by(fd, &arg), -EFAULT);
+	}
+	check_counters(fd, &before);
+}
+
+TEST(submit_of_a_read_only_array_arms_nothing)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd *cmds = map_pages(PAGE_BYTES);
+	struct counters before = get_counters(fd);
+
+	fill_adds(cmds, CMDS_PER_PAGE);
+	make_read_only(cmds, PAGE_BYTES);
+	ASSERT_EQ(submit(fd, cmds, CMDS_PER_PAGE), -EFAULT);
+	ASSERT_EQ(cmds[0].result, FILL_RESULT);
+	check_counters(fd, &before);
+}
+
+TEST(submit_arms_what_comes_before_a_read_only_page_only)
+{
+	static const size_t counts[] = { 1, 10, 31, 32, 33, 63, 64, 65, 200 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		int fd = device_open_nonblock();
+		size_t bytes = counts[i] * sizeof(struct twheel_cmd);
+		struct twheel_cmd *cmds = map_before_read_only(bytes,
+							       PAGE_BYTES);
+
+		test_about("%zu commands before the page", counts[i]);
+		fill_adds(cmds, counts[i] + CMDS_PER_PAGE);
+		make_read_only(cmds + counts[i], PAGE_BYTES);
+		ASSERT_EQ(submit(fd, cmds, counts[i] + CMDS_PER_PAGE),
+			  counts[i]);
+		check_armed(fd, cmds, counts[i]);
+		ASSERT_EQ(cmds[counts[i]].result, FILL_RESULT);
+	}
+}
+
+TEST(submit_undoes_an_add_whose_result_is_half_read_only)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd add_cmd = make_add(0, FAR_NS, 0);
+	char *cmd = map_before_read_only(offsetof(struct twheel_cmd, id),
+					 PAGE_BYTES);
+	struct counters before = get_counters(fd);
+
+	memcpy(cmd, &add_cmd, sizeof(add_cmd));
+	make_read_only(cmd + offsetof(struct twheel_cmd, id), PAGE_BYTES);
+	ASSERT_EQ(submit(fd, (struct twheel_cmd *)cmd, 1), -EFAULT);
+	check_counters(fd, &before);
+}
+
+TEST(submit_takes_larger_commands_with_tails_of_zeros)
+{
+	static const __u32 sizes[] = { 65, 72, 100, 128, 1000, PAGE_BYTES };
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		int fd = device_open_nonblock();
+		char *array = map_before_hole(10 * sizes[i]);
+		struct twheel_submit arg = make_submit(array, 10, sizes[i]);
+
+		test_about("commands of %u bytes", sizes[i]);
+		for (k = 0; k < 10; k++)
+			memcpy(array + k * sizes[i], &cmd, sizeof(cmd));
+		ASSERT_EQ(submit_by(fd, &arg), 10);
+		for (k = 0; k < 10; k++) {
+			struct twheel_cmd seen;
+
+			memcpy(&seen, array + k * sizes[i], sizeof(seen));
+			ASSERT_EQ(seen.result, 0);
+			ASSERT_EQ(query(fd, seen.id, NULL), TWHEEL_ARMED);
+			check_bytes(array + k * sizes[i] + sizeof(cmd), 0,
+				    sizes[i] - sizeof(cmd));
+		}
+	}
+}
+
+TEST(submit_refuses_only_the_command_whose_tail_is_not_zero)
+{
+	struct {
+		struct twheel_cmd cmd;
+		unsigned char tail[64];
+	} cmds[65];
+	struct twheel_submit arg = make_submit(cmds, ARRAY_SIZE(cmds),
+					       sizeof(cmds[0]));
+	int fd = device_open_nonblock();
+	size_t i;
+
+	/* Each byte of the tail once, and one command that is right. */
+	memset(cmds, 0, sizeof(cmds));
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		cmds[i].cmd = make_add(0, FAR_NS, i);
+		if (i < sizeof(cmds[i].tail))
+			cmds[i].tail[i] = 1;
+	}
+	ASSERT_EQ(submit_by(fd, &arg), ARRAY_SIZE(cmds));
+	for (i = 0; i < ARRAY_SIZE(cmds) - 1; i++) {
+		test_about("byte %zu of the tail", i);
+		ASSERT_EQ(cmds[i].cmd.result, -E2BIG);
+		ASSERT_EQ(cmds[i].cmd.id, 0);
+		ASSERT_EQ(cmds[i].tail[i], 1);
+	}
+	ASSERT_EQ(cmds[i].cmd.result, 0);
+	ASSERT_EQ(get_counters(fd).added, 1);
+}
+
+TEST(submit_refuses_commands_that_are_too_small)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	int fd = device_open_nonblock();
+	__u32 size;
+
+	for (size = 0; size < sizeof(cmd); size++) {
+		struct twheel_submit arg = make_submit(&cmd, 1, size);
+
+		test_about("commands of %u bytes", size);
+		check_submit_refused(fd, &arg, &cmd, EINVAL);
+	}
+}
+
+TEST(submit_refuses_commands_above_a_page)
+{
+	static const __u32 sizes[] = { PAGE_BYTES + 1, 1U << 31, ~0U };
+	struct twheel_cmd *cmd = map_pages(2 * PAGE_BYTES);
+	int fd = device_open_nonblock();
+	size_t i;
+
+	*cmd = make_add(0, FAR_NS, 0);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct twheel_submit arg = make_submit(cmd, 1, sizes[i]);
+
+		test_about("commands of %u bytes", sizes[i]);
+		check_submit_refused(fd, &arg, cmd, E2BIG);
+	}
+}
+
+TEST(submit_refuses_unknown_flags)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	int fd = device_open_nonblock();
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		struct twheel_submit arg = make_submit(&cmd, 1, sizeof(cmd));
+
+		test_about("bit %u", bit);
+		arg.flags = 1U << bit;
+		check_submit_refused(fd, &arg, &cmd, EINVAL);
+	}
+}
+
+TEST(submit_does_not_look_past_the_callers_size)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_submit arg = make_submit(&cmd, 1, sizeof(cmd));
+
+	/* Without its cmd_size, which is then taken as 0. */
+	arg.size = offsetof(struct twheel_submit, cmd_size);
+	check_submit_refused(device_open_nonblock(), &arg, &cmd, EINVAL);
+}
+
+TEST(submit_refuses_a_size_without_the_size)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_submit arg = make_submit(&cmd, 1, sizeof(cmd));
+	int fd = device_open_nonblock();
+
+	for (arg.size = 0; arg.size < sizeof(__u32); arg.size++) {
+		test_about("size %u", arg.size);
+		check_submit_refused(fd, &arg, &cmd, EINVAL);
+	}
+}
+
+TEST(submit_refuses_a_size_above_a_page)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_submit arg = make_submit(&cmd, 1, sizeof(cmd));
+
+	arg.size = PAGE_BYTES + 1;
+	check_submit_refused(device_open_nonblock(), &arg, &cmd, E2BIG);
+}
+
+TEST(submit_takes_a_larger_struct_with_a_tail_of_zeros)
+{
+	struct twheel_submit *arg = map_before_hole(PAGE_BYTES);
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+
+	*arg = make_submit(&cmd, 1, sizeof(cmd));
+	arg->size = PAGE_BYTES;
+	ASSERT_EQ(device_ioctl(device_open_nonblock(), TWHEEL_IOC_SUBMIT, arg),
+		  1);
+	ASSERT_EQ(cmd.result, 0);
+}
+
+TEST(submit_refuses_a_tail_that_is_not_zero)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	int fd = device_open_nonblock();
+	struct {
+		struct twheel_submit submit;
+		unsigned char tail[8];
+	} arg = { .submit = make_submit(&cmd, 1, sizeof(cmd)) };
+
+	arg.submit.size = sizeof(arg);
+	arg.tail[7] = 1;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), -E2BIG);
+	ASSERT_EQ(cmd.result, FILL_RESULT);
+	ASSERT_EQ(get_counters(fd).added, 0);
+}
+
+TEST(submit_refuses_a_bad_pointer)
+{
+	int fd = device_open_nonblock();
+
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, NULL), -EFAULT);
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, map_before_hole(0)),
+		  -EFAULT);
+}
+
+TEST(submit_refuses_a_struct_that_runs_into_an_unmapped_page)
+{
+	struct twheel_submit *arg = map_before_hole(sizeof(*arg) - 4);
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_submit whole = make_submit(&cmd, 1, sizeof(cmd));
+	int fd = device_open_nonblock();
+
+	memcpy(arg, &whole, sizeof(whole) - 4);
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, arg), -EFAULT);
+	ASSERT_EQ(cmd.result, FILL_RESULT);
+	ASSERT_EQ(get_counters(fd).added, 0);
+}
+
+static void ignore_alarm(int signal)
+{
+	(void)signal;
+}
+
+/* Interrupt ourselves once a millisecond from now on. */
+static void start_alarms(void)
+{
+	struct sigaction action = { .sa_handler = ignore_alarm };
+	struct itimerval interval = {
+		.it_interval.tv_usec = 1000,
+		.it_value.tv_usec = 1000,
+	};
+
+	ASSERT_EQ(sigaction(SIGALRM, &action, NULL), 0);
+	ASSERT_EQ(setitimer(ITIMER_REAL, &interval, NULL), 0);
+}
+
+TEST(submit_stopped_by_a_signal_says_how_many_were_done)
+{
+	const size_t nr = 100000;
+	struct twheel_cmd *cmds = map_pages(nr * sizeof(*cmds));
+	long done;
+	size_t i;
+
+	start_alarms();
+	do {
+		int fd = device_open_nonblock();
+
+		fill_adds(cmds, nr);
+		done = submit(fd, cmds, nr);
+		if (done == -EINTR)
+			done = 0;
+		ASSERT_GE(done, 0);
+		ASSERT_EQ(get_counters(fd).added, done);
+		for (i = 0; i < (size_t)done; i++)
+			ASSERT_EQ(cmds[i].result, 0);
+		for (; i < nr; i++)
+			ASSERT_EQ(cmds[i].result, FILL_RESULT);
+		close(fd);
+	} while (done == 0 || (size_t)done == nr);
+}

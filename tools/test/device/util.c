@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the tests need of the system: memory, clocks, threads, processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "util.h"
+
+static size_t whole_pages(size_t size)
+{
+	return (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+void *map_pages(size_t size)
+{
+	void *pages = mmap(NULL, whole_pages(size), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT(pages != MAP_FAILED);
+	return pages;
+}
+
+void *map_before_hole(size_t size)
+{
+	char *pages = map_pages(whole_pages(size) + PAGE_BYTES);
+	char *hole = pages + whole_pages(size);
+
+	ASSERT_EQ(mprotect(hole, PAGE_BYTES, PROT_NONE), 0);
+	return hole - size;
+}
+
+void *map_before_read_only(size_t writable, size_t read_only)
+{
+	char *pages = map_pages(whole_pages(writable) + read_only);
+
+	return pages + whole_pages(writable) - writable;
+}
+
+void make_read_only(void *pages, size_t size)
+{
+	ASSERT_EQ(mprotect(pages, size, PROT_READ), 0);
+}
+
+void check_bytes(const void *bytes, int value, size_t size)
+{
+	const unsigned char *byte = bytes;
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		if (byte[i] != value)
+			test_fail(__FILE__, __LINE__,
+				  "byte %zu of %zu: seen %#x, expected %#x",
+				  i, size, byte[i], value);
+	}
+}
+
+__u64 monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+__u64 next_random(__u64 *seed)
+{
+	/* splitmix64 */
+	__u64 value = *seed += 0x9e3779b97f4a7c15ULL;
+
+	value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+	return value ^ (value >> 31);
+}
+
+size_t get_cpus(int *cpus, size_t nr)
+{
+	cpu_set_t allowed;
+	size_t found = 0;
+	int cpu;
+
+	ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+	for (cpu = 0; cpu < CPU_SETSIZE && found < nr; cpu++) {
+		if (CPU_ISSET(cpu, &allowed))
+			cpus[found++] = cpu;
+	}
+	return found;
+}
+
+void pin_to_cpu(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	ASSERT_EQ(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
+}
+
+void pin_to_this_cpu(void)
+{
+	pin_to_cpu(sched_getcpu());
+}
+
+pthread_t start_thread(void *(*thread_run)(void *arg), void *arg)
+{
+	pthread_t thread;
+
+	ASSERT_EQ(pthread_create(&thread, NULL, thread_run, arg), 0);
+	return thread;
+}
+
+void join_thread(pthread_t thread)
+{
+	ASSERT_EQ(pthread_join(thread, NULL), 0);
+}
+
+pid_t thread_id(void)
+{
+	return syscall(SYS_gettid);
+}
+
+static char thread_state(pid_t tid)
+{
+	char path[64], line[512] = "";
+	const char *end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	file = fopen(path, "r");
+	ASSERT(file);
+	ASSERT(fgets(line, sizeof(line), file));
+	fclose(file);
+	end = strrchr(line, ')');
+	ASSERT(end);
+	return end[2];
+}
+
+void wait_asleep(pid_t tid)
+{
+	while (thread_state(tid) != 'S')
+		poll(NULL, 0, 1);
+}
+
+pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	return pid;
+}
+
+void wait_child(pid_t pid)
+{
+	int status;
+
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	ASSERT(WIFEXITED(status));
+	ASSERT_EQ(WEXITSTATUS(status), 0);
+}
+
+void kill_child(pid_t pid)
+{
+	int status;
+
+	ASSERT_EQ(kill(pid, SIGKILL), 0);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	ASSERT(WIFSIGNALED(status));
+}
+
+struct signpost signpost_make(void)
+{
+	struct signpost post;
+
+	ASSERT_EQ(pipe2(post.fds, O_CLOEXEC), 0);
+	return post;
+}
+
+void signpost_tell(struct signpost *post)
+{
+	ASSERT_EQ(write(post->fds[1], "", 1), 1);
+}
+
+void signpost_wait(struct signpost *post)
+{
+	char byte;
+
+	ASSERT_EQ(read(post->fds[0], &byte, 1), 1);
+}
+
+bool is_debug_kernel(void)
+{
+	bool found = false;
+	char line[512];
+	FILE *file = fopen("/proc/kallsyms", "r");
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file))
+		found = strstr(line, " kasan_report") ||
+			strstr(line, " __debug_object_init");
+	fclose(file);
+	return found;
+}
+
+int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int error = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		error = -errno;
+	close(fd);
+	return error;
+}

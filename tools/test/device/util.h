@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests need of the system: memory, clocks, threads, processes.
+ */
+#ifndef DEVICE_TEST_UTIL_H
+#define DEVICE_TEST_UTIL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <linux/types.h>
+
+/* Fresh zeroed pages for @size bytes. */
+void *map_pages(size_t size);
+
+/*
+ * @size bytes that end where a page ends; the next page is not accessible.
+ * The pages before are, so that there may be more room in front.
+ */
+void *map_before_hole(size_t size);
+
+/*
+ * @writable bytes up to the end of a page, and @read_only bytes, which must
+ * be whole pages, behind them.
+ */
+void *map_before_read_only(size_t writable, size_t read_only);
+
+/* Take the right to write to whole pages away. */
+void make_read_only(void *pages, size_t size);
+
+/* Check that all bytes have this value. */
+void check_bytes(const void *bytes, int value, size_t size);
+
+__u64 monotonic_ns(void);
+
+/* The next of a fixed sequence of random numbers, one for each seed. */
+__u64 next_random(__u64 *seed);
+
+/* The first @nr CPUs that we may run on, as long as we are not pinned. */
+size_t get_cpus(int *cpus, size_t nr);
+
+/* Stay on a CPU; on the one where we are. */
+void pin_to_cpu(int cpu);
+void pin_to_this_cpu(void);
+
+pthread_t start_thread(void *(*run)(void *arg), void *arg);
+void join_thread(pthread_t thread);
+pid_t thread_id(void);
+
+/* Wait until a thread (or process, by its pid) sleeps in the kernel. */
+void wait_asleep(pid_t tid);
+
+/*
+ * Fork; 0 in the child.  The child must end by _exit().
+ */
+pid_t start_child(void);
+
+/* Wait for the child's end and check that it exited with 0. */
+void wait_child(pid_t pid);
+
+/* Kill the child by SIGKILL and wait for its end. */
+void kill_child(pid_t pid);
+
+/* One process tells another that it has come so far: a pipe, one byte each. */
+struct signpost {
+	int fds[2];
+};
+
+struct signpost signpost_make(void);
+void signpost_tell(struct signpost *post);
+void signpost_wait(struct signpost *post);
+
+/* Is this a kernel built to find bugs, whose memory use says nothing? */
+bool is_debug_kernel(void);
+
+/* Write a text to an existing file: 0 or -errno. */
+int write_file(const char *path, const char *text);
+
+#endif /* DEVICE_TEST_UTIL_H */

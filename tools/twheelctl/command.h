@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the commands of twheelctl have in common.
+ */
+#ifndef _TWHEELCTL_COMMAND_H
+#define _TWHEELCTL_COMMAND_H
+
+#include <argp.h>
+
+/* The exit status. */
+enum status {
+	STATUS_OK,
+	STATUS_FAILURE,
+	STATUS_USAGE,
+};
+
+/**
+ * struct settings - the options that stand before or after any command
+ * @device: --device.
+ * @debugfs: --debugfs, where the module shows its wheels.
+ */
+struct settings {
+	const char *device;
+	const char *debugfs;
+};
+
+/*
+ * As the only child of a command's own argp: it takes those options. The
+ * command hands it its settings at ARGP_KEY_INIT.
+ */
+extern const struct argp_child settings_child[];
+
+enum status info_main(int argc, char **argv, struct settings *settings);
+enum status run_main(int argc, char **argv, struct settings *settings);
+enum status replay_main(int argc, char **argv, struct settings *settings);
+enum status show_main(int argc, char **argv, struct settings *settings);
+
+#endif /* _TWHEELCTL_COMMAND_H */

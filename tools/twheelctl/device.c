@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The device: one open file of /dev/twheel.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/ioctl.h>
+
+#include "common.h"
+#include "device.h"
+
+static const char *open_advice(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		return "; load the module: insmod twheel.ko, or modprobe twheel";
+	case EACCES:
+	case EPERM:
+		return "; run as root, or be given the right to read and write it";
+	default:
+		return "";
+	}
+}
+
+static int check_abi(const struct device *dev, const char *path)
+{
+	if (dev->info.abi == TWHEEL_ABI_VERSION)
+		return 0;
+	warnx("%s has interface version %u, not %u: use the module's own twheelctl",
+	      path, dev->info.abi, TWHEEL_ABI_VERSION);
+	return -EPROTO;
+}
+
+static int get_info(struct device *dev, const char *path)
+{
+	int error;
+
+	dev->info = (struct twheel_info){ .size = sizeof(dev->info) };
+	if (ioctl(dev->fd, TWHEEL_IOC_INFO, &dev->info) >= 0)
+		return check_abi(dev, path);
+	error = errno;
+	if (error == ENOTTY)
+		warnx("%s is not a twheel device; usually that is %s", path,
+		      DEVICE_PATH);
+	else
+		warnx("%s does not tell what it is: %s", path, strerror(error));
+	return -error;
+}
+
+/**
+ * device_open() - open a device and ask what it is
+ */
+int device_open(struct device *dev, const char *path)
+{
+	int ret;
+
+	dev->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (dev->fd < 0) {
+		ret = -errno;
+		warnx("cannot open %s: %s%s", path, strerror(-ret),
+		      open_advice(-ret));
+		return ret;
+	}
+	ret = get_info(dev, path);
+	if (ret)
+		close(dev->fd);
+	return ret;
+}
+
+/**
+ * device_limit() - set how many events the context may have at once
+ */
+int device_limit(struct device *dev, __u64 max_events)
+{
+	struct twheel_config config = {
+		.size = sizeof(config),
+		.clockid = CLOCK_MONOTONIC,
+		.max_events = max_events,
+	};
+
+	return ioctl(dev->fd, TWHEEL_IOC_CONFIG, &config) < 0 ? -errno : 0;
+}
+
+/**
+ * device_submit() - run all of some commands, in order
+ *
+ * A signal can stop the kernel between two of them; the rest is then submitted
+ * again.
+ */
+int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
+{
+	size_t done = 0;
+
+	while (done < nr) {
+		struct twheel_submit submit = {
+			.size = sizeof(submit),
+			.cmds = (unsigned long)(cmds + done),
+			.nr = nr - done,
+			.cmd_size = sizeof(*cmds),
+		};
+		int ret = ioctl(dev->fd, TWHEEL_IOC_SUBMIT, &submit);
+
+		if (ret < 0 && errno != EINTR)
+			return -errno;
+		if (ret == 0 || ret > (int)(nr - done))
+			return -EPROTO;
+		if (ret > 0)
+			done += ret;
+	}
+	return 0;
+}
+
+/**
+ * device_read() - read the records that are ready
+ *
+ * Return: how many, 0 where none is.
+ */
+int device_read(struct device *dev, struct twheel_record *records, size_t nr)
+{
+	ssize_t ret = read(dev->fd, records, nr * sizeof(*records));
+
+	if (ret < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (ret == 0 || ret % sizeof(*records))
+		return -EPROTO;
+	return ret / sizeof(*records);
+}
+
+static int parse_counter(const char *text, const char *name, __u64 *value)
+{
+	size_t len = strlen(name);
+	const char *line = text;
+
+	while (line) {
+		if (!strncmp(line, name, len) &&
+		    sscanf(line + len, ":\t%llu", value) == 1)
+			return 0;
+		line = strchr(line, '\n');
+		if (line)
+			line++;
+	}
+	warnx("fdinfo of the device has no line \"%s:\"", name);
+	return -EPROTO;
+}
+
+static int parse_counters(const char *text, struct counters *counters)
+{
+	const struct {
+		const char *name;
+		__u64 *value;
+	} fields[] = {
+		{ "added",	&counters->added },
+		{ "armed",	&counters->armed },
+		{ "ready",	&counters->ready },
+		{ "finished",	&counters->finished },
+		{ "cancelled",	&counters->cancelled },
+		{ "completed",	&counters->completed },
+		{ "records",	&counters->records },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (parse_counter(text, fields[i].name, fields[i].value))
+			return -EPROTO;
+	return 0;
+}
+
+/**
+ * device_counters() - read the context's counters from fdinfo
+ *
+ * In one read(), so that they are all of one moment.
+ */
+int device_counters(struct device *dev, struct counters *counters)
+{
+	char path[64], text[4096];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", dev->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (len < 0) {
+		len = -errno;
+		warn("cannot read %s", path);
+	} else {
+		text[len] = '\0';
+	}
+	if (fd >= 0)
+		close(fd);
+	return len < 0 ? len : parse_counters(text, counters);
+}

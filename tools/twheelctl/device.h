@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The device: one open file of /dev/twheel.
+ *
+ * Functions return 0 or more, or a negative errno; device_open() and
+ * device_counters() have then said what was wrong.
+ */
+#ifndef _TWHEELCTL_DEVICE_H
+#define _TWHEELCTL_DEVICE_H
+
+#include <stddef.h>
+#include <linux/twheel.h>
+
+#define DEVICE_PATH	"/dev/twheel"
+
+/**
+ * struct device - an open device
+ * @fd: readable (POLLIN) when records are ready; never blocks.
+ * @info: what the kernel side said of itself.
+ */
+struct device {
+	int fd;
+	struct twheel_info info;
+};
+
+/**
+ * struct counters - what fdinfo says of the context
+ * @added, @armed, @ready, @finished, @cancelled: of events, such that
+ *	added = armed + ready + finished + cancelled.
+ * @completed: events that ended as completed.
+ * @records: records that were read.
+ */
+struct counters {
+	__u64 added;
+	__u64 armed;
+	__u64 ready;
+	__u64 finished;
+	__u64 cancelled;
+	__u64 completed;
+	__u64 records;
+};
+
+int device_open(struct device *dev, const char *path);
+int device_limit(struct device *dev, __u64 max_events);
+int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr);
+int device_read(struct device *dev, struct twheel_record *records, size_t nr);
+int device_counters(struct device *dev, struct counters *counters);
+
+/* Why an event ended, in a word. */
+static inline const char *reason_name(__u32 reason)
+{
+	switch (reason) {
+	case TWHEEL_EXPIRED:
+		return "expired";
+	case TWHEEL_COMPLETED:
+		return "completed";
+	case TWHEEL_CLOCK_SET:
+		return "clock_set";
+	default:
+		return "unknown";
+	}
+}
+
+#endif /* _TWHEELCTL_DEVICE_H */

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Drawing wheels as text.
+ *
+ *	cpu0 monotonic: 1000 armed, next in 35.3ms; clk 123456, 17 interrupts, ...
+ *	level  slot      armed
+ *	    0  65.5us       12  |   >  . :                  ...  |
+ *	    1  2.10ms      988  |>..::+##+:.                ...  |
+ *
+ * A row is a level, a cell one of its 64 slots, shaded by how many events it
+ * holds, on a logarithmic scale up to the fullest slot of the wheel. The mark
+ * stands before the slot at which the level is: it is the next to come, and
+ * those before it come after the last.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "draw.h"
+#include "number.h"
+
+#define NR_SHADES	4
+
+/**
+ * struct brush - what cells are made of
+ * @mark: stands before the slot at which the level is.
+ * @edge: of a row.
+ * @shades: of an empty slot, and from few events to many.
+ */
+struct brush {
+	const char *mark;
+	const char *edge;
+	const char *shades[1 + NR_SHADES];
+};
+
+static const struct brush ascii_brush = {
+	">", "|", { " ", ".", ":", "+", "#" }
+};
+
+static const struct brush unicode_brush = {
+	"▸", "│", { " ", "░", "▒", "▓", "█" }
+};
+
+/**
+ * draw_needs_ascii() - whether the locale's character set is not UTF-8
+ *
+ * As the environment names it: a small system can have no locale data and a
+ * terminal that shows UTF-8 all the same.
+ */
+bool draw_needs_ascii(void)
+{
+	static const char * const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return !strcasestr(value, "utf-8") &&
+			       !strcasestr(value, "utf8");
+	}
+	return true;
+}
+
+static __u64 fullest_slot(const struct wheel *wheel)
+{
+	__u64 most = 0;
+
+	for (unsigned int i = 0; i < WHEEL_LEVELS; i++)
+		for (unsigned int slot = 0; slot < WHEEL_SLOTS; slot++)
+			if (wheel->level[i].count[slot] > most)
+				most = wheel->level[i].count[slot];
+	return most;
+}
+
+static unsigned int shade_of(__u64 count, __u64 most)
+{
+	if (!count)
+		return 0;
+	if (count >= most)
+		return NR_SHADES;
+	return 1 + (unsigned int)((NR_SHADES - 1) * log(count) / log(most));
+}
+
+static void draw_level(const struct wheel *wheel, unsigned int nr, __u64 most,
+		       const struct brush *brush, FILE *out)
+{
+	const struct level *level = &wheel->level[nr];
+	double span_ns = ldexp(wheel->tick_ns, WHEEL_SPAN_BITS * nr);
+	char text[NUMBER_TEXT];
+
+	fprintf(out, "%7u  %-7s %9llu  %s", nr, duration_format(text, span_ns),
+		level->armed, brush->edge);
+	for (unsigned int slot = 0; slot < WHEEL_SLOTS; slot++) {
+		if (slot == wheel_position(wheel, nr))
+			fputs(brush->mark, out);
+		fputs(brush->shades[shade_of(level->count[slot], most)], out);
+	}
+	fprintf(out, "%s\n", brush->edge);
+}
+
+static void draw_levels(const struct wheel *wheel,
+			const struct draw_style *style, FILE *out)
+{
+	const struct brush *brush = style->ascii ? &ascii_brush : &unicode_brush;
+	__u64 most = fullest_slot(wheel);
+
+	fputs("  level  slot        armed\n", out);
+	for (unsigned int i = 0; i < WHEEL_LEVELS; i++)
+		if (style->all || wheel->level[i].armed)
+			draw_level(wheel, i, most, brush, out);
+}
+
+static void draw_head(const struct wheel *wheel, FILE *out)
+{
+	char text[NUMBER_TEXT];
+
+	fprintf(out, "cpu%u %s: %llu armed, ", wheel->cpu, wheel->clock,
+		wheel->armed);
+	if (!wheel->next)
+		fputs("nothing next", out);
+	else if (wheel->next <= wheel->now)
+		fputs("next is due", out);
+	else
+		fprintf(out, "next in %s",
+			duration_format(text, (double)(wheel->next - wheel->now) *
+					      wheel->tick_ns));
+	fprintf(out, "; clk %llu, %llu interrupts, %llu expired, %llu cascaded\n",
+		wheel->clk, wheel->interrupts, wheel->expired, wheel->cascaded);
+}
+
+/**
+ * draw_wheels() - draw all wheels
+ *
+ * One with nothing armed is one line, unless @style has all drawn.
+ */
+void draw_wheels(const struct wheels *wheels, const struct draw_style *style,
+		 FILE *out)
+{
+	for (size_t i = 0; i < wheels->nr; i++) {
+		const struct wheel *wheel = &wheels->wheel[i];
+
+		draw_head(wheel, out);
+		if (style->all || wheel->armed)
+			draw_levels(wheel, style, out);
+	}
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Histogram of times.
+ *
+ * Each power of two is cut into eight buckets of equal width, and below 8 ns
+ * each nanosecond has its own; so a bucket is at most an eighth wider than the
+ * least time in it, from 1 ns to 584 years in 496 counters. Nothing is ever
+ * sorted or kept. The greatest time is kept exactly.
+ */
+#ifndef _TWHEELCTL_HISTOGRAM_H
+#define _TWHEELCTL_HISTOGRAM_H
+
+#include <stdio.h>
+#include <linux/types.h>
+
+#define HISTOGRAM_SUB_BITS	3
+#define HISTOGRAM_SUBS		(1 << HISTOGRAM_SUB_BITS)
+#define HISTOGRAM_BUCKETS	((64 - HISTOGRAM_SUB_BITS + 1) * HISTOGRAM_SUBS)
+
+/* Starts as all zeros. */
+struct histogram {
+	__u64 count[HISTOGRAM_BUCKETS];
+	__u64 total;
+	__u64 max_ns;
+};
+
+void histogram_add(struct histogram *histogram, __u64 ns);
+__u64 histogram_quantile(const struct histogram *histogram, double quantile);
+void histogram_print(const struct histogram *histogram, FILE *out);
+
+#endif /* _TWHEELCTL_HISTOGRAM_H */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl info: what the device is and can do.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "common.h"
+#include "device.h"
+#include "json.h"
+#include "number.h"
+
+struct info_options {
+	struct settings *settings;
+	bool json;
+};
+
+/* The name of each bit of struct twheel_info.features, from bit 0. */
+static const char * const feature_names[] = {
+	"periodic", "slack", "clocks", "enter", "wake", "cpu", "list",
+	"operations", "uring_cmd",
+};
+
+static const char *feature_name(unsigned int bit, char text[NUMBER_TEXT])
+{
+	if (bit < ARRAY_SIZE(feature_names))
+		return feature_names[bit];
+	snprintf(text, NUMBER_TEXT, "bit%u", bit);
+	return text;
+}
+
+static void print_json(const struct twheel_info *info, const char *path)
+{
+	json_t *features = json_array();
+	char text[NUMBER_TEXT];
+
+	for (unsigned int bit = 0; bit < 64; bit++)
+		if (info->features >> bit & 1)
+			json_array_append_new(features,
+					      json_string(feature_name(bit, text)));
+	json_line(json_pack("{s:s, s:I, s:I, s:I, s:o}", "device", path,
+			    "abi", (json_int_t)info->abi,
+			    "tick_ns", (json_int_t)info->tick_ns,
+			    "max_events", (json_int_t)info->max_events,
+			    "features", features), stdout);
+}
+
+static void print_text(const struct twheel_info *info, const char *path)
+{
+	char text[NUMBER_TEXT];
+
+	printf("device      %s\n", path);
+	printf("abi         %u\n", info->abi);
+	printf("tick        %llu ns (%s)\n", info->tick_ns,
+	       duration_format(text, info->tick_ns));
+	printf("max events  %llu\n", info->max_events);
+	printf("features   ");
+	for (unsigned int bit = 0; bit < 64; bit++)
+		if (info->features >> bit & 1)
+			printf(" %s", feature_name(bit, text));
+	printf("%s\n", info->features ? "" : " none");
+}
+
+static error_t parse_info(int key, char *arg, struct argp_state *state)
+{
+	struct info_options *options = state->input;
+
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = options->settings;
+		return 0;
+	case 'j':
+		options->json = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option info_argp_options[] = {
+	{ "json", 'j', NULL, 0, "Print one line of JSON", 0 },
+	{ 0 }
+};
+
+static const struct argp info_argp = {
+	.options = info_argp_options,
+	.parser = parse_info,
+	.children = settings_child,
+	.doc = "Tells the version of the device's interface, the length of a tick, how many\n"
+	       "events an open file may have at once, and the features of this build.",
+};
+
+enum status info_main(int argc, char **argv, struct settings *settings)
+{
+	struct info_options options = { .settings = settings };
+	struct device dev;
+
+	argp_parse(&info_argp, argc, argv, 0, NULL, &options);
+	if (device_open(&dev, settings->device))
+		return STATUS_FAILURE;
+	if (options.json)
+		print_json(&dev.info, settings->device);
+	else
+		print_text(&dev.info, settings->device);
+	return STATUS_OK;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lines of JSON.
+ */
+#include <err.h>
+#include <stdlib.h>
+
+#include "json.h"
+
+/**
+ * json_id() - an id, as a string
+ */
+json_t *json_id(__u64 id)
+{
+	return json_sprintf("%llu", id);
+}
+
+/**
+ * json_seconds() - a time, in seconds
+ */
+json_t *json_seconds(__u64 ns)
+{
+	return json_real(ns / 1e9);
+}
+
+/**
+ * json_line() - write an object as one line, and drop it
+ * @object: what json_pack() gave; NULL is taken as out of memory.
+ *
+ * Fifteen digits are what a double keeps of any decimal number: with more,
+ * 1.5003 would come out as 1.5003000000000001.
+ */
+void json_line(json_t *object, FILE *out)
+{
+	if (!object)
+		errx(EXIT_FAILURE, "out of memory for a line of JSON");
+	json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	fputc('\n', out);
+	json_decref(object);
+}

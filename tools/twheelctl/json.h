@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Lines of JSON.
+ *
+ * Ids are strings of decimal digits: many readers of JSON keep a number as a
+ * double, which has no room for 64 bits.
+ */
+#ifndef _TWHEELCTL_JSON_H
+#define _TWHEELCTL_JSON_H
+
+#include <stdio.h>
+#include <jansson.h>
+#include <linux/types.h>
+
+json_t *json_id(__u64 id);
+json_t *json_seconds(__u64 ns);
+void json_line(json_t *object, FILE *out);
+
+#endif /* _TWHEELCTL_JSON_H */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The ledger: what has become of each event of a replay, and what is wrong.
+ *
+ * One thread does it all, submitting commands and reading records, so the state
+ * of an event as a program can see it is known at every moment:
+ *
+ *	           ADD gives an id              its record is read,
+ *	                                        or CANCEL gives 0
+ *	   ended  ----------------->   live   --------------------->  ended
+ *	                              |    ^
+ *	                              +----+  MODIFY gives 0: due at another time
+ *
+ * A live event is there, armed or ready, until its record is read: MODIFY and
+ * CANCEL must give 0. An ended one is gone for good: they must give -ENOENT
+ * (it is "missed"), and no record with its id may come. Its name can be added
+ * again, and gets another id.
+ *
+ * A record's data is the number of the event, so it is found at once. A name
+ * has at most one command among those that are being submitted, so that what is
+ * expected of each is known before any of them runs.
+ *
+ * A line of the schedule by whose time the event is due must find it ended. So
+ * it waits until the record was read: then what comes out is what the schedule
+ * says, and not what a race made of it. The other race stays: a line that is
+ * run late can find ended what the schedule has still armed.
+ */
+#ifndef _TWHEELCTL_LEDGER_H
+#define _TWHEELCTL_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/twheel.h>
+
+#include "schedule.h"
+
+struct counters;
+
+/* One event. */
+struct entry {
+	__u64 id;
+	__u64 due_ns;
+	bool live;
+	bool queued;
+};
+
+/**
+ * struct ledger - the state of a replay
+ * @schedule: what is replayed.
+ * @start_ns: the moment that is 0 in the schedule, on CLOCK_MONOTONIC.
+ * @entries: for each event of the schedule.
+ * @live: how many of them are live.
+ * @armed: ADDs that gave an id.
+ * @modified, @cancelled: MODIFYs and CANCELs that gave 0.
+ * @missed: MODIFYs and CANCELs that rightly gave -ENOENT.
+ * @records: records that were read.
+ * @finished: records that were a live event's.
+ * @early: records that came before they were due.
+ * @duplicated: records of an event that had ended, or never was.
+ * @wrong: records that do not say what was last asked for.
+ * @failed: commands with another result than they must have.
+ * @checks, @violations: of the counters in fdinfo.
+ * @complaints: how many messages about all this were printed.
+ */
+struct ledger {
+	const struct schedule *schedule;
+	__u64 start_ns;
+	struct entry *entries;
+	__u64 live;
+	__u64 armed;
+	__u64 modified;
+	__u64 cancelled;
+	__u64 missed;
+	__u64 records;
+	__u64 finished;
+	__u64 early;
+	__u64 duplicated;
+	__u64 wrong;
+	__u64 failed;
+	__u64 checks;
+	__u64 violations;
+	unsigned int complaints;
+};
+
+void ledger_init(struct ledger *ledger, const struct schedule *schedule,
+		 __u64 start_ns);
+bool ledger_plan(struct ledger *ledger, const struct schedule_line *line,
+		 struct twheel_cmd *cmd);
+void ledger_result(struct ledger *ledger, const struct schedule_line *line,
+		   const struct twheel_cmd *cmd);
+void ledger_record(struct ledger *ledger, const struct twheel_record *record,
+		   __u64 read_ns);
+void ledger_counters(struct ledger *ledger, const struct counters *counters);
+
+/*
+ * Whether all went well, once all is over: each event that is still live then
+ * is lost.
+ */
+static inline bool ledger_clean(const struct ledger *ledger)
+{
+	return !(ledger->live || ledger->early || ledger->duplicated ||
+		 ledger->wrong || ledger->failed || ledger->violations);
+}
+
+#endif /* _TWHEELCTL_LEDGER_H */

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl: look at /dev/twheel and drive it from the command line.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "common.h"
+#include "device.h"
+
+static const struct command {
+	const char *name;
+	enum status (*main)(int argc, char **argv, struct settings *settings);
+} commands[] = {
+	{ "info",   info_main },
+	{ "run",    run_main },
+	{ "replay", replay_main },
+	{ "show",   show_main },
+};
+
+static error_t parse_setting(int key, char *arg, struct argp_state *state)
+{
+	struct settings *settings = state->input;
+
+	switch (key) {
+	case 'D':
+		settings->device = arg;
+		return 0;
+	case 'G':
+		settings->debugfs = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option setting_options[] = {
+	{ "device", 'D', "PATH", 0, "The device; default " DEVICE_PATH, 1 },
+	{ "debugfs", 'G', "PATH", 0,
+	  "Where the module shows its wheels; default /sys/kernel/debug/twheel", 1 },
+	{ 0 }
+};
+
+static const struct argp settings_argp = {
+	.options = setting_options,
+	.parser = parse_setting,
+};
+
+const struct argp_child settings_child[] = {
+	{ .argp = &settings_argp },
+	{ 0 }
+};
+
+/**
+ * struct invocation - what main() was called for
+ * @settings: the options before the command.
+ * @command: the command, NULL where there was none.
+ * @first: index in argv of the command's name.
+ */
+struct invocation {
+	struct settings settings;
+	const struct command *command;
+	int first;
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	return NULL;
+}
+
+static error_t parse_main(int key, char *arg, struct argp_state *state)
+{
+	struct invocation *invocation = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &invocation->settings;
+		return 0;
+	case ARGP_KEY_ARG:
+		invocation->command = find_command(arg);
+		if (!invocation->command)
+			argp_error(state,
+				   "there is no command \"%s\": it is one of info, run, replay, show",
+				   arg);
+		invocation->first = state->next - 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which command? One of info, run, replay, show");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp main_argp = {
+	.children = settings_child,
+	.parser = parse_main,
+	.args_doc = "COMMAND [OPTION...]",
+	.doc = "Looks at the timing wheels of the twheel module and drives its device.\vCommands:\n"
+	       "  info    what the device is and can do\n"
+	       "  run     arm and cancel events by lines on stdin\n"
+	       "  replay  run a schedule of events and check that each ends exactly once\n"
+	       "  show    draw the wheels\n"
+	       "Each has a --help of its own.\n"
+	       "\n"
+	       "The exit status is 0 if all went well, 1 if not, and 2 where the command line\n"
+	       "makes no sense.",
+};
+
+int main(int argc, char **argv)
+{
+	static char name[64] = "twheelctl ";
+	struct invocation invocation = {
+		.settings = {
+			.device = DEVICE_PATH,
+			.debugfs = "/sys/kernel/debug/twheel",
+		},
+	};
+	char **args;
+
+	argp_err_exit_status = STATUS_USAGE;
+	argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &invocation);
+
+	/* The command's --help and errors go under "twheelctl COMMAND". */
+	args = argv + invocation.first;
+	args[0] = strcat(name, invocation.command->name);
+	return invocation.command->main(argc - invocation.first, args,
+					&invocation.settings);
+}

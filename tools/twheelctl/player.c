@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The player: runs a schedule on the device.
+ */
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "common.h"
+#include "number.h"
+#include "player.h"
+
+/* How often the counters are checked on the way. */
+#define NR_CHECKS	32
+
+#define PROGRESS_NS	(200 * NSEC_PER_MSEC)
+#define PROGRESS_WIDTH	40
+
+#define NEVER_NS	(~0ULL)
+
+static __u64 later(__u64 a, __u64 b)
+{
+	return a > b ? a : b;
+}
+
+static __u64 earlier(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
+static __u64 start_ns(const struct player *player)
+{
+	return player->ledger.start_ns;
+}
+
+static __u64 line_ns(const struct player *player, size_t line)
+{
+	return start_ns(player) + player->schedule->lines[line].at_ns;
+}
+
+static void add_cost(struct cost *cost, size_t items, __u64 ns)
+{
+	cost->calls++;
+	cost->items += items;
+	cost->ns += ns;
+}
+
+/* Turns the lines whose time has come into commands, as many as can be now. */
+static size_t plan_batch(struct player *player, __u64 now)
+{
+	const struct schedule *schedule = player->schedule;
+	size_t nr = 0;
+
+	while (nr < PLAYER_BATCH && player->next + nr < schedule->nr_lines &&
+	       line_ns(player, player->next + nr) <= now &&
+	       ledger_plan(&player->ledger, &schedule->lines[player->next + nr],
+			   &player->cmds[nr]))
+		nr++;
+	return nr;
+}
+
+static void take_results(struct player *player, size_t nr, __u64 submitted_ns)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct twheel_cmd *cmd = &player->cmds[i];
+
+		if (cmd->op != TWHEEL_OP_CANCEL && cmd->time_ns < submitted_ns)
+			player->overdue++;
+		ledger_result(&player->ledger,
+			      &player->schedule->lines[player->next + i], cmd);
+	}
+	player->next += nr;
+}
+
+/*
+ * Runs lines whose time has come, one batch at most.
+ *
+ * Return: how many, 0 where there is none or the next has to wait for a record;
+ * or a negative errno.
+ */
+static int submit_lines(struct player *player)
+{
+	size_t nr = plan_batch(player, now_ns());
+	__u64 before, after;
+	int ret;
+
+	if (!nr)
+		return 0;
+	before = now_ns();
+	ret = device_submit(player->dev, player->cmds, nr);
+	after = now_ns();
+	if (ret) {
+		warnx("the device takes no commands: %s", strerror(-ret));
+		return ret;
+	}
+	add_cost(&player->submit, nr, after - before);
+	player->behind_ns = later(player->behind_ns,
+				  before - line_ns(player, player->next));
+	player->progress_ns = after;
+	take_results(player, nr, before);
+	return nr;
+}
+
+static void write_record(struct player *player,
+			 const struct twheel_record *record)
+{
+	const char *name = record->data < player->schedule->nr_events ?
+			   player->schedule->names[record->data] : "";
+	char due[NUMBER_TEXT], fired[NUMBER_TEXT];
+
+	fprintf(player->records_file, "%s,%s,%s,%llu,%s\n", name,
+		seconds_format(due, record->due_ns - start_ns(player)),
+		seconds_format(fired, record->fired_ns - start_ns(player)),
+		record->count, reason_name(record->reason));
+}
+
+static void take_record(struct player *player,
+			const struct twheel_record *record, __u64 now)
+{
+	ledger_record(&player->ledger, record, now);
+	if (record->fired_ns >= record->due_ns)
+		histogram_add(&player->lateness,
+			      record->fired_ns - record->due_ns);
+	if (now >= record->due_ns)
+		histogram_add(&player->delivery, now - record->due_ns);
+	if (player->records_file)
+		write_record(player, record);
+}
+
+/*
+ * Reads records that are ready.
+ *
+ * Return: how many, or a negative errno.
+ */
+static int read_records(struct player *player)
+{
+	__u64 before = now_ns();
+	int nr = device_read(player->dev, player->records, PLAYER_BATCH);
+	__u64 after = now_ns();
+
+	if (nr < 0)
+		warnx("the device cannot be read: %s", strerror(-nr));
+	if (nr <= 0)
+		return nr;
+	add_cost(&player->read, nr, after - before);
+	player->progress_ns = after;
+	for (int i = 0; i < nr; i++)
+		take_record(player, &player->records[i], after);
+	return nr;
+}
+
+/* Sleeps until there are records or it is @until_ns, whichever is first. */
+static int wait_for_records(struct player *player, __u64 until_ns)
+{
+	struct pollfd file = { .fd = player->dev->fd, .events = POLLIN };
+	__u64 now = now_ns();
+	__u64 wait_ns = until_ns > now ? until_ns - now : 0;
+	struct timespec timeout = {
+		.tv_sec = wait_ns / NSEC_PER_SEC,
+		.tv_nsec = wait_ns % NSEC_PER_SEC,
+	};
+	int ret = ppoll(&file, 1, &timeout, NULL);
+
+	if (ret < 0 && errno == EINTR)
+		return 0;
+	if (ret < 0) {
+		ret = -errno;
+		warn("cannot wait for records");
+		return ret;
+	}
+	if (file.revents & ~POLLIN) {
+		warnx("the device is no longer there");
+		return -ENODEV;
+	}
+	return ret;
+}
+
+/* Until when to wait for a record, before it is given up for lost. */
+static __u64 give_up_ns(const struct player *player)
+{
+	__u64 due_ns = start_ns(player) + player->schedule->end_ns;
+
+	if (player_left(player))
+		due_ns = line_ns(player, player->next);
+	return later(due_ns, player->progress_ns) + player->grace_ns;
+}
+
+/* Whether only a record can get it any further. */
+static bool needs_record(const struct player *player, __u64 now)
+{
+	return !player_left(player) || line_ns(player, player->next) <= now;
+}
+
+/* When there is something to do next, records aside. */
+static __u64 wake_ns(const struct player *player, __u64 now)
+{
+	__u64 wake = needs_record(player, now) ? give_up_ns(player) :
+		     line_ns(player, player->next);
+
+	if (player->draw_at_ns != NEVER_NS)
+		wake = earlier(wake, start_ns(player) + player->draw_at_ns);
+	if (player->show_progress)
+		wake = earlier(wake, now + PROGRESS_NS);
+	return wake;
+}
+
+static void check_counters(struct player *player)
+{
+	struct counters counters;
+
+	if (device_counters(player->dev, &counters))
+		player->ledger.violations++;
+	else
+		ledger_counters(&player->ledger, &counters);
+}
+
+/* Checks the counters each time that a part of the whole is done. */
+static void check_on_the_way(struct player *player)
+{
+	__u64 done = player->next + player->ledger.records;
+	__u64 part = player->schedule->nr_lines / NR_CHECKS + 1;
+
+	if (done < player->check_at)
+		return;
+	player->check_at = done + part;
+	check_counters(player);
+}
+
+static void draw_on_the_way(struct player *player, __u64 now)
+{
+	if (player->draw_at_ns == NEVER_NS ||
+	    now < start_ns(player) + player->draw_at_ns)
+		return;
+	player->draw_at_ns = NEVER_NS;
+	player->draw(player->draw_context);
+}
+
+static void show_progress(struct player *player, __u64 now)
+{
+	static const char bar[PROGRESS_WIDTH + 1] =
+		"########################################";
+	double part = (double)(now - start_ns(player)) /
+		      (player->schedule->end_ns + 1);
+
+	if (now < player->shown_ns + PROGRESS_NS)
+		return;
+	player->shown_ns = now;
+	if (part > 1)
+		part = 1;
+	fprintf(stderr, "\r[%-*.*s] %3.0f%%  %zu of %zu lines, %llu live, %llu records ",
+		PROGRESS_WIDTH, (int)(part * PROGRESS_WIDTH), bar, 100 * part,
+		player->next, player->schedule->nr_lines, player->ledger.live,
+		player->ledger.records);
+}
+
+static void clear_progress(void)
+{
+	fprintf(stderr, "\r%*s\r", PROGRESS_WIDTH + 70, "");
+}
+
+static bool is_over(const struct player *player)
+{
+	return !player_left(player) && !player->ledger.live;
+}
+
+/*
+ * One turn of the loop.
+ *
+ * Return: 1; 0 where a record that was waited for is given up; or a negative
+ * errno.
+ */
+static int turn(struct player *player)
+{
+	int lines = submit_lines(player);
+	__u64 now = now_ns();
+	int ready;
+
+	if (lines < 0)
+		return lines;
+	draw_on_the_way(player, now);
+	if (player->show_progress)
+		show_progress(player, now);
+	ready = wait_for_records(player, lines ? now : wake_ns(player, now));
+	if (ready > 0)
+		ready = read_records(player);
+	if (ready < 0)
+		return ready;
+	check_on_the_way(player);
+	return lines || ready || !needs_record(player, now) ||
+	       now_ns() < give_up_ns(player);
+}
+
+/* There must be nothing left to read, and nothing left in the counters. */
+static int finish(struct player *player)
+{
+	int nr;
+
+	do {
+		nr = read_records(player);
+	} while (nr > 0);
+	check_counters(player);
+	return nr;
+}
+
+/**
+ * player_run() - run a schedule to its end
+ * @player: with all set up to @show_progress, and zeros.
+ *
+ * Return: 0 when it was run, whatever its ledger says then; or a negative errno
+ * after a message.
+ */
+int player_run(struct player *player)
+{
+	int ret = 1;
+
+	ledger_init(&player->ledger, player->schedule, now_ns());
+	player->progress_ns = start_ns(player);
+	while (ret > 0 && !is_over(player))
+		ret = turn(player);
+	if (ret >= 0)
+		ret = finish(player);
+	player->end_ns = now_ns();
+	if (player->show_progress)
+		clear_progress();
+	return ret;
+}

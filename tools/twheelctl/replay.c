@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl replay: runs a schedule and checks that each event ends once.
+ */
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "common.h"
+#include "draw.h"
+#include "number.h"
+#include "player.h"
+#include "schedule.h"
+#include "summary.h"
+
+struct replay_options {
+	struct settings *settings;
+	const char *file;
+	__u64 nr_generate;
+	__u64 seed;
+	__u64 span_ns;
+	__u64 max_events;
+	__u64 grace_ns;
+	__u64 draw_at_ns;
+	const char *write;
+	const char *records;
+	bool interrupts;
+	bool quiet;
+	bool json;
+};
+
+enum {
+	KEY_SEED = 256,
+	KEY_DURATION,
+	KEY_MAX_EVENTS,
+	KEY_GRACE,
+	KEY_DRAW_AT,
+	KEY_INTERRUPTS,
+};
+
+/* The least span in which generated events can be told apart. */
+#define MIN_SPAN_NS	NSEC_PER_MSEC
+
+static __u64 count_option(struct argp_state *state, const char *name,
+			  const char *text, __u64 min, __u64 max)
+{
+	const char *wrong;
+	__u64 value;
+
+	wrong = count_parse(text, &value);
+	if (wrong || value < min || value > max)
+		argp_error(state, "--%s \"%s\" is not a whole number from %llu to %llu",
+			   name, text, min, max);
+	return value;
+}
+
+static __u64 seconds_option(struct argp_state *state, const char *name,
+			    const char *text, __u64 min_ns)
+{
+	const char *wrong;
+	__u64 ns;
+
+	wrong = seconds_parse(text, &ns);
+	if (wrong)
+		argp_error(state, "--%s \"%s\" %s", name, text, wrong);
+	if (ns < min_ns)
+		argp_error(state, "--%s \"%s\" is less than %g", name, text,
+			   (double)min_ns / NSEC_PER_SEC);
+	return ns;
+}
+
+static void check_options(struct argp_state *state,
+			  const struct replay_options *options)
+{
+	if (!options->file && !options->nr_generate)
+		argp_error(state, "what is to be replayed? FILE, - for stdin, or --generate N");
+	if (options->file && options->nr_generate)
+		argp_error(state, "both FILE \"%s\" and --generate: there can be only one",
+			   options->file);
+}
+
+static error_t parse_replay(int key, char *arg, struct argp_state *state)
+{
+	struct replay_options *options = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = options->settings;
+		return 0;
+	case 'g':
+		options->nr_generate = count_option(state, "generate", arg, 1,
+						    ~0U / 2);
+		return 0;
+	case KEY_SEED:
+		options->seed = count_option(state, "seed", arg, 0, ~0ULL);
+		return 0;
+	case KEY_DURATION:
+		options->span_ns = seconds_option(state, "duration", arg,
+						  MIN_SPAN_NS);
+		return 0;
+	case KEY_MAX_EVENTS:
+		options->max_events = count_option(state, "max-events", arg, 1,
+						   ~0ULL);
+		return 0;
+	case KEY_GRACE:
+		options->grace_ns = seconds_option(state, "grace", arg, 0);
+		return 0;
+	case KEY_DRAW_AT:
+		options->draw_at_ns = seconds_option(state, "draw-at", arg, 0);
+		return 0;
+	case KEY_INTERRUPTS:
+		options->interrupts = true;
+		return 0;
+	case 'w':
+		options->write = arg;
+		return 0;
+	case 'r':
+		options->records = arg;
+		return 0;
+	case 'q':
+		options->quiet = true;
+		return 0;
+	case 'j':
+		options->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->file)
+			argp_error(state, "\"%s\" is one FILE too many", arg);
+		options->file = arg;
+		return 0;
+	case ARGP_KEY_END:
+		check_options(state, options);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option replay_argp_options[] = {
+	{ "generate", 'g', "N", 0, "Make a schedule of N events up instead", 0 },
+	{ "seed", KEY_SEED, "N", 0, "Of --generate; default 1", 0 },
+	{ "duration", KEY_DURATION, "S", 0,
+	  "Of --generate: in which time all is armed and due; default 10", 0 },
+	{ "write", 'w', "FILE", 0,
+	  "Write the schedule to FILE (- for stdout) and run nothing", 0 },
+	{ "records", 'r', "FILE", 0,
+	  "Write name,due_s,fired_s,count,reason of each record to FILE", 0 },
+	{ "max-events", KEY_MAX_EVENTS, "N", 0,
+	  "Allow N events at once; default as the device has it", 0 },
+	{ "grace", KEY_GRACE, "S", 0,
+	  "Wait for records that are due until none came for S; default 5", 0 },
+	{ "draw-at", KEY_DRAW_AT, "S", 0, "Draw the wheels S after the start", 0 },
+	{ "interrupts", KEY_INTERRUPTS, NULL, 0,
+	  "Tell how many interrupts the wheels took", 0 },
+	{ "quiet", 'q', NULL, 0, "Print only what is wrong", 0 },
+	{ "json", 'j', NULL, 0, "Print the summary as one line of JSON", 0 },
+	{ 0 }
+};
+
+static const struct argp replay_argp = {
+	.options = replay_argp_options,
+	.parser = parse_replay,
+	.children = settings_child,
+	.args_doc = "FILE\n--generate N",
+	.doc = "Runs a schedule of events on the device and checks that each event that was\n"
+	       "armed ends in exactly one way: by one record, not before it was due, or\n"
+	       "cancelled.\vFILE (- for stdin) has lines at_s,command,name,delay_s; blank lines\n"
+	       "and those that begin with # are left out. At at_s seconds after the start, the\n"
+	       "command is done to the event of that name:\n"
+	       "  add     a new event\n"
+	       "  modify  another time for one that was added\n"
+	       "  arm     modify it if it is still to come, else add it\n"
+	       "  cancel  (without delay_s)\n"
+	       "It is then due at at_s + delay_s, even if the line was run late. at_s never\n"
+	       "decreases. The whole schedule is checked before anything is armed.\n"
+	       "\n"
+	       "The exit status is 1 where a record was early, lost, duplicated or wrong, a\n"
+	       "command failed, or the counters in fdinfo did not add up.",
+};
+
+static int get_schedule(struct schedule *schedule,
+			const struct replay_options *options)
+{
+	if (options->file)
+		return schedule_read(schedule, options->file);
+	schedule_generate(schedule, options->nr_generate, options->span_ns,
+			  options->seed);
+	return schedule_check(schedule);
+}
+
+/* Draws the wheels, as show does; beside the one line of JSON on stdout. */
+static void draw(void *context)
+{
+	const struct replay_options *options = context;
+	struct draw_style style = { .ascii = draw_needs_ascii() };
+	struct wheels wheels;
+
+	if (wheels_read(&wheels, options->settings->debugfs))
+		return;
+	draw_wheels(&wheels, &style, options->json ? stderr : stdout);
+	wheels_free(&wheels);
+}
+
+/* Returns whether it is known. */
+static bool count_interrupts(const struct replay_options *options, __u64 *count)
+{
+	struct wheels wheels;
+
+	if (!options->interrupts ||
+	    wheels_read(&wheels, options->settings->debugfs))
+		return false;
+	*count = wheels_interrupts(&wheels);
+	wheels_free(&wheels);
+	return true;
+}
+
+static int open_device(struct device *dev, const struct replay_options *options)
+{
+	int ret = device_open(dev, options->settings->device);
+
+	if (ret || !options->max_events)
+		return ret;
+	ret = device_limit(dev, options->max_events);
+	if (ret)
+		warnx("--max-events %llu: %s%s", options->max_events,
+		      strerror(-ret), ret == -ENOSPC ?
+		      "; the module's parameters set how many are allowed" : "");
+	return ret;
+}
+
+static int open_records(struct player *player,
+			const struct replay_options *options)
+{
+	if (!options->records)
+		return 0;
+	player->records_file = fopen(options->records, "we");
+	if (player->records_file)
+		return 0;
+	warn("cannot create %s", options->records);
+	return -EIO;
+}
+
+static int close_records(struct player *player,
+			 const struct replay_options *options)
+{
+	if (!player->records_file || !fclose(player->records_file))
+		return 0;
+	warn("cannot write %s", options->records);
+	return -EIO;
+}
+
+static int play(struct player *player, const struct replay_options *options,
+		struct interrupts *interrupts)
+{
+	int ret = open_records(player, options);
+	int closed;
+
+	if (ret)
+		return ret;
+	interrupts->known = count_interrupts(options, &interrupts->before);
+	ret = player_run(player);
+	interrupts->known = interrupts->known &&
+			    count_interrupts(options, &interrupts->after);
+	closed = close_records(player, options);
+	return ret ? ret : closed;
+}
+
+static enum status replay(const struct schedule *schedule,
+			  struct replay_options *options)
+{
+	static struct player player;
+	struct interrupts interrupts = { 0 };
+	struct device dev;
+
+	if (open_device(&dev, options))
+		return STATUS_FAILURE;
+	player = (struct player){
+		.dev = &dev,
+		.schedule = schedule,
+		.grace_ns = options->grace_ns,
+		.draw_at_ns = options->draw_at_ns,
+		.draw = draw,
+		.draw_context = options,
+		.show_progress = !options->quiet && isatty(STDERR_FILENO),
+	};
+	if (play(&player, options, &interrupts))
+		return STATUS_FAILURE;
+	if (options->json)
+		summary_print_json(&player, &interrupts, stdout);
+	else if (!options->quiet)
+		summary_print(&player, &interrupts, stdout);
+	return summary_is_good(&player) ? STATUS_OK : STATUS_FAILURE;
+}
+
+enum status replay_main(int argc, char **argv, struct settings *settings)
+{
+	struct replay_options options = {
+		.settings = settings,
+		.seed = 1,
+		.span_ns = 10 * NSEC_PER_SEC,
+		.grace_ns = 5 * NSEC_PER_SEC,
+		.draw_at_ns = ~0ULL,
+	};
+	struct schedule schedule;
+
+	argp_parse(&replay_argp, argc, argv, 0, NULL, &options);
+	if (get_schedule(&schedule, &options))
+		return STATUS_FAILURE;
+	if (options.write)
+		return schedule_write(&schedule, options.write) ?
+		       STATUS_FAILURE : STATUS_OK;
+	return replay(&schedule, &options);
+}

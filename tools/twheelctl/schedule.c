@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A schedule: reading, checking and writing it.
+ */
+#include <err.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "number.h"
+#include "schedule.h"
+
+#define NR_FIELDS	4
+
+const char * const schedule_command_names[NR_SCHEDULE_COMMANDS] = {
+	[SCHEDULE_ADD] = "add",
+	[SCHEDULE_ARM] = "arm",
+	[SCHEDULE_MODIFY] = "modify",
+	[SCHEDULE_CANCEL] = "cancel",
+};
+
+/**
+ * struct reader - a schedule while its file is read
+ * @schedule: what becomes of it.
+ * @number: of the line at hand.
+ * @line_room, @text_room: how many lines and bytes of text there is room for.
+ * @text_used: how many bytes of text are used.
+ * @offsets: where in the text each line's name is; the text can still move.
+ */
+struct reader {
+	struct schedule *schedule;
+	unsigned int number;
+	size_t line_room;
+	size_t text_room;
+	size_t text_used;
+	size_t *offsets;
+};
+
+/* A name, and the line that has it; for sorting. */
+struct mention {
+	const char *name;
+	size_t line;
+};
+
+static void *grow(void *memory, size_t nr, size_t size)
+{
+	memory = reallocarray(memory, nr, size);
+	if (!memory)
+		errx(EXIT_FAILURE, "out of memory for the schedule");
+	return memory;
+}
+
+static __printf(3, 4)
+int line_error(const struct schedule *schedule, unsigned int number,
+	       const char *format, ...)
+{
+	char message[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	warnx("%s:%u: %s", schedule->source, number, message);
+	return -EINVAL;
+}
+
+#define reader_error(reader, ...) \
+	line_error((reader)->schedule, (reader)->number, __VA_ARGS__)
+
+/* Cuts a line at its commas; missing fields are empty. */
+static int split_line(const struct reader *reader, char *text,
+		      char *fields[NR_FIELDS])
+{
+	static char empty[1];
+	int nr = 0;
+
+	while (text && nr < NR_FIELDS)
+		fields[nr++] = strsep(&text, ",");
+	if (text || nr < NR_FIELDS - 1)
+		return reader_error(reader,
+				    "%s fields: a line is at_s,command,name,delay_s",
+				    text ? "too many" : "too few");
+	if (nr < NR_FIELDS)
+		fields[nr] = empty;
+	return 0;
+}
+
+static int parse_command(const struct reader *reader, const char *text,
+			 struct schedule_line *line)
+{
+	for (int i = 0; i < NR_SCHEDULE_COMMANDS; i++) {
+		if (!strcmp(text, schedule_command_names[i])) {
+			line->command = i;
+			return 0;
+		}
+	}
+	return reader_error(reader,
+			    "unknown command \"%s\": it is add, arm, modify or cancel",
+			    text);
+}
+
+static int parse_delay(const struct reader *reader, const char *text,
+		       struct schedule_line *line)
+{
+	const char *command = schedule_command_names[line->command];
+	const char *wrong;
+
+	if (line->command == SCHEDULE_CANCEL) {
+		if (*text)
+			return reader_error(reader,
+					    "delay_s \"%s\": cancel takes none", text);
+		return 0;
+	}
+	if (!*text)
+		return reader_error(reader, "%s without delay_s: when is it due?",
+				    command);
+	wrong = seconds_parse(text, &line->delay_ns);
+	if (!wrong && line->delay_ns > NUMBER_MAX_NS - line->at_ns)
+		wrong = "ends more than 292 years after the start";
+	if (wrong)
+		return reader_error(reader, "delay_s \"%s\" %s", text, wrong);
+	return 0;
+}
+
+static int parse_fields(const struct reader *reader, char *fields[NR_FIELDS],
+			struct schedule_line *line)
+{
+	const char *wrong = seconds_parse(fields[0], &line->at_ns);
+	int ret;
+
+	if (wrong)
+		return reader_error(reader, "at_s \"%s\" %s", fields[0], wrong);
+	ret = parse_command(reader, fields[1], line);
+	if (ret)
+		return ret;
+	if (!*fields[2])
+		return reader_error(reader, "the name is empty");
+	return parse_delay(reader, fields[3], line);
+}
+
+static void append_line(struct reader *reader, const struct schedule_line *line,
+			const char *name)
+{
+	struct schedule *schedule = reader->schedule;
+	size_t len = strlen(name) + 1;
+
+	if (schedule->nr_lines == reader->line_room) {
+		reader->line_room = 2 * reader->line_room + 1024;
+		schedule->lines = grow(schedule->lines, reader->line_room,
+				       sizeof(*schedule->lines));
+		reader->offsets = grow(reader->offsets, reader->line_room,
+				       sizeof(*reader->offsets));
+	}
+	if (reader->text_room - reader->text_used < len) {
+		reader->text_room = 2 * reader->text_room + len;
+		schedule->text = grow(schedule->text, reader->text_room, 1);
+	}
+	memcpy(schedule->text + reader->text_used, name, len);
+	reader->offsets[schedule->nr_lines] = reader->text_used;
+	reader->text_used += len;
+	schedule->lines[schedule->nr_lines++] = *line;
+}
+
+static int read_line(struct reader *reader, char *text, size_t len)
+{
+	struct schedule_line line = { .number = reader->number };
+	char *fields[NR_FIELDS];
+	int ret;
+
+	if (strlen(text) != len)
+		return reader_error(reader, "a zero byte: this is not text");
+	text[strcspn(text, "\r\n")] = '\0';
+	if (!*text || *text == '#')
+		return 0;
+	ret = split_line(reader, text, fields);
+	if (!ret)
+		ret = parse_fields(reader, fields, &line);
+	if (!ret)
+		append_line(reader, &line, fields[2]);
+	return ret;
+}
+
+static int compare_mentions(const void *a, const void *b)
+{
+	const struct mention *left = a, *right = b;
+
+	return strcmp(left->name, right->name);
+}
+
+/* Gives each name its number: one sort puts a name's lines side by side. */
+static void number_events(struct reader *reader)
+{
+	struct schedule *schedule = reader->schedule;
+	struct mention *mentions = grow(NULL, schedule->nr_lines,
+					sizeof(*mentions));
+	const char **names = grow(NULL, schedule->nr_lines, sizeof(*names));
+	size_t nr = 0;
+
+	for (size_t i = 0; i < schedule->nr_lines; i++) {
+		mentions[i].name = schedule->text + reader->offsets[i];
+		mentions[i].line = i;
+	}
+	qsort(mentions, schedule->nr_lines, sizeof(*mentions), compare_mentions);
+	for (size_t i = 0; i < schedule->nr_lines; i++) {
+		if (!nr || strcmp(names[nr - 1], mentions[i].name))
+			names[nr++] = mentions[i].name;
+		schedule->lines[mentions[i].line].event = nr - 1;
+	}
+	schedule->names = grow(names, nr, sizeof(*names));
+	schedule->nr_events = nr;
+	free(mentions);
+}
+
+static int read_lines(struct reader *reader, FILE *file)
+{
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t len;
+	int ret = 0;
+
+	while (!ret && (len = getline(&text, &room, file)) >= 0) {
+		reader->number++;
+		ret = read_line(reader, text, len);
+	}
+	if (!ret && ferror(file)) {
+		ret = -errno;
+		warn("cannot read %s", reader->schedule->source);
+	}
+	free(text);
+	return ret;
+}
+
+/**
+ * schedule_read() - read a schedule and check it
+ * @path: its file, or "-" for stdin.
+ *
+ * Return: 0, or a negative errno after a message that names the line.
+ */
+int schedule_read(struct schedule *schedule, const char *path)
+{
+	struct reader reader = { .schedule = schedule };
+	bool is_stdin = !strcmp(path, "-");
+	FILE *file = is_stdin ? stdin : fopen(path, "re");
+	int ret;
+
+	*schedule = (struct schedule){ .source = is_stdin ? "stdin" : path };
+	if (!file) {
+		ret = -errno;
+		warn("cannot open %s", path);
+		return ret;
+	}
+	ret = read_lines(&reader, file);
+	if (!is_stdin)
+		fclose(file);
+	if (ret)
+		return ret;
+	if (!schedule->nr_lines) {
+		warnx("%s has no commands: a line is at_s,command,name,delay_s",
+		      schedule->source);
+		return -EINVAL;
+	}
+	number_events(&reader);
+	free(reader.offsets);
+	return schedule_check(schedule);
+}
+
+/* An event on paper. */
+struct sketch {
+	bool known;
+	bool armed;
+	__u64 due_ns;
+};
+
+static int check_line(struct schedule *schedule,
+		      const struct schedule_line *line, struct sketch *event)
+{
+	const char *name = schedule->names[line->event];
+	const char *command = schedule_command_names[line->command];
+	char due[NUMBER_TEXT];
+
+	if (event->armed && event->due_ns <= line->at_ns) {
+		event->armed = false;
+		schedule->expirations++;
+	}
+	if (line->command == SCHEDULE_ADD && event->armed)
+		return line_error(schedule, line->number,
+				  "add of \"%s\", which is armed until %s: use arm or modify",
+				  name, seconds_format(due, event->due_ns));
+	if (!event->known && (line->command == SCHEDULE_MODIFY ||
+			      line->command == SCHEDULE_CANCEL))
+		return line_error(schedule, line->number,
+				  "%s of \"%s\", which no line above has added",
+				  command, name);
+
+	event->known = true;
+	if (line->command == SCHEDULE_CANCEL)
+		event->armed = false;
+	else if (line->command != SCHEDULE_MODIFY)
+		event->armed = true;
+	event->due_ns = line->at_ns + line->delay_ns;
+	if (event->armed && event->due_ns > schedule->end_ns)
+		schedule->end_ns = event->due_ns;
+	return 0;
+}
+
+static int check_order(const struct schedule *schedule, size_t i)
+{
+	const struct schedule_line *line = &schedule->lines[i];
+	char at[NUMBER_TEXT], before[NUMBER_TEXT];
+
+	if (!i || line->at_ns >= line[-1].at_ns)
+		return 0;
+	return line_error(schedule, line->number,
+			  "at_s %s is before that of line %u, %s: lines go by time",
+			  seconds_format(at, line->at_ns), line[-1].number,
+			  seconds_format(before, line[-1].at_ns));
+}
+
+/**
+ * schedule_check() - play a schedule through on paper
+ *
+ * Return: 0, with @expirations and @end_ns worked out, or -EINVAL after a
+ * message that names the line.
+ */
+int schedule_check(struct schedule *schedule)
+{
+	struct sketch *events = calloc(schedule->nr_events, sizeof(*events));
+	int ret = 0;
+
+	if (!events)
+		errx(EXIT_FAILURE, "out of memory for the schedule");
+	schedule->expirations = 0;
+	schedule->end_ns = schedule->lines[schedule->nr_lines - 1].at_ns;
+	for (size_t i = 0; !ret && i < schedule->nr_lines; i++) {
+		const struct schedule_line *line = &schedule->lines[i];
+
+		ret = check_order(schedule, i);
+		if (!ret)
+			ret = check_line(schedule, line, &events[line->event]);
+	}
+	for (size_t i = 0; i < schedule->nr_events; i++)
+		schedule->expirations += events[i].armed;
+	free(events);
+	return ret;
+}
+
+static void write_line(const struct schedule *schedule,
+		       const struct schedule_line *line, FILE *file)
+{
+	char text[NUMBER_TEXT];
+
+	fprintf(file, "%s,%s,%s", seconds_format(text, line->at_ns),
+		schedule_command_names[line->command],
+		schedule->names[line->event]);
+	if (line->command == SCHEDULE_CANCEL)
+		fputc('\n', file);
+	else
+		fprintf(file, ",%s\n", seconds_format(text, line->delay_ns));
+}
+
+/**
+ * schedule_write() - write a schedule as a file
+ * @path: its file, or "-" for stdout.
+ */
+int schedule_write(const struct schedule *schedule, const char *path)
+{
+	bool is_stdout = !strcmp(path, "-");
+	FILE *file = is_stdout ? stdout : fopen(path, "we");
+	int error;
+
+	if (!file) {
+		error = errno;
+		warn("cannot create %s", path);
+		return -error;
+	}
+	fputs("# at_s,command,name,delay_s\n", file);
+	for (size_t i = 0; i < schedule->nr_lines; i++)
+		write_line(schedule, &schedule->lines[i], file);
+	error = fflush(file) ? errno : 0;
+	if (!is_stdout)
+		fclose(file);
+	if (error)
+		warnx("cannot write %s: %s", path, strerror(error));
+	return -error;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wheels as the module shows them in debugfs: reading them.
+ */
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "wheels.h"
+
+#define BLANKS	" \t\n"
+
+/* The next blank-separated number of a line, in a base. */
+static bool take_number(char **text, int base, __u64 *value)
+{
+	char *word, *end;
+
+	do {
+		word = strsep(text, BLANKS);
+	} while (word && !*word);
+	if (!word)
+		return false;
+	errno = 0;
+	*value = strtoull(word, &end, base);
+	return !errno && !*end;
+}
+
+static bool take_numbers(char **text, __u64 *values, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!take_number(text, 10, &values[i]))
+			return false;
+	return true;
+}
+
+static bool take_next(char *value, struct wheel *wheel)
+{
+	value += strspn(value, BLANKS);
+	if (!strncmp(value, "none", 4))
+		return true;
+	return take_number(&value, 10, &wheel->next);
+}
+
+static bool take_level(char *value, struct wheel *wheel)
+{
+	struct level *level;
+	__u64 nr;
+
+	if (!take_number(&value, 10, &nr) || nr >= WHEEL_LEVELS)
+		return false;
+	level = &wheel->level[nr];
+	return take_number(&value, 16, &level->occupied) &&
+	       take_number(&value, 16, &level->crowded) &&
+	       take_number(&value, 10, &level->armed) &&
+	       take_numbers(&value, level->count, WHEEL_SLOTS);
+}
+
+static bool take_field(struct wheel *wheel, const char *name, char *value)
+{
+	const struct {
+		const char *name;
+		__u64 *value;
+	} numbers[] = {
+		{ "tick_ns",	&wheel->tick_ns },
+		{ "clk",	&wheel->clk },
+		{ "now",	&wheel->now },
+		{ "armed",	&wheel->armed },
+		{ "interrupts",	&wheel->interrupts },
+		{ "expired",	&wheel->expired },
+		{ "cascaded",	&wheel->cascaded },
+	};
+
+	if (!strcmp(name, "next"))
+		return take_next(value, wheel);
+	if (!strcmp(name, "level"))
+		return take_level(value, wheel);
+	if (!strcmp(name, "lateness"))
+		return take_numbers(&value, wheel->lateness, WHEEL_LATENESS);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (!strcmp(name, numbers[i].name))
+			return take_number(&value, 10, numbers[i].value);
+	return true;
+}
+
+static int parse_wheel(struct wheel *wheel, FILE *file, const char *path)
+{
+	unsigned int number = 0;
+	char *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+
+	while (!ret && getline(&line, &room, file) >= 0) {
+		char *value = line;
+		const char *name = strsep(&value, ":");
+
+		number++;
+		if (!value || !take_field(wheel, name, value)) {
+			warnx("%s:%u: \"%s\" is not as known: use the module's own twheelctl",
+			      path, number, name);
+			ret = -EPROTO;
+		}
+	}
+	if (!ret && !wheel->tick_ns) {
+		warnx("%s has no line \"tick_ns:\"", path);
+		ret = -EPROTO;
+	}
+	free(line);
+	return ret;
+}
+
+static int read_wheel(struct wheel *wheel, const char *directory,
+		      const char *name)
+{
+	char path[4096];
+	FILE *file;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "re");
+	if (!file) {
+		ret = -errno;
+		warn("cannot open %s", path);
+		return ret;
+	}
+	ret = parse_wheel(wheel, file, path);
+	fclose(file);
+	return ret;
+}
+
+/* Whether a file's name is cpu<N>-<clock>. */
+static bool parse_name(const char *name, struct wheel *wheel)
+{
+	int end = 0;
+
+	return sscanf(name, "cpu%u-%15[a-z]%n", &wheel->cpu, wheel->clock,
+		      &end) == 2 && !name[end];
+}
+
+static int read_all(struct wheels *wheels, DIR *dir, const char *directory)
+{
+	const struct dirent *file;
+	int ret = 0;
+
+	while (!ret && (file = readdir(dir))) {
+		struct wheel wheel = { 0 };
+		struct wheel *all;
+
+		if (!parse_name(file->d_name, &wheel))
+			continue;
+		ret = read_wheel(&wheel, directory, file->d_name);
+		all = reallocarray(wheels->wheel, wheels->nr + 1, sizeof(*all));
+		if (!all)
+			errx(EXIT_FAILURE, "out of memory for the wheels");
+		wheels->wheel = all;
+		wheels->wheel[wheels->nr++] = wheel;
+	}
+	return ret;
+}
+
+static int compare_wheels(const void *a, const void *b)
+{
+	const struct wheel *left = a, *right = b;
+
+	if (left->cpu != right->cpu)
+		return left->cpu < right->cpu ? -1 : 1;
+	return strcmp(left->clock, right->clock);
+}
+
+static const char *open_advice(int error)
+{
+	switch (error) {
+	case ENOENT:
+		return "; load the module, and: mount -t debugfs none /sys/kernel/debug";
+	case EACCES:
+		return "; debugfs is for root only";
+	default:
+		return "";
+	}
+}
+
+/**
+ * wheels_read() - read all wheels
+ * @directory: where the module shows them.
+ *
+ * Return: 0, or a negative errno after a message.
+ */
+int wheels_read(struct wheels *wheels, const char *directory)
+{
+	DIR *dir = opendir(directory);
+	int ret;
+
+	*wheels = (struct wheels){ 0 };
+	if (!dir) {
+		ret = -errno;
+		warnx("cannot open %s: %s%s", directory, strerror(-ret),
+		      open_advice(-ret));
+		return ret;
+	}
+	ret = read_all(wheels, dir, directory);
+	closedir(dir);
+	if (ret)
+		wheels_free(wheels);
+	else if (wheels->nr)
+		qsort(wheels->wheel, wheels->nr, sizeof(*wheels->wheel),
+		      compare_wheels);
+	return ret;
+}
+
+void wheels_free(struct wheels *wheels)
+{
+	free(wheels->wheel);
+	*wheels = (struct wheels){ 0 };
+}
+
+/**
+ * wheels_interrupts() - how many interrupts all wheels have taken
+ */
+__u64 wheels_interrupts(const struct wheels *wheels)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < wheels->nr; i++)
+		sum += wheels->wheel[i].interrupts;
+	return sum;
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What setup, build, boot and test share: names, places and messages.
+#
+# The cache, $cache below, belongs to setup, which fills one directory per
+# kernel and moves it into place whole:
+#
+#	NAME/release		the kernel's release, as uname -r prints it
+#	NAME/vmlinuz		what boot starts
+#	NAME/config		its configuration
+#	NAME/System.map		its symbols, where the package has them
+#	NAME/build		what modules are built against
+#	NAME/modules/		drivers that boot needs and the kernel lacks,
+#				their names beginning with the order to load in
+#	debug/key		what it was built from
+#	accel			boot's answer to "does KVM work?"
+
+# Messages are searched for words; a make above must not hand its flags down.
+export LC_ALL=C
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+
+kernels=(6.1 6.12 debug)
+prog=${0##*/}
+vm=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck disable=SC2034 # for build
+root=${vm%/tools/vm}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/twheel
+
+say() {
+	printf '%s: %s\n' "$prog" "$*" >&2
+}
+
+die() {
+	say "$@"
+	exit 1
+}
+
+is_kernel() {
+	local name
+	for name in "${kernels[@]}"; do
+		[[ $name == "$1" ]] && return
+	done
+	return 1
+}
+
+# The lines of the calling script's header comment, from "Usage:" on.
+usage() {
+	sed -n '/^# Usage:/,/^[^#]/ s/^# \{0,1\}//p' "$0"
+}
+
+# The release of a cached kernel; nothing when it is not cached.
+release_of() {
+	cat "$cache/$1/release" 2>/dev/null || true
+}
+
+# A kernel's debug.config in a form that does not change with its comments.
+config_hash() {
+	grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$vm/debug.config" |
+		sha256sum | cut -d ' ' -f 1
+}
+
+# Is everything there that boot and build need of a kernel?
+have_kernel() {
+	local dir=$cache/$1 version
+
+	[[ -e $dir/vmlinuz && -e $dir/release && -e $dir/build/Makefile ]] || return
+	[[ $1 == debug ]] || return 0
+
+	# A cache without the source package is taken at its word.
+	version=$(source_version)
+	[[ $(cat "$dir/key") == "$(config_hash) ${version:-$(cut -d ' ' -f 2 "$dir/key")}" ]]
+}
+
+# The version of the installed source package; nothing when it is not installed.
+source_version() {
+	dpkg-query -W -f '${Version}' linux-source-6.1 2>/dev/null || true
+}
