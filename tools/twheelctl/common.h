@@ -5,24 +5,8 @@
 #ifndef _TWHEELCTL_COMMON_H
 #define _TWHEELCTL_COMMON_H
 
-#include <time.h>
-#include <linux/types.h>
-
-#define NSEC_PER_USEC	1000ULL
-#define NSEC_PER_MSEC	1000000ULL
-#define NSEC_PER_SEC	1000000000ULL
-
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
-#define __printf(a, b)		__attribute__((format(printf, a, b)))
-
-/* The time on CLOCK_MONOTONIC. */
-static inline __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-}
+#define __printf(a, b)		__attribute__((__format__(printf, a, b)))
 
 #endif /* _TWHEELCTL_COMMON_H */

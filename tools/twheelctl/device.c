@@ -54,9 +54,7 @@ static int get_info(struct device *dev, const char *path)
 	return -error;
 }
 
-/**
- * device_open() - open a device and ask what it is
- */
+/* Open a device and ask what it is. */
 int device_open(struct device *dev, const char *path)
 {
 	int ret;
@@ -74,9 +72,7 @@ int device_open(struct device *dev, const char *path)
 	return ret;
 }
 
-/**
- * device_limit() - set how many events the context may have at once
- */
+/* Set how many events the context may have at once. */
 int device_limit(struct device *dev, __u64 max_events)
 {
 	struct twheel_config config = {
@@ -88,8 +84,8 @@ int device_limit(struct device *dev, __u64 max_events)
 	return ioctl(dev->fd, TWHEEL_IOC_CONFIG, &config) < 0 ? -errno : 0;
 }
 
-/**
- * device_submit() - run all of some commands, in order
+/*
+ * Run all of some commands, in order.
  *
  * A signal can stop the kernel between two of them; the rest is then submitted
  * again.
@@ -117,8 +113,8 @@ int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
 	return 0;
 }
 
-/**
- * device_read() - read the records that are ready
+/*
+ * Read the records that are ready.
  *
  * Return: how many, 0 where none is.
  */
@@ -171,8 +167,8 @@ static int parse_counters(const char *text, struct counters *counters)
 	return 0;
 }
 
-/**
- * device_counters() - read the context's counters from fdinfo
+/*
+ * Read the context's counters from fdinfo.
  *
  * In one read(), so that they are all of one moment.
  */

@@ -25,9 +25,12 @@ struct device {
 
 /**
  * struct counters - what fdinfo says of the context
- * @added, @armed, @ready, @finished, @cancelled: of events, such that
- *	added = armed + ready + finished + cancelled.
- * @completed: events that ended as completed.
+ * @added: events that were added.
+ * @armed: of these, those that wait for their time.
+ * @ready: those whose record waits to be read.
+ * @finished: those whose last record was read.
+ * @cancelled: those that were cancelled.  The last four add up to the first.
+ * @completed: those that ended as completed.
  * @records: records that were read.
  */
 struct counters {

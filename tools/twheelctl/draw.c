@@ -42,8 +42,8 @@ static const struct brush unicode_brush = {
 	"▸", "│", { " ", "░", "▒", "▓", "█" }
 };
 
-/**
- * draw_needs_ascii() - whether the locale's character set is not UTF-8
+/*
+ * Whether the locale's character set is not UTF-8.
  *
  * As the environment names it: a small system can have no locale data and a
  * terminal that shows UTF-8 all the same.
@@ -129,8 +129,8 @@ static void draw_head(const struct wheel *wheel, FILE *out)
 		wheel->clk, wheel->interrupts, wheel->expired, wheel->cascaded);
 }
 
-/**
- * draw_wheels() - draw all wheels
+/*
+ * Draw all wheels.
  *
  * One with nothing armed is one line, unless @style has all drawn.
  */

@@ -12,7 +12,7 @@
 #include <err.h>
 #include <stdlib.h>
 
-#include "common.h"
+#include "clock.h"
 #include "schedule.h"
 
 /* The most lines that one event has. */
@@ -20,6 +20,7 @@
 
 /**
  * struct generator - a schedule while it is made up
+ * @schedule: what becomes of it.
  * @random: the state of the random numbers.
  * @span_us: the schedule's length.
  */
@@ -131,8 +132,9 @@ static void name_events(struct schedule *schedule)
 	schedule->names = names;
 }
 
-/**
- * schedule_generate() - make a schedule up
+/*
+ * Make a schedule up.
+ *
  * @nr_events: how many events it has, at least one.
  * @span_ns: in which time all is done and due, at least a millisecond.
  * @seed: the same seed gives the same schedule.

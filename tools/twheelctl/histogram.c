@@ -28,9 +28,7 @@ static __u64 bucket_last(unsigned int bucket)
 	return ((HISTOGRAM_SUBS + bucket % HISTOGRAM_SUBS + 1ULL) << shift) - 1;
 }
 
-/**
- * histogram_add() - count a time
- */
+/* Count a time. */
 void histogram_add(struct histogram *histogram, __u64 ns)
 {
 	histogram->count[bucket_of(ns)]++;
@@ -39,8 +37,9 @@ void histogram_add(struct histogram *histogram, __u64 ns)
 		histogram->max_ns = ns;
 }
 
-/**
- * histogram_quantile() - the time that a part of all are at or below
+/*
+ * The time that a part of all are at or below.
+ *
  * @quantile: the part, 0 to 1.
  *
  * Return: up to an eighth more than it is; 0 where nothing was counted.
@@ -80,8 +79,8 @@ static void print_row(FILE *out, __u64 below_ns, __u64 count, __u64 most)
 		count, (int)((count * BAR_WIDTH + most - 1) / most), bar);
 }
 
-/**
- * histogram_print() - draw one row for each power of two
+/*
+ * Draw one row for each power of two.
  *
  * All below 1024 ns share the first row.
  */

@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define HISTOGRAM_SUB_BITS	3
-#define HISTOGRAM_SUBS		(1 << HISTOGRAM_SUB_BITS)
+#define HISTOGRAM_SUBS		8
 #define HISTOGRAM_BUCKETS	((64 - HISTOGRAM_SUB_BITS + 1) * HISTOGRAM_SUBS)
 
 /* Starts as all zeros. */

@@ -7,24 +7,21 @@
 
 #include "json.h"
 
-/**
- * json_id() - an id, as a string
- */
+/* An id, as a string. */
 json_t *json_id(__u64 id)
 {
 	return json_sprintf("%llu", id);
 }
 
-/**
- * json_seconds() - a time, in seconds
- */
+/* A time, in seconds. */
 json_t *json_seconds(__u64 ns)
 {
 	return json_real(ns / 1e9);
 }
 
-/**
- * json_line() - write an object as one line, and drop it
+/*
+ * Write an object as one line, and drop it.
+ *
  * @object: what json_pack() gave; NULL is taken as out of memory.
  *
  * Fifteen digits are what a double keeps of any decimal number: with more,

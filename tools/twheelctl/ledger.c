@@ -31,9 +31,7 @@ void complain(struct ledger *ledger, const char *format, ...)
 	      " (and no more of these messages)" : "");
 }
 
-/**
- * ledger_init() - begin a ledger in which no event is live
- */
+/* Begin a ledger in which no event is live. */
 void ledger_init(struct ledger *ledger, const struct schedule *schedule,
 		 __u64 start_ns)
 {
@@ -62,8 +60,9 @@ static __u16 operation_of(const struct schedule_line *line,
 	}
 }
 
-/**
- * ledger_plan() - turn a line into the command to submit for it
+/*
+ * Turn a line into the command to submit for it.
+ *
  * @cmd: where the command goes. Its result must be told to ledger_result().
  *
  * Return: false where the line has to wait: for the result of another command
@@ -150,8 +149,9 @@ static void change_result(struct ledger *ledger,
 	}
 }
 
-/**
- * ledger_result() - take down what a command did
+/*
+ * Take down what a command did.
+ *
  * @line: the line that @cmd was planned for.
  */
 void ledger_result(struct ledger *ledger, const struct schedule_line *line,
@@ -199,8 +199,9 @@ static void check_record(struct ledger *ledger, const struct entry *entry,
 	}
 }
 
-/**
- * ledger_record() - take down a record
+/*
+ * Take down a record.
+ *
  * @read_ns: CLOCK_MONOTONIC, after it was read.
  */
 void ledger_record(struct ledger *ledger, const struct twheel_record *record,
@@ -222,8 +223,8 @@ void ledger_record(struct ledger *ledger, const struct twheel_record *record,
 	ledger->live--;
 }
 
-/**
- * ledger_counters() - hold the counters of the device against the ledger
+/*
+ * Hold the counters of the device against the ledger.
  *
  * Nothing may be submitted or read between reading them and this.
  */

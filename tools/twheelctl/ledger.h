@@ -51,7 +51,8 @@ struct entry {
  * @entries: for each event of the schedule.
  * @live: how many of them are live.
  * @armed: ADDs that gave an id.
- * @modified, @cancelled: MODIFYs and CANCELs that gave 0.
+ * @modified: MODIFYs that gave 0.
+ * @cancelled: CANCELs that gave 0.
  * @missed: MODIFYs and CANCELs that rightly gave -ENOENT.
  * @records: records that were read.
  * @finished: records that were a live event's.
@@ -59,7 +60,8 @@ struct entry {
  * @duplicated: records of an event that had ended, or never was.
  * @wrong: records that do not say what was last asked for.
  * @failed: commands with another result than they must have.
- * @checks, @violations: of the counters in fdinfo.
+ * @checks: how often the counters in fdinfo were looked at.
+ * @violations: how often they did not add up.
  * @complaints: how many messages about all this were printed.
  */
 struct ledger {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "common.h"
 #include "number.h"
 
@@ -77,9 +78,7 @@ static const char *decimal_parse(const char *text, size_t len, __u64 unit_ns,
 	return NULL;
 }
 
-/**
- * count_parse() - a whole number
- */
+/* A whole number. */
 const char *count_parse(const char *text, __u64 *value)
 {
 	size_t len = strspn(text, DIGITS);
@@ -89,9 +88,7 @@ const char *count_parse(const char *text, __u64 *value)
 	return digits_parse(text, len, ~0ULL, value);
 }
 
-/**
- * seconds_parse() - a time in seconds, without a unit
- */
+/* A time in seconds, without a unit. */
 const char *seconds_parse(const char *text, __u64 *ns)
 {
 	const char *wrong = decimal_parse(text, strlen(text), NSEC_PER_SEC, ns);
@@ -101,9 +98,7 @@ const char *seconds_parse(const char *text, __u64 *ns)
 	return wrong;
 }
 
-/**
- * duration_parse() - a time with its unit: 1.5s, 250us
- */
+/* A time with its unit: 1.5s, 250us. */
 const char *duration_parse(const char *text, __u64 *ns)
 {
 	size_t len = strspn(text, DIGITS ".");
@@ -118,9 +113,7 @@ const char *duration_parse(const char *text, __u64 *ns)
 	return "has an unknown unit: known are ns us ms s m h d";
 }
 
-/**
- * seconds_format() - a time in seconds, to the nanosecond
- */
+/* A time in seconds, to the nanosecond. */
 const char *seconds_format(char text[NUMBER_TEXT], __u64 ns)
 {
 	snprintf(text, NUMBER_TEXT, "%llu.%09llu", ns / NSEC_PER_SEC,
@@ -128,9 +121,7 @@ const char *seconds_format(char text[NUMBER_TEXT], __u64 ns)
 	return text;
 }
 
-/**
- * duration_format() - a time with its unit, in three digits, for people
- */
+/* A time with its unit, in three digits, for people. */
 const char *duration_format(char text[NUMBER_TEXT], double ns)
 {
 	size_t i = NR_UNITS - 1;

@@ -4,10 +4,9 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 
-#include "common.h"
+#include "clock.h"
 #include "number.h"
 #include "player.h"
 
@@ -15,9 +14,7 @@
 #define NR_CHECKS	32
 
 #define PROGRESS_NS	(200 * NSEC_PER_MSEC)
-#define PROGRESS_WIDTH	40
-
-#define NEVER_NS	(~0ULL)
+#define PROGRESS_WIDTH	16
 
 static __u64 later(__u64 a, __u64 b)
 {
@@ -154,19 +151,10 @@ static int read_records(struct player *player)
 static int wait_for_records(struct player *player, __u64 until_ns)
 {
 	struct pollfd file = { .fd = player->dev->fd, .events = POLLIN };
-	__u64 now = now_ns();
-	__u64 wait_ns = until_ns > now ? until_ns - now : 0;
-	struct timespec timeout = {
-		.tv_sec = wait_ns / NSEC_PER_SEC,
-		.tv_nsec = wait_ns % NSEC_PER_SEC,
-	};
-	int ret = ppoll(&file, 1, &timeout, NULL);
+	int ret = wait_until(&file, 1, until_ns);
 
-	if (ret < 0 && errno == EINTR)
-		return 0;
 	if (ret < 0) {
-		ret = -errno;
-		warn("cannot wait for records");
+		warnx("cannot wait for records: %s", strerror(-ret));
 		return ret;
 	}
 	if (file.revents & ~POLLIN) {
@@ -239,7 +227,7 @@ static void draw_on_the_way(struct player *player, __u64 now)
 static void show_progress(struct player *player, __u64 now)
 {
 	static const char bar[PROGRESS_WIDTH + 1] =
-		"########################################";
+		"################";
 	double part = (double)(now - start_ns(player)) /
 		      (player->schedule->end_ns + 1);
 
@@ -248,7 +236,7 @@ static void show_progress(struct player *player, __u64 now)
 	player->shown_ns = now;
 	if (part > 1)
 		part = 1;
-	fprintf(stderr, "\r[%-*.*s] %3.0f%%  %zu of %zu lines, %llu live, %llu records ",
+	fprintf(stderr, "\r[%-*.*s] %3.0f%%  %zu/%zu lines, %llu live, %llu records ",
 		PROGRESS_WIDTH, (int)(part * PROGRESS_WIDTH), bar, 100 * part,
 		player->next, player->schedule->nr_lines, player->ledger.live,
 		player->ledger.records);
@@ -256,7 +244,7 @@ static void show_progress(struct player *player, __u64 now)
 
 static void clear_progress(void)
 {
-	fprintf(stderr, "\r%*s\r", PROGRESS_WIDTH + 70, "");
+	fprintf(stderr, "\r\033[K");
 }
 
 static bool is_over(const struct player *player)
@@ -303,8 +291,9 @@ static int finish(struct player *player)
 	return nr;
 }
 
-/**
- * player_run() - run a schedule to its end
+/*
+ * Run a schedule to its end.
+ *
  * @player: with all set up to @show_progress, and zeros.
  *
  * Return: 0 when it was run, whatever its ledger says then; or a negative errno

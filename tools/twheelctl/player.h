@@ -43,8 +43,9 @@ struct cost {
  * @schedule: what is run.
  * @records_file: where to write each record, or NULL.
  * @grace_ns: how long to wait for what should have come.
- * @draw_at_ns: when to draw the wheels, since the start; ~0 for never.
+ * @draw_at_ns: when to draw the wheels, since the start; NEVER_NS for never.
  * @draw: draws them.
+ * @draw_context: what @draw is given.
  * @show_progress: whether to show progress on stderr.
  * @ledger: what became of each event.
  * @next: the line to be run next.
@@ -58,6 +59,8 @@ struct cost {
  * @read: the cost of records.
  * @lateness: from due_ns to fired_ns.
  * @delivery: from due_ns to when the record had been read.
+ * @cmds: room for a batch of commands.
+ * @records: room for a batch of records.
  */
 struct player {
 	struct device *dev;

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
-#include "common.h"
 #include "draw.h"
 #include "number.h"
 #include "player.h"
@@ -302,7 +302,7 @@ enum status replay_main(int argc, char **argv, struct settings *settings)
 		.seed = 1,
 		.span_ns = 10 * NSEC_PER_SEC,
 		.grace_ns = 5 * NSEC_PER_SEC,
-		.draw_at_ns = ~0ULL,
+		.draw_at_ns = NEVER_NS,
 	};
 	struct schedule schedule;
 

@@ -11,13 +11,12 @@
  * else in the place of a delay is refused, so that words can be given a meaning
  * there later (an absolute time, a period, a slack).
  *
- * The names live here: each event that is armed or ready is a node in a
- * tree by id, from the answer to its ADD to its record or the answer to its
+ * The names live here: each event that is armed or ready is in a tree,
+ * by id, from the answer to its ADD to its record or the answer to its
  * CANCEL. As one thread does both, the tree always has what the kernel has.
  */
 #include <err.h>
 #include <errno.h>
-#include <poll.h>
 #include <search.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
 #include "common.h"
 #include "device.h"
@@ -42,7 +42,9 @@ struct event {
 
 /**
  * struct run - the state of the command
- * @settings, @no_wait: the options.
+ * @settings: the options of all commands.
+ * @no_wait: --no-wait.
+ * @dev: the device.
  * @start_ns: when it began; times are told from here on.
  * @events: a tree of struct event, by id.
  * @nr_events: how many it has.
@@ -411,8 +413,11 @@ static void wait_and_serve(struct run *run)
 		{ .fd = run->input_ended ? -1 : STDIN_FILENO, .events = POLLIN },
 	};
 
-	if (poll(files, 2, -1) < 0 && errno != EINTR)
-		err(EXIT_FAILURE, "cannot wait for %s", run->settings->device);
+	int ret = wait_until(files, ARRAY_SIZE(files), NEVER_NS);
+
+	if (ret < 0)
+		errx(EXIT_FAILURE, "cannot wait for %s: %s",
+		     run->settings->device, strerror(-ret));
 	if (files[0].revents & ~POLLIN)
 		errx(EXIT_FAILURE, "%s is no longer there",
 		     run->settings->device);

@@ -25,7 +25,8 @@ const char * const schedule_command_names[NR_SCHEDULE_COMMANDS] = {
  * struct reader - a schedule while its file is read
  * @schedule: what becomes of it.
  * @number: of the line at hand.
- * @line_room, @text_room: how many lines and bytes of text there is room for.
+ * @line_room: for how many lines there is room.
+ * @text_room: for how many bytes of text there is room.
  * @text_used: how many bytes of text are used.
  * @offsets: where in the text each line's name is; the text can still move.
  */
@@ -52,22 +53,37 @@ static void *grow(void *memory, size_t nr, size_t size)
 	return memory;
 }
 
-static __printf(3, 4)
-int line_error(const struct schedule *schedule, unsigned int number,
-	       const char *format, ...)
+static void print_error(const struct schedule *schedule, unsigned int number,
+			const char *format, va_list args)
 {
 	char message[512];
+
+	vsnprintf(message, sizeof(message), format, args);
+	warnx("%s:%u: %s", schedule->source, number, message);
+}
+
+static __printf(2, 3)
+int reader_error(const struct reader *reader, const char *format, ...)
+{
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(message, sizeof(message), format, args);
+	print_error(reader->schedule, reader->number, format, args);
 	va_end(args);
-	warnx("%s:%u: %s", schedule->source, number, message);
 	return -EINVAL;
 }
 
-#define reader_error(reader, ...) \
-	line_error((reader)->schedule, (reader)->number, __VA_ARGS__)
+static __printf(3, 4)
+int line_error(const struct schedule *schedule,
+	       const struct schedule_line *line, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_error(schedule, line->number, format, args);
+	va_end(args);
+	return -EINVAL;
+}
 
 /* Cuts a line at its commas; missing fields are empty. */
 static int split_line(const struct reader *reader, char *text,
@@ -232,8 +248,9 @@ static int read_lines(struct reader *reader, FILE *file)
 	return ret;
 }
 
-/**
- * schedule_read() - read a schedule and check it
+/*
+ * Read a schedule and check it.
+ *
  * @path: its file, or "-" for stdin.
  *
  * Return: 0, or a negative errno after a message that names the line.
@@ -285,12 +302,12 @@ static int check_line(struct schedule *schedule,
 		schedule->expirations++;
 	}
 	if (line->command == SCHEDULE_ADD && event->armed)
-		return line_error(schedule, line->number,
+		return line_error(schedule, line,
 				  "add of \"%s\", which is armed until %s: use arm or modify",
 				  name, seconds_format(due, event->due_ns));
 	if (!event->known && (line->command == SCHEDULE_MODIFY ||
 			      line->command == SCHEDULE_CANCEL))
-		return line_error(schedule, line->number,
+		return line_error(schedule, line,
 				  "%s of \"%s\", which no line above has added",
 				  command, name);
 
@@ -312,14 +329,14 @@ static int check_order(const struct schedule *schedule, size_t i)
 
 	if (!i || line->at_ns >= line[-1].at_ns)
 		return 0;
-	return line_error(schedule, line->number,
+	return line_error(schedule, line,
 			  "at_s %s is before that of line %u, %s: lines go by time",
 			  seconds_format(at, line->at_ns), line[-1].number,
 			  seconds_format(before, line[-1].at_ns));
 }
 
-/**
- * schedule_check() - play a schedule through on paper
+/*
+ * Play a schedule through on paper.
  *
  * Return: 0, with @expirations and @end_ns worked out, or -EINVAL after a
  * message that names the line.
@@ -360,8 +377,9 @@ static void write_line(const struct schedule *schedule,
 		fprintf(file, ",%s\n", seconds_format(text, line->delay_ns));
 }
 
-/**
- * schedule_write() - write a schedule as a file
+/*
+ * Write a schedule as a file.
+ *
  * @path: its file, or "-" for stdout.
  */
 int schedule_write(const struct schedule *schedule, const char *path)

@@ -59,8 +59,10 @@ struct schedule_line {
 /**
  * struct schedule - a whole schedule
  * @source: what messages call it: the name of its file.
- * @lines: the commands, @nr_lines of them, by time.
- * @names: of the events, @nr_events of them.
+ * @lines: the commands, by time.
+ * @nr_lines: how many there are.
+ * @names: of the events.
+ * @nr_events: how many there are.
  * @text: holds the names.
  * @expirations: how many times an event expires if all goes by the schedule.
  * @end_ns: when the last line or event is due, since the start.

@@ -12,9 +12,7 @@ static double per_item(const struct cost *cost)
 	return cost->items ? (double)cost->ns / cost->items : 0;
 }
 
-/**
- * summary_is_good() - whether each event ended in exactly one way, and in time
- */
+/* Whether each event ended in exactly one way, and in time. */
 bool summary_is_good(const struct player *player)
 {
 	return ledger_clean(&player->ledger) && !player_left(player);
@@ -84,9 +82,7 @@ static void print_quantiles(FILE *out, const char *name,
 	fprintf(out, " worst %s\n", duration_format(text, histogram->max_ns));
 }
 
-/**
- * summary_print() - tell people
- */
+/* Tell people. */
 void summary_print(const struct player *player,
 		   const struct interrupts *interrupts, FILE *out)
 {
@@ -157,9 +153,7 @@ static json_t *json_quantiles(const struct histogram *histogram)
 			 "max", (json_int_t)histogram->max_ns);
 }
 
-/**
- * summary_print_json() - tell programs
- */
+/* Tell programs. */
 void summary_print_json(const struct player *player,
 			const struct interrupts *interrupts, FILE *out)
 {

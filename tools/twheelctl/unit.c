@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "common.h"
 #include "device.h"
 #include "histogram.h"

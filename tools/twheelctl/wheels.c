@@ -182,8 +182,9 @@ static const char *open_advice(int error)
 	}
 }
 
-/**
- * wheels_read() - read all wheels
+/*
+ * Read all wheels.
+ *
  * @directory: where the module shows them.
  *
  * Return: 0, or a negative errno after a message.
@@ -216,9 +217,7 @@ void wheels_free(struct wheels *wheels)
 	*wheels = (struct wheels){ 0 };
 }
 
-/**
- * wheels_interrupts() - how many interrupts all wheels have taken
- */
+/* How many interrupts all wheels have taken. */
 __u64 wheels_interrupts(const struct wheels *wheels)
 {
 	__u64 sum = 0;

@@ -21,7 +21,8 @@
 
 /**
  * struct level - one level of a wheel
- * @occupied, @crowded: bit s tells it of slot s.
+ * @occupied: bit s tells that slot s holds events.
+ * @crowded: bit s tells that slot s holds many.
  * @armed: how many events it holds.
  * @count: how many each slot holds.
  */
@@ -34,16 +35,19 @@ struct level {
 
 /**
  * struct wheel - one wheel, at one moment
- * @cpu, @clock: whose it is.
+ * @cpu: whose it is.
+ * @clock: what it goes by.
  * @tick_ns: the length of a tick.
  * @clk: the tick the wheel has run to.
  * @now: the tick it is.
  * @next: the tick with work next; 0 where there is none.
  * @armed: how many events it holds.
- * @interrupts, @expired, @cascaded: how many there were so far: runs, events
- *	that came out, events that moved to a lower level.
+ * @interrupts: how many it took, so far.
+ * @expired: how many events came out, so far.
+ * @cascaded: how many times one was moved to a lower level, so far.
  * @lateness: of those that came out, how many were less than 2^(k + 10) ns
  *	late, and not in the bucket before; the last has all the rest.
+ * @level: its levels, from the lowest.
  */
 struct wheel {
 	unsigned int cpu;
