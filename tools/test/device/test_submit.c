@@ -2,7 +2,9 @@
 /* TWHEEL_IOC_SUBMIT: the array of commands and its results. */
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -273,6 +275,38 @@ TEST(submit_of_a_read_only_array_arms_nothing)
 	check_counters(fd, &before);
 }
 
+/* Check that a command on an event, which cannot be reported, is not done. */
+static void check_read_only_does_nothing(int fd, const struct twheel_cmd *cmd)
+{
+	struct twheel_cmd *array = map_pages(PAGE_BYTES);
+	struct counters before = get_counters(fd);
+	__u64 time_ns = query_time(fd, cmd->id);
+
+	*array = *cmd;
+	make_read_only(array, PAGE_BYTES);
+	ASSERT_EQ(submit(fd, array, 1), -EFAULT);
+	check_counters(fd, &before);
+	ASSERT_EQ(query_time(fd, cmd->id), time_ns);
+}
+
+TEST(submit_of_a_read_only_array_cancels_nothing)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_CANCEL,
+					 add(fd, 0, FAR_NS, 0));
+
+	check_read_only_does_nothing(fd, &cmd);
+}
+
+TEST(submit_of_a_read_only_array_modifies_nothing)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd cmd = make_modify(add(fd, 0, FAR_NS, 0), 0,
+					    2 * FAR_NS);
+
+	check_read_only_does_nothing(fd, &cmd);
+}
+
 TEST(submit_arms_what_comes_before_a_read_only_page_only)
 {
 	static const size_t counts[] = { 1, 10, 31, 32, 33, 63, 64, 65, 200 };
@@ -306,6 +340,71 @@ TEST(submit_undoes_an_add_whose_result_is_half_read_only)
 	make_read_only(cmd + offsetof(struct twheel_cmd, id), PAGE_BYTES);
 	ASSERT_EQ(submit(fd, (struct twheel_cmd *)cmd, 1), -EFAULT);
 	check_counters(fd, &before);
+}
+
+/* A page of commands, seen twice; a thread flips the protection of one view. */
+struct flipped {
+	struct twheel_cmd *writable;
+	struct twheel_cmd *flipped;
+	atomic_bool stop;
+};
+
+static struct twheel_cmd *map_view(int memory)
+{
+	void *view = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  memory, 0);
+
+	ASSERT(view != MAP_FAILED);
+	return view;
+}
+
+static void *flip_protection(void *arg)
+{
+	struct flipped *page = arg;
+
+	while (!page->stop) {
+		ASSERT_EQ(mprotect(page->flipped, PAGE_BYTES, PROT_READ), 0);
+		ASSERT_EQ(mprotect(page->flipped, PAGE_BYTES,
+				   PROT_READ | PROT_WRITE), 0);
+	}
+	return NULL;
+}
+
+TEST(submit_undoes_adds_when_the_array_becomes_read_only_meanwhile)
+{
+	const unsigned int rounds = test_count(5000);
+	int fd = device_open_nonblock(), memory = memfd_create("cmds", 0);
+	struct flipped page = { .stop = false };
+	long long added = 0;
+	unsigned int round;
+	pthread_t thread;
+
+	ASSERT_EQ(ftruncate(memory, PAGE_BYTES), 0);
+	page.writable = map_view(memory);
+	page.flipped = map_view(memory);
+	thread = start_thread(flip_protection, &page);
+	for (round = 0; round < rounds; round++) {
+		struct twheel_cmd cmds[CMDS_PER_PAGE];
+		long done, i;
+
+		test_about("round %u", round);
+		fill_adds(page.writable, CMDS_PER_PAGE);
+		done = submit(fd, page.flipped, CMDS_PER_PAGE);
+		if (done == -EFAULT)
+			done = 0;
+		ASSERT_GE(done, 0);
+		added += done;
+		ASSERT_EQ(get_counters(fd).added, added);
+		ASSERT_EQ(get_counters(fd).armed, done);
+		for (i = 0; i < done; i++)
+			cmds[i] = make_cmd(TWHEEL_OP_CANCEL,
+					   page.writable[i].id);
+		ASSERT_EQ(submit(fd, cmds, done), done);
+		for (i = 0; i < done; i++)
+			ASSERT_EQ(cmds[i].result, 0);
+	}
+	page.stop = true;
+	join_thread(thread);
 }
 
 TEST(submit_takes_larger_commands_with_tails_of_zeros)
