@@ -13,7 +13,7 @@
 #	NAME/modules/		drivers that boot needs and the kernel lacks,
 #				their names beginning with the order to load in
 #	debug/key		what it was built from
-#	accel			boot's answer to "does KVM work?"
+#	acceleration		what boot has found out about this host
 
 # Messages are searched for words; a make above must not hand its flags down.
 export LC_ALL=C
