@@ -21,7 +21,11 @@
  *
  * The clock is the test's too: it stands still while anything is done, and jumps
  * to the next moment as soon as twheelctl waits for nothing but time. So a test
- * of days takes no time, and nothing in it is ever late.
+ * of days takes no time, and nothing in it is ever late. Where the environment
+ * has TWHEELCTL_SLOW, each look at the clock takes a microsecond, as real looks
+ * do.
+ *
+ * Whatever a test does to it, it ends within LIFETIME_S of real time.
  */
 #include <err.h>
 #include <errno.h>
@@ -29,12 +33,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "device.h"
 
 #define MAX_EVENTS	10000
 #define EARLY_NS	(50 * NSEC_PER_MSEC)
+#define LIFETIME_S	60
 
 static struct fake_event {
 	__u64 data;
@@ -89,6 +95,8 @@ static __u64 first_ns(void)
 
 __u64 now_ns(void)
 {
+	if (getenv("TWHEELCTL_SLOW"))
+		clock_ns += NSEC_PER_USEC;
 	return clock_ns;
 }
 
@@ -122,6 +130,7 @@ int device_open(struct device *dev, const char *path)
 		.max_events = MAX_EVENTS,
 	};
 	dev->fd = -1;
+	alarm(LIFETIME_S);
 	return 0;
 }
 

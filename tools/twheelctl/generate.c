@@ -2,12 +2,11 @@
 /*
  * A schedule made up from a seed.
  *
- * Half the events of a generated schedule just expire. The others are, in equal
- * parts, modified, cancelled, armed again while they are armed or after they
- * expired, or met too late by a modify or a cancel. All are added in the first
- * quarter of the span; three of four are due in the rest of it, so that most
- * are armed at once; the fourth is due soon after it was added. All times are
- * whole microseconds.
+ * Each event of a generated schedule is added once. Half just expire; of ten,
+ * two are modified, two are cancelled, and one is met too late by a modify or a
+ * cancel. All are added in the first quarter of the span; three of four are due
+ * in the rest of it, so that most are armed at once; the fourth is due soon after
+ * it was added. All times are whole microseconds.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -59,7 +58,7 @@ static void put_line(struct generator *generator, enum schedule_command command,
 	};
 }
 
-/* Arms, modifies or cancels an event at some moment from @from to @to. */
+/* Modifies or cancels an event at some moment from @from to @to. */
 static void put_change(struct generator *generator,
 		       enum schedule_command command, __u32 event,
 		       __u64 from_us, __u64 to_us)
@@ -82,16 +81,12 @@ static void put_event(struct generator *generator, __u32 event)
 	put_line(generator, SCHEDULE_ADD, event, at, due);
 	switch (next_random(generator) % 10) {
 	case 0:
+	case 1:
 		put_change(generator, SCHEDULE_MODIFY, event, at, due);
 		break;
-	case 1:
-		put_change(generator, SCHEDULE_CANCEL, event, at, due);
-		break;
 	case 2:
-		put_change(generator, SCHEDULE_ARM, event, at, due);
-		break;
 	case 3:
-		put_change(generator, SCHEDULE_ARM, event, due, span);
+		put_change(generator, SCHEDULE_CANCEL, event, at, due);
 		break;
 	case 4:
 		put_change(generator, event % 2 ? SCHEDULE_MODIFY : SCHEDULE_CANCEL,

@@ -71,14 +71,14 @@ static void take_results(struct player *player, size_t nr, __u64 submitted_ns)
 }
 
 /*
- * Runs lines whose time has come, one batch at most.
+ * Runs lines whose time has come by @now, one batch at most.
  *
  * Return: how many, 0 where there is none or the next has to wait for a record;
  * or a negative errno.
  */
-static int submit_lines(struct player *player)
+static int submit_lines(struct player *player, __u64 now)
 {
-	size_t nr = plan_batch(player, now_ns());
+	size_t nr = plan_batch(player, now);
 	__u64 before, after;
 	int ret;
 
@@ -174,7 +174,12 @@ static __u64 give_up_ns(const struct player *player)
 	return later(due_ns, player->progress_ns) + player->grace_ns;
 }
 
-/* Whether only a record can get it any further. */
+/*
+ * Whether only a record can get it any further.
+ *
+ * @now: what submit_lines() was told: a line whose time came after that was not
+ * tried yet, and waits for nothing.
+ */
 static bool needs_record(const struct player *player, __u64 now)
 {
 	return !player_left(player) || line_ns(player, player->next) <= now;
@@ -260,8 +265,8 @@ static bool is_over(const struct player *player)
  */
 static int turn(struct player *player)
 {
-	int lines = submit_lines(player);
 	__u64 now = now_ns();
+	int lines = submit_lines(player, now);
 	int ready;
 
 	if (lines < 0)
