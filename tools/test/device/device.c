@@ -33,6 +33,15 @@ int device_open_nonblock(void)
 	return device_open(O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
+int device_open_configured(int flags, const struct twheel_config *config)
+{
+	struct twheel_config copy = *config;
+	int fd = device_open(flags);
+
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &copy), 0);
+	return fd;
+}
+
 long device_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	long ret = ioctl(fd, cmd, arg);
@@ -80,6 +89,15 @@ struct twheel_cmd make_add(__u16 flags, __u64 time_ns, __u64 data)
 	return cmd;
 }
 
+struct twheel_cmd make_periodic(__u16 flags, __u64 time_ns, __u64 interval_ns,
+				__u64 data)
+{
+	struct twheel_cmd cmd = make_add(flags, time_ns, data);
+
+	cmd.interval_ns = interval_ns;
+	return cmd;
+}
+
 struct twheel_cmd make_modify(__u64 id, __u16 flags, __u64 time_ns)
 {
 	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_MODIFY, id);
@@ -89,14 +107,17 @@ struct twheel_cmd make_modify(__u64 id, __u16 flags, __u64 time_ns)
 	return cmd;
 }
 
-__u64 add(int fd, __u16 flags, __u64 time_ns, __u64 data)
+__u64 add_by(int fd, struct twheel_cmd cmd)
 {
-	struct twheel_cmd cmd = make_add(flags, time_ns, data);
-
 	ASSERT_EQ(run(fd, &cmd), 0);
 	ASSERT_NE(cmd.id, 0);
 	ASSERT_NE(cmd.id, FILL_U64);
 	return cmd.id;
+}
+
+__u64 add(int fd, __u16 flags, __u64 time_ns, __u64 data)
+{
+	return add_by(fd, make_add(flags, time_ns, data));
 }
 
 void add_many(int fd, __u16 flags, __u64 time_ns, size_t nr, __u64 *ids)
@@ -171,17 +192,88 @@ struct twheel_record wait_record(int fd)
 
 void check_record(const struct twheel_record *record)
 {
+	check_expired(record);
+	ASSERT_EQ(record->count, 1);
+}
+
+void check_expired(const struct twheel_record *record)
+{
 	__u64 now_ns = monotonic_ns();
 
 	ASSERT_GE(record->fired_ns, record->due_ns);
 	ASSERT_GE(now_ns, record->due_ns);
 	ASSERT_GE(now_ns, record->fired_ns);
 	ASSERT_NE(record->id, 0);
-	ASSERT_EQ(record->count, 1);
+	ASSERT_NE(record->count, 0);
 	ASSERT_EQ(record->value, 0);
 	ASSERT_EQ(record->key, 0);
 	ASSERT_EQ(record->reason, TWHEEL_EXPIRED);
 	ASSERT_EQ(record->flags, 0);
+}
+
+struct twheel_enter make_enter(struct twheel_cmd *cmds, __u32 nr_cmds,
+			       struct twheel_record *records, __u32 nr_records)
+{
+	return (struct twheel_enter){
+		.size = sizeof(struct twheel_enter),
+		.cmds = (uintptr_t)cmds,
+		.records = (uintptr_t)records,
+		.nr_cmds = nr_cmds,
+		.nr_records = nr_records,
+		.cmd_size = sizeof(*cmds),
+		.record_size = sizeof(*records),
+	};
+}
+
+long enter(int fd, struct twheel_enter *arg)
+{
+	struct twheel_enter expected;
+	long ret;
+
+	arg->cmds_done = (__u32)FILL_RESULT;
+	arg->records_done = (__u32)FILL_RESULT;
+	expected = *arg;
+	ret = device_ioctl(fd, TWHEEL_IOC_ENTER, arg);
+	if (!ret) {
+		ASSERT_LE(arg->cmds_done, arg->nr_cmds);
+		ASSERT_LE(arg->records_done, arg->nr_records);
+	} else if (ret == -EINTR || ret == -EFAULT) {
+		ASSERT_EQ(arg->cmds_done, 0);
+		ASSERT_EQ(arg->records_done, 0);
+	}
+	expected.cmds_done = arg->cmds_done;
+	expected.records_done = arg->records_done;
+	ASSERT_EQ(memcmp(arg, &expected, sizeof(expected)), 0);
+	return ret;
+}
+
+struct twheel_list make_list(struct twheel_entry *entries, __u32 nr)
+{
+	return (struct twheel_list){
+		.size = sizeof(struct twheel_list),
+		.nr = nr,
+		.entry_size = sizeof(*entries),
+		.entries = (uintptr_t)entries,
+	};
+}
+
+struct twheel_entry list_one(int fd, __u64 id)
+{
+	struct twheel_entry entries[64], found = { .id = 0 };
+	struct twheel_list list = make_list(entries, ARRAY_SIZE(entries));
+	long nr, i;
+
+	while ((nr = device_ioctl(fd, TWHEEL_IOC_LIST, &list)) > 0) {
+		for (i = 0; i < nr; i++) {
+			if (entries[i].id != id)
+				continue;
+			ASSERT_EQ(found.id, 0);
+			found = entries[i];
+		}
+	}
+	ASSERT_EQ(nr, 0);
+	ASSERT_EQ(found.id, id);
+	return found;
 }
 
 int poll_events(int fd, int timeout_ms)
@@ -335,38 +427,51 @@ long long module_parameter(const char *name)
 	return read_number(path);
 }
 
-static long long armed_on_base(const char *name)
+/* The value of the line `field:<tab>value` of a base. */
+static long long base_value(const char *base, const char *field)
 {
+	size_t length = strlen(field);
 	char path[512], line[256];
-	long long armed = -1;
+	long long value = -1;
 	FILE *file;
 
-	snprintf(path, sizeof(path), DEBUGFS "/%s", name);
+	snprintf(path, sizeof(path), DEBUGFS "/%s", base);
 	file = fopen(path, "r");
 	ASSERT(file);
-	while (armed < 0 && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "armed:\t%lld", &armed) != 1)
-			armed = -1;
+	while (value < 0 && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, field, length) && line[length] == ':')
+			value = strtoll(line + length + 1, NULL, 10);
 	}
 	fclose(file);
-	ASSERT_GE(armed, 0);
-	return armed;
+	ASSERT_GE(value, 0);
+	return value;
 }
 
-long long armed_on_machine(void)
+/* The sum over all bases of CLOCK_MONOTONIC, or -1 where it is not told. */
+static long long sum_of_bases(const char *field)
 {
-	long long armed = 0;
 	struct dirent *entry;
+	long long sum = 0;
 	DIR *dir = opendir(DEBUGFS);
 
 	if (!dir)
 		return -1;
 	while ((entry = readdir(dir))) {
 		if (strstr(entry->d_name, "-monotonic"))
-			armed += armed_on_base(entry->d_name);
+			sum += base_value(entry->d_name, field);
 	}
 	closedir(dir);
-	return armed;
+	return sum;
+}
+
+long long armed_on_machine(void)
+{
+	return sum_of_bases("armed");
+}
+
+long long interrupts_on_machine(void)
+{
+	return sum_of_bases("interrupts");
 }
 
 void wait_armed_on_machine(long long armed)

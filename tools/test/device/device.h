@@ -61,6 +61,9 @@ int device_open(int flags);
 /* A new context whose reads do not block. */
 int device_open_nonblock(void);
 
+/* A new context, set up. */
+int device_open_configured(int flags, const struct twheel_config *config);
+
 /* The call itself, with the number made by hand where a test needs that. */
 long device_ioctl(int fd, unsigned long cmd, void *arg);
 
@@ -73,10 +76,13 @@ int run(int fd, struct twheel_cmd *cmd);
 /* Commands with their outputs filled. */
 struct twheel_cmd make_cmd(__u16 op, __u64 id);
 struct twheel_cmd make_add(__u16 flags, __u64 time_ns, __u64 data);
+struct twheel_cmd make_periodic(__u16 flags, __u64 time_ns, __u64 interval_ns,
+				__u64 data);
 struct twheel_cmd make_modify(__u64 id, __u16 flags, __u64 time_ns);
 
 /* Arm an event: its id, or the test has failed. */
 __u64 add(int fd, __u16 flags, __u64 time_ns, __u64 data);
+__u64 add_by(int fd, struct twheel_cmd cmd);
 
 /* Arm @nr events, due after @time_ns, whose data is 0, 1, ... */
 void add_many(int fd, __u16 flags, __u64 time_ns, size_t nr, __u64 *ids);
@@ -97,6 +103,28 @@ struct twheel_record wait_record(int fd);
 
 /* Check what must hold for the record of an expired one-shot event. */
 void check_record(const struct twheel_record *record);
+
+/* The same for any event on CLOCK_MONOTONIC: all but the count. */
+void check_expired(const struct twheel_record *record);
+
+/*
+ * TWHEEL_IOC_ENTER with these commands and this room for records; it neither
+ * waits for a record nor is there a time.
+ */
+struct twheel_enter make_enter(struct twheel_cmd *cmds, __u32 nr_cmds,
+			       struct twheel_record *records, __u32 nr_records);
+
+/*
+ * Call it, with its outputs filled before.  They must be written unless the
+ * call is malformed; nothing else may be.
+ */
+long enter(int fd, struct twheel_enter *arg);
+
+/* TWHEEL_IOC_LIST from the beginning, with room for @nr entries. */
+struct twheel_list make_list(struct twheel_entry *entries, __u32 nr);
+
+/* What TWHEEL_IOC_LIST says of an event, which must be there once. */
+struct twheel_entry list_one(int fd, __u64 id);
 
 /* poll() for POLLIN: the revents. */
 int poll_events(int fd, int timeout_ms);
@@ -138,5 +166,8 @@ long long armed_on_machine(void);
 
 /* Wait until the wheels hold @armed events again. */
 void wait_armed_on_machine(long long armed);
+
+/* The interrupts that all of these wheels took, or -1 likewise. */
+long long interrupts_on_machine(void);
 
 #endif /* DEVICE_TEST_DEVICE_H */

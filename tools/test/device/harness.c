@@ -226,7 +226,7 @@ static enum verdict run_test(const struct test *test)
 static bool is_named(const struct test *test, char **names)
 {
 	if (!*names)
-		return true;
+		return !test->only_if_named;
 	for (; *names; names++) {
 		if (!strcmp(*names, test->name))
 			return true;
@@ -282,6 +282,7 @@ static void __noreturn usage(FILE *to, int status)
 		"usage: device_test [--quick] [--times] [--timeout SECONDS] [NAME...]\n"
 		"       device_test --list\n"
 		"Tests /dev/twheel and prints TAP; all tests, or those named.\n"
+		"Those of a script in tools/test run only where they are named.\n"
 		"  --quick    a tenth of the counts in the long tests\n"
 		"  --times    say how long each test took\n"
 		"  --timeout  how long a test may take (default %u s)\n"

@@ -3,6 +3,8 @@
  * A small test harness.
  *
  * TEST(name) { ... } defines and registers a test; main() is in harness.c.
+ * TEST_NAMED(name) is for one that needs a machine of its own, which a script
+ * prepares: it runs only where it is named.
  * Each test runs in a process of its own, which leads a process group: a test
  * that crashes or hangs fails alone, and whatever it forked goes with it.
  *
@@ -20,14 +22,20 @@
 struct test {
 	const char *name;
 	void (*run)(void);
+	bool only_if_named;
 	struct test *next;
 };
 
 void test_register(struct test *test);
 
-#define TEST(fn)							\
+#define TEST(fn)	TEST_REGISTER(fn, false)
+#define TEST_NAMED(fn)	TEST_REGISTER(fn, true)
+
+#define TEST_REGISTER(fn, named)					\
 	static void fn(void);						\
-	static struct test test_##fn = { .name = #fn, .run = fn };	\
+	static struct test test_##fn = {				\
+		.name = #fn, .run = fn, .only_if_named = named,		\
+	};								\
 	static void __attribute__((constructor)) register_##fn(void)	\
 	{								\
 		test_register(&test_##fn);				\

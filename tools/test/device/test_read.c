@@ -440,36 +440,18 @@ TEST(read_that_waits_sleeps_on_when_the_record_is_cancelled_first)
 	ASSERT_EQ(get_counters(reader.fd).records, 1);
 }
 
-static atomic_int signals_seen;
-
-static void count_signal(int signal)
-{
-	(void)signal;
-	signals_seen++;
-}
-
-static void handle_signal(int flags)
-{
-	struct sigaction action = {
-		.sa_handler = count_signal,
-		.sa_flags = flags,
-	};
-
-	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-}
-
 TEST(read_that_waits_is_interrupted_by_a_signal)
 {
 	struct reader reader = { .fd = device_open(O_RDWR) };
 	pthread_t thread;
 
-	handle_signal(0);
+	count_signals(SIGUSR1, 0);
 	thread = start_thread(read_one, &reader);
 	wait_reader_asleep(&reader);
 	ASSERT_EQ(pthread_kill(thread, SIGUSR1), 0);
 	join_thread(thread);
 	ASSERT_EQ(reader.ret, -EINTR);
-	ASSERT_EQ(signals_seen, 1);
+	ASSERT_EQ(signals_counted(), 1);
 }
 
 TEST(read_goes_on_after_a_signal_with_sa_restart)
@@ -478,13 +460,12 @@ TEST(read_goes_on_after_a_signal_with_sa_restart)
 	pthread_t thread;
 	int i;
 
-	handle_signal(SA_RESTART);
+	count_signals(SIGUSR1, SA_RESTART);
 	thread = start_thread(read_one, &reader);
 	for (i = 0; i < 10; i++) {
 		wait_reader_asleep(&reader);
 		ASSERT_EQ(pthread_kill(thread, SIGUSR1), 0);
-		while (signals_seen <= i)
-			poll(NULL, 0, 1);
+		wait_signal_after(i);
 	}
 	wait_reader_asleep(&reader);
 	ASSERT(!reader.done);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* TWHEEL_IOC_SUBMIT: the array of commands and its results. */
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -589,24 +587,6 @@ TEST(submit_refuses_a_struct_that_runs_into_an_unmapped_page)
 	ASSERT_EQ(get_counters(fd).added, 0);
 }
 
-static void ignore_alarm(int signal)
-{
-	(void)signal;
-}
-
-/* Interrupt ourselves once a millisecond from now on. */
-static void start_alarms(void)
-{
-	struct sigaction action = { .sa_handler = ignore_alarm };
-	struct itimerval interval = {
-		.it_interval.tv_usec = 1000,
-		.it_value.tv_usec = 1000,
-	};
-
-	ASSERT_EQ(sigaction(SIGALRM, &action, NULL), 0);
-	ASSERT_EQ(setitimer(ITIMER_REAL, &interval, NULL), 0);
-}
-
 TEST(submit_stopped_by_a_signal_says_how_many_were_done)
 {
 	const size_t nr = 100000;
@@ -614,7 +594,7 @@ TEST(submit_stopped_by_a_signal_says_how_many_were_done)
 	long done;
 	size_t i;
 
-	start_alarms();
+	start_alarms(0);
 	do {
 		int fd = device_open_nonblock();
 

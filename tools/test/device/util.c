@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -149,6 +151,46 @@ void wait_asleep(pid_t tid)
 {
 	while (thread_state(tid) != 'S')
 		poll(NULL, 0, 1);
+}
+
+static atomic_int signals;
+
+static void count_signal(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+void count_signals(int signal, int flags)
+{
+	struct sigaction action = {
+		.sa_handler = count_signal,
+		.sa_flags = flags,
+	};
+
+	ASSERT_EQ(sigaction(signal, &action, NULL), 0);
+}
+
+int signals_counted(void)
+{
+	return signals;
+}
+
+void wait_signal_after(int nr)
+{
+	while (signals <= nr)
+		poll(NULL, 0, 1);
+}
+
+void start_alarms(int flags)
+{
+	struct itimerval interval = {
+		.it_interval.tv_usec = 1000,
+		.it_value.tv_usec = 1000,
+	};
+
+	count_signals(SIGALRM, flags);
+	ASSERT_EQ(setitimer(ITIMER_REAL, &interval, NULL), 0);
 }
 
 pid_t start_child(void)

@@ -52,6 +52,16 @@ pid_t thread_id(void);
 /* Wait until a thread (or process, by its pid) sleeps in the kernel. */
 void wait_asleep(pid_t tid);
 
+/* Let @signal come: with sigaction's @flags, it is counted. */
+void count_signals(int signal, int flags);
+int signals_counted(void);
+
+/* Wait until more than @nr signals came. */
+void wait_signal_after(int nr);
+
+/* Send ourselves SIGALRM once a millisecond from now on. */
+void start_alarms(int flags);
+
 /*
  * Fork; 0 in the child.  The child must end by _exit().
  */
