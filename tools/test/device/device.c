@@ -479,3 +479,85 @@ void wait_armed_on_machine(long long armed)
 	while (armed_on_machine() != armed)
 		poll(NULL, 0, 1);
 }
+
+int device_open_clock(clockid_t clock)
+{
+	struct twheel_config config = default_config();
+
+	config.clockid = clock;
+	return device_open_configured(O_RDWR | O_NONBLOCK | O_CLOEXEC, &config);
+}
+
+void check_expired_on(const struct twheel_record *record, clockid_t clock)
+{
+	__u64 now_ns = clock_ns(clock);
+
+	ASSERT_GE(record->fired_ns, record->due_ns);
+	ASSERT_GE(now_ns, record->due_ns);
+	ASSERT_GE(now_ns, record->fired_ns);
+	ASSERT_NE(record->id, 0);
+	ASSERT_NE(record->count, 0);
+	ASSERT_EQ(record->value, 0);
+	ASSERT_EQ(record->key, 0);
+	ASSERT_EQ(record->reason, TWHEEL_EXPIRED);
+	ASSERT_EQ(record->flags, 0);
+}
+
+struct twheel_record wait_expired_on(int fd, clockid_t clock)
+{
+	struct twheel_record record;
+
+	memset(&record, FILL, sizeof(record));
+	wait_readable(fd);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	check_expired_on(&record, clock);
+	return record;
+}
+
+void check_armed_for(int fd, __u64 id, __u64 time_ns)
+{
+	int other = device_open_nonblock();
+
+	add(other, 0, time_ns, 0);
+	do {
+		ASSERT_EQ(query(fd, id, NULL), TWHEEL_ARMED);
+	} while (!poll_events(other, 10));
+	ASSERT_EQ(query(fd, id, NULL), TWHEEL_ARMED);
+	close(other);
+}
+
+/* The number in the first line `name:<tab>number` of a file, or -1. */
+static long long number_in_file(const char *path, const char *name)
+{
+	size_t length = strlen(name);
+	long long value = -1;
+	char line[4096];
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		return -1;
+	while (value < 0 && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, name, length) && line[length] == ':')
+			value = strtoll(line + length + 1, NULL, 10);
+	}
+	fclose(file);
+	return value;
+}
+
+long long fdinfo_number(int fd, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return number_in_file(path, name);
+}
+
+long long base_number(int cpu, clockid_t clock, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), DEBUGFS "/cpu%d-%s", cpu,
+		 clock == CLOCK_REALTIME ? "realtime" :
+		 clock == CLOCK_BOOTTIME ? "boottime" : "monotonic");
+	return number_in_file(path, name);
+}

@@ -170,4 +170,20 @@ void wait_armed_on_machine(long long armed);
 /* The interrupts that all of these wheels took, or -1 likewise. */
 long long interrupts_on_machine(void);
 
+/* A new context on a clock, whose reads do not block. */
+int device_open_clock(clockid_t clock);
+
+/* wait_record() and check_expired() for contexts on any clock. */
+struct twheel_record wait_expired_on(int fd, clockid_t clock);
+void check_expired_on(const struct twheel_record *record, clockid_t clock);
+
+/* Check that an event is armed and stays so for that long by CLOCK_MONOTONIC. */
+void check_armed_for(int fd, __u64 id, __u64 time_ns);
+
+/* The number in a line of fdinfo, or -1 where there is no such line. */
+long long fdinfo_number(int fd, const char *name);
+
+/* The number in a line that debugfs has of a CPU's base, or -1. */
+long long base_number(int cpu, clockid_t clock, const char *name);
+
 #endif /* DEVICE_TEST_DEVICE_H */

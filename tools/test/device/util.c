@@ -266,3 +266,11 @@ int write_file(const char *path, const char *text)
 	close(fd);
 	return error;
 }
+
+__u64 clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	ASSERT_EQ(clock_gettime(clock, &now), 0);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <linux/types.h>
 
@@ -84,6 +85,8 @@ void signpost_wait(struct signpost *post);
 
 /* Is this a kernel built to find bugs, whose memory use says nothing? */
 bool is_debug_kernel(void);
+
+__u64 clock_ns(clockid_t clock);
 
 /* Write a text to an existing file: 0 or -errno. */
 int write_file(const char *path, const char *text);
