@@ -1,0 +1,982 @@
+// SPDX-License-Identifier: GPL-2.0
+/* TWHEEL_IOC_ENTER: submit, wait and reap in one call. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "util.h"
+
+#define ENTER_FOR_EVER	(~0ULL)
+
+/* A context with @nr records to be read, whose data is 0, 1, ... */
+static int open_with_ready(size_t nr)
+{
+	int fd = device_open_nonblock();
+
+	add_many(fd, 0, 0, nr, NULL);
+	wait_ready(fd, nr);
+	return fd;
+}
+
+/* Check that a call is refused as a whole, with its one command not run. */
+static void check_enter_refused(const struct twheel_enter *wrong, int error)
+{
+	struct twheel_cmd cmd = make_add(0, 0, 0), expected = cmd;
+	struct twheel_enter arg = *wrong;
+	struct twheel_record record;
+	int fd = open_with_ready(1);
+	struct counters before = get_counters(fd);
+
+	memset(&record, FILL, sizeof(record));
+	if (!arg.cmds)
+		arg.cmds = (uintptr_t)&cmd;
+	if (!arg.records)
+		arg.records = (uintptr_t)&record;
+	ASSERT_EQ(enter(fd, &arg), -error);
+	ASSERT_EQ(memcmp(&cmd, &expected, sizeof(cmd)), 0);
+	check_bytes(&record, FILL, sizeof(record));
+	check_counters(fd, &before);
+}
+
+/* A call that is right, with the addresses left to check_enter_refused(). */
+static struct twheel_enter valid_enter(void)
+{
+	return make_enter(NULL, 1, NULL, 1);
+}
+
+TEST(enter_of_nothing_returns_at_once)
+{
+	struct twheel_enter arg = make_enter(NULL, 0, NULL, 0);
+	int fd = device_open_nonblock();
+
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.cmds_done, 0);
+	ASSERT_EQ(arg.records_done, 0);
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(fd, &arg), 0);
+}
+
+TEST(enter_runs_the_commands_as_submit_does)
+{
+	struct twheel_cmd cmds[100];
+	struct twheel_enter arg = make_enter(cmds, ARRAY_SIZE(cmds), NULL, 0);
+	int fd = device_open_nonblock();
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		cmds[i] = make_add(i % 10 ? 0 : TWHEEL_QUIET, FAR_NS, i);
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.cmds_done, ARRAY_SIZE(cmds));
+	ASSERT_EQ(arg.records_done, 0);
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		ASSERT_EQ(cmds[i].result, i % 10 ? 0 : -EINVAL);
+		ASSERT_EQ(query(fd, cmds[i].id, NULL),
+			  i % 10 ? TWHEEL_ARMED : -ENOENT);
+	}
+}
+
+TEST(enter_copies_the_oldest_records_out)
+{
+	struct twheel_record records[5];
+	struct twheel_enter arg = make_enter(NULL, 0, records, 3);
+	int fd = open_with_ready(7);
+	size_t i;
+
+	memset(records, FILL, sizeof(records));
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.records_done, 3);
+	for (i = 0; i < 3; i++) {
+		check_record(&records[i]);
+		ASSERT_EQ(records[i].data, i);
+	}
+	check_bytes(records + 3, FILL, 2 * sizeof(*records));
+	ASSERT_EQ(get_counters(fd).finished, 3);
+	for (; i < 7; i++)
+		ASSERT_EQ(wait_record(fd).data, i);
+	check_nothing_ready(fd);
+}
+
+TEST(enter_with_more_room_than_records_gives_what_there_is)
+{
+	struct twheel_record records[10];
+	struct twheel_enter arg = make_enter(NULL, 0, records, 10);
+	int fd = open_with_ready(4);
+
+	memset(records, FILL, sizeof(records));
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.records_done, 4);
+	check_bytes(records + 4, FILL, 6 * sizeof(*records));
+}
+
+TEST(enter_gives_the_records_of_its_own_commands)
+{
+	struct twheel_record record;
+	struct twheel_cmd cmd = make_add(TWHEEL_ABS, 1, 42);
+	struct twheel_enter arg = make_enter(&cmd, 1, &record, 1);
+	int fd = device_open_nonblock();
+
+	arg.min_records = 1;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.cmds_done, 1);
+	ASSERT_EQ(arg.records_done, 1);
+	ASSERT_EQ(record.id, cmd.id);
+	ASSERT_EQ(record.data, 42);
+}
+
+TEST(enter_gives_no_record_that_its_own_command_suppressed)
+{
+	struct twheel_record records[3];
+	struct twheel_cmd cmds[2];
+	struct twheel_enter arg = make_enter(cmds, 2, records, 3);
+	int fd = device_open_nonblock();
+	__u64 ids[3];
+
+	add_many(fd, 0, 0, 3, ids);
+	wait_ready(fd, 3);
+	cmds[0] = make_cmd(TWHEEL_OP_CANCEL, ids[0]);
+	cmds[1] = make_modify(ids[1], 0, FAR_NS);
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(cmds[0].result, 0);
+	ASSERT_EQ(cmds[1].result, 0);
+	ASSERT_EQ(arg.records_done, 1);
+	ASSERT_EQ(records[0].id, ids[2]);
+}
+
+TEST(enter_of_100000_commands_and_records)
+{
+	const size_t nr = test_count(100000);
+	struct twheel_record *records = map_before_hole(nr * sizeof(*records));
+	struct twheel_cmd *cmds = map_before_hole(nr * sizeof(*cmds));
+	struct twheel_enter arg = make_enter(cmds, nr, records, nr);
+	int fd = device_open_nonblock();
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		cmds[i] = make_add(TWHEEL_ABS, 1, i);
+	arg.min_records = nr;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.cmds_done, nr);
+	ASSERT_EQ(arg.records_done, nr);
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(records[i].data, i);
+		ASSERT_EQ(records[i].id, cmds[i].id);
+	}
+}
+
+TEST(enter_takes_turns_of_a_loop)
+{
+	struct twheel_record records[32];
+	struct twheel_cmd cmds[32];
+	struct twheel_enter arg = make_enter(cmds, 32, records, 32);
+	int fd = device_open_nonblock();
+	size_t done = 0, round, i;
+	__u64 seed = 7;
+
+	arg.min_records = 32;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	for (round = 0; round < 100; round++) {
+		for (i = 0; i < 32; i++)
+			cmds[i] = make_add(0, next_random(&seed) %
+					   (5 * NSEC_PER_MSEC), done + i);
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_EQ(arg.cmds_done, 32);
+		ASSERT_EQ(arg.records_done, 32);
+		for (i = 0; i < 32; i++) {
+			check_record(&records[i]);
+			ASSERT_LT(records[i].data - done, 32);
+		}
+		done += 32;
+	}
+	ASSERT_EQ(get_counters(fd).finished, done);
+}
+
+TEST(enter_refuses_unknown_flags)
+{
+	struct twheel_enter arg = valid_enter();
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		test_about("bit %u", bit);
+		arg.flags = 1U << bit;
+		if (arg.flags != TWHEEL_ENTER_ABS)
+			check_enter_refused(&arg, EINVAL);
+	}
+}
+
+TEST(enter_refuses_a_reserved_field)
+{
+	struct twheel_enter arg = valid_enter();
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		test_about("bit %u", bit);
+		arg.reserved = 1U << bit;
+		check_enter_refused(&arg, EINVAL);
+	}
+}
+
+TEST(enter_refuses_more_min_records_than_room)
+{
+	static const __u32 nrs[] = { 0, 1, 100, ~0U - 1 };
+	struct twheel_enter arg = valid_enter();
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(nrs); i++) {
+		test_about("room for %u", nrs[i]);
+		arg.nr_records = nrs[i];
+		arg.min_records = nrs[i] + 1;
+		check_enter_refused(&arg, EINVAL);
+		arg.min_records = ~0U;
+		check_enter_refused(&arg, EINVAL);
+	}
+}
+
+TEST(enter_refuses_commands_that_are_too_small)
+{
+	struct twheel_enter arg = valid_enter();
+
+	for (arg.cmd_size = 0; arg.cmd_size < sizeof(struct twheel_cmd);
+	     arg.cmd_size++) {
+		test_about("commands of %u bytes", arg.cmd_size);
+		check_enter_refused(&arg, EINVAL);
+	}
+}
+
+TEST(enter_refuses_records_that_are_too_small)
+{
+	struct twheel_enter arg = valid_enter();
+
+	for (arg.record_size = 0;
+	     arg.record_size < sizeof(struct twheel_record);
+	     arg.record_size++) {
+		test_about("records of %u bytes", arg.record_size);
+		check_enter_refused(&arg, EINVAL);
+	}
+}
+
+TEST(enter_refuses_commands_and_records_above_a_page)
+{
+	static const __u32 sizes[] = { PAGE_BYTES + 1, 1U << 31, ~0U };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct twheel_enter arg = valid_enter();
+
+		test_about("%u bytes", sizes[i]);
+		arg.cmd_size = sizes[i];
+		check_enter_refused(&arg, E2BIG);
+		arg = valid_enter();
+		arg.record_size = sizes[i];
+		check_enter_refused(&arg, E2BIG);
+	}
+}
+
+TEST(enter_takes_larger_commands_with_tails_of_zeros)
+{
+	struct {
+		struct twheel_cmd cmd;
+		unsigned char tail[40];
+	} cmds[50];
+	struct twheel_enter arg = make_enter(&cmds[0].cmd, ARRAY_SIZE(cmds),
+					     NULL, 0);
+	int fd = device_open_nonblock();
+	size_t i;
+
+	memset(cmds, 0, sizeof(cmds));
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		cmds[i].cmd = make_add(0, FAR_NS, i);
+		cmds[i].tail[i % 40] = i % 5 == 0;
+	}
+	arg.cmd_size = sizeof(cmds[0]);
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.cmds_done, ARRAY_SIZE(cmds));
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		ASSERT_EQ(cmds[i].cmd.result, i % 5 ? 0 : -E2BIG);
+}
+
+TEST(enter_writes_larger_records_with_tails_of_zeros)
+{
+	static const __u32 sizes[] = { 65, 72, 100, 128, 1000, PAGE_BYTES };
+	struct twheel_record record;
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		char *array = map_before_hole(10 * sizes[i]);
+		struct twheel_enter arg = make_enter(NULL, 0, (void *)array,
+						     10);
+		int fd = open_with_ready(10);
+
+		test_about("records of %u bytes", sizes[i]);
+		memset(array, FILL, 10 * sizes[i]);
+		arg.record_size = sizes[i];
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_EQ(arg.records_done, 10);
+		for (k = 0; k < 10; k++) {
+			memcpy(&record, array + k * sizes[i], sizeof(record));
+			check_record(&record);
+			ASSERT_EQ(record.data, k);
+			check_bytes(array + k * sizes[i] + sizeof(record), 0,
+				    sizes[i] - sizeof(record));
+		}
+	}
+}
+
+TEST(enter_takes_a_larger_struct_with_a_tail_of_zeros)
+{
+	struct twheel_enter *arg = map_before_hole(PAGE_BYTES);
+	struct twheel_record record;
+	struct twheel_cmd cmd = make_add(TWHEEL_ABS, 1, 42);
+
+	*arg = make_enter(&cmd, 1, &record, 1);
+	arg->size = PAGE_BYTES;
+	arg->min_records = 1;
+	arg->timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(device_open_nonblock(), arg), 0);
+	ASSERT_EQ(arg->cmds_done, 1);
+	ASSERT_EQ(arg->records_done, 1);
+	ASSERT_EQ(record.data, 42);
+	check_bytes(arg + 1, 0, PAGE_BYTES - sizeof(*arg));
+}
+
+TEST(enter_refuses_a_tail_that_is_not_zero)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	int fd = device_open_nonblock();
+	struct {
+		struct twheel_enter enter;
+		unsigned char tail[8];
+	} arg = { .enter = make_enter(&cmd, 1, NULL, 0) };
+
+	arg.enter.size = sizeof(arg);
+	arg.tail[7] = 1;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, &arg), -E2BIG);
+	ASSERT_EQ(cmd.result, FILL_RESULT);
+	ASSERT_EQ(get_counters(fd).added, 0);
+}
+
+TEST(enter_refuses_sizes_out_of_range)
+{
+	struct twheel_enter *arg = map_pages(2 * PAGE_BYTES);
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	int fd = device_open_nonblock();
+
+	*arg = make_enter(&cmd, 1, NULL, 0);
+	for (arg->size = 0; arg->size < sizeof(__u32); arg->size++)
+		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -EINVAL);
+	arg->size = PAGE_BYTES + 1;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -E2BIG);
+	ASSERT_EQ(cmd.result, FILL_RESULT);
+	ASSERT_EQ(get_counters(fd).added, 0);
+}
+
+TEST(enter_writes_no_more_than_the_callers_size)
+{
+	__u32 size;
+
+	/* From where all is there that a call without records needs. */
+	for (size = offsetof(struct twheel_enter, cmds_done);
+	     size <= sizeof(struct twheel_enter); size += 4) {
+		struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+		struct twheel_enter whole = make_enter(&cmd, 1, NULL, 0);
+		char *arg = map_before_hole(size);
+		int fd = device_open_nonblock();
+
+		test_about("size %u", size);
+		whole.size = size;
+		memcpy(arg, &whole, size);
+		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), 0);
+		ASSERT_EQ(cmd.result, 0);
+		memcpy(&whole, arg, size);
+		if (size > offsetof(struct twheel_enter, cmds_done))
+			ASSERT_EQ(whole.cmds_done, 1);
+	}
+}
+
+TEST(enter_refuses_a_bad_pointer)
+{
+	int fd = open_with_ready(1);
+	struct counters before = get_counters(fd);
+
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, NULL), -EFAULT);
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, map_before_hole(0)),
+		  -EFAULT);
+	check_counters(fd, &before);
+}
+
+TEST(enter_of_a_read_only_struct_does_nothing)
+{
+	struct twheel_enter *arg = map_pages(PAGE_BYTES);
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_record record;
+	int fd = open_with_ready(1);
+	struct counters before = get_counters(fd);
+
+	*arg = make_enter(&cmd, 1, &record, 1);
+	make_read_only(arg, PAGE_BYTES);
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -EFAULT);
+	check_counters(fd, &before);
+}
+
+TEST(enter_of_unmapped_commands_fails_and_does_nothing)
+{
+	struct twheel_record record;
+	struct twheel_enter arg = make_enter(NULL, 1, &record, 0);
+	int fd = open_with_ready(1);
+	struct counters before = get_counters(fd);
+
+	ASSERT_EQ(enter(fd, &arg), -EFAULT);
+	arg.cmds = (uintptr_t)map_before_hole(sizeof(struct twheel_cmd) - 1);
+	ASSERT_EQ(enter(fd, &arg), -EFAULT);
+	check_counters(fd, &before);
+}
+
+TEST(enter_says_how_many_commands_came_before_an_unmapped_page)
+{
+	static const size_t counts[] = { 1, 31, 32, 33, 63, 64, 65, 200 };
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct twheel_cmd *cmds = map_before_hole(counts[i] *
+							  sizeof(*cmds));
+		struct twheel_enter arg = make_enter(cmds, counts[i] + 100,
+						     NULL, 0);
+		int fd = device_open_nonblock();
+
+		test_about("%zu commands before the page", counts[i]);
+		for (k = 0; k < counts[i]; k++)
+			cmds[k] = make_add(0, FAR_NS, k);
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_EQ(arg.cmds_done, counts[i]);
+		ASSERT_EQ(get_counters(fd).added, counts[i]);
+	}
+}
+
+TEST(enter_into_unmapped_records_loses_none)
+{
+	struct twheel_enter arg = make_enter(NULL, 0, NULL, 2);
+	int fd = open_with_ready(2);
+	struct counters before = get_counters(fd);
+
+	ASSERT_EQ(enter(fd, &arg), -EFAULT);
+	arg.records = (uintptr_t)map_before_hole(sizeof(struct twheel_record) -
+						 1);
+	ASSERT_EQ(enter(fd, &arg), -EFAULT);
+	check_counters(fd, &before);
+	ASSERT_EQ(wait_record(fd).data, 0);
+	ASSERT_EQ(wait_record(fd).data, 1);
+}
+
+TEST(enter_that_faults_half_way_gives_the_whole_records_before)
+{
+	static const size_t counts[] = { 1, 2, 31, 32, 33, 63, 64, 65 };
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct twheel_record *records;
+		struct twheel_enter arg;
+		int fd = open_with_ready(100);
+
+		test_about("%zu records before the page", counts[i]);
+		records = map_before_hole(counts[i] * sizeof(*records) + 32);
+		arg = make_enter(NULL, 0, records, 100);
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_EQ(arg.records_done, counts[i]);
+		for (k = 0; k < counts[i]; k++)
+			ASSERT_EQ(records[k].data, k);
+		for (; k < 100; k++)
+			ASSERT_EQ(wait_record(fd).data, k);
+		check_nothing_ready(fd);
+	}
+}
+
+TEST(enter_into_unmapped_records_reports_the_commands)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_enter arg = make_enter(&cmd, 1, NULL, 1);
+	int fd = open_with_ready(1);
+
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.cmds_done, 1);
+	ASSERT_EQ(arg.records_done, 0);
+	ASSERT_EQ(query(fd, cmd.id, NULL), TWHEEL_ARMED);
+	wait_record(fd);
+}
+
+/* How long to wait, and what the clock must show afterwards. */
+static void check_times_out(__u16 flags, __u64 timeout_ns, __u64 until_ns)
+{
+	struct twheel_record records[3];
+	struct twheel_enter arg = make_enter(NULL, 0, records, 3);
+	int fd = open_with_ready(1);
+
+	arg.flags = flags;
+	arg.timeout_ns = timeout_ns;
+	arg.min_records = 2;
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_GE(monotonic_ns(), until_ns);
+
+	/* It gives what there is, though it is less than was waited for. */
+	ASSERT_EQ(arg.records_done, 1);
+	ASSERT_EQ(records[0].data, 0);
+	check_nothing_ready(fd);
+}
+
+TEST(enter_waits_for_a_relative_time)
+{
+	check_times_out(0, SOON_NS, monotonic_ns() + SOON_NS);
+}
+
+TEST(enter_waits_until_an_absolute_time)
+{
+	__u64 until_ns = monotonic_ns() + SOON_NS;
+
+	check_times_out(TWHEEL_ENTER_ABS, until_ns, until_ns);
+}
+
+TEST(enter_with_an_absolute_time_in_the_past_does_not_wait)
+{
+	check_times_out(TWHEEL_ENTER_ABS, monotonic_ns() - 1, 0);
+	check_times_out(TWHEEL_ENTER_ABS, 1, 0);
+}
+
+TEST(enter_with_a_time_of_0_does_not_wait)
+{
+	check_times_out(0, 0, 0);
+	check_times_out(TWHEEL_ENTER_ABS, 0, 0);
+}
+
+TEST(enter_that_runs_out_of_time_with_nothing_returns_0)
+{
+	static const __u64 timeouts[] = { 0, 1, 1000, NSEC_PER_MSEC };
+	struct twheel_record record;
+	struct twheel_enter arg = make_enter(NULL, 0, &record, 1);
+	int fd = device_open_nonblock();
+	size_t i;
+
+	memset(&record, FILL, sizeof(record));
+	arg.min_records = 1;
+	for (i = 0; i < ARRAY_SIZE(timeouts); i++) {
+		arg.timeout_ns = timeouts[i];
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_EQ(arg.records_done, 0);
+		check_bytes(&record, FILL, sizeof(record));
+	}
+}
+
+TEST(enter_reports_its_commands_when_it_runs_out_of_time)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_record record;
+	struct twheel_enter arg = make_enter(&cmd, 1, &record, 1);
+
+	arg.min_records = 1;
+	arg.timeout_ns = NSEC_PER_MSEC;
+	ASSERT_EQ(enter(device_open_nonblock(), &arg), 0);
+	ASSERT_EQ(arg.cmds_done, 1);
+	ASSERT_EQ(arg.records_done, 0);
+	ASSERT_EQ(cmd.result, 0);
+}
+
+TEST(enter_with_min_records_of_0_does_not_wait)
+{
+	struct twheel_record record;
+	struct twheel_enter arg = make_enter(NULL, 0, &record, 1);
+
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(device_open_nonblock(), &arg), 0);
+	ASSERT_EQ(arg.records_done, 0);
+}
+
+TEST(enter_waits_for_an_event_however_long_the_time)
+{
+	static const struct {
+		__u32 flags;
+		__u64 timeout_ns;
+	} waits[] = {
+		{ 0, ENTER_FOR_EVER }, { TWHEEL_ENTER_ABS, ENTER_FOR_EVER },
+		{ 0, ENTER_FOR_EVER - 1 },
+		{ TWHEEL_ENTER_ABS, ENTER_FOR_EVER - 1 },
+		{ 0, NEVER_NS }, { TWHEEL_ENTER_ABS, NEVER_NS },
+		{ 0, NEVER_NS - 1 }, { TWHEEL_ENTER_ABS, NEVER_NS - 1 },
+		{ 0, FAR_NS },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(waits); i++) {
+		__u64 due_ns = monotonic_ns() + NSEC_PER_MSEC;
+		struct twheel_cmd cmd = make_add(TWHEEL_ABS, due_ns, 0);
+		struct twheel_record record;
+		struct twheel_enter arg = make_enter(&cmd, 1, &record, 1);
+
+		test_about("flags %u, time %llu", waits[i].flags,
+			   waits[i].timeout_ns);
+		arg.flags = waits[i].flags;
+		arg.timeout_ns = waits[i].timeout_ns;
+		arg.min_records = 1;
+		ASSERT_EQ(enter(device_open_nonblock(), &arg), 0);
+		ASSERT_EQ(arg.records_done, 1);
+		check_record(&record);
+		ASSERT_EQ(record.due_ns, due_ns);
+	}
+}
+
+TEST(enter_waits_although_the_file_is_o_nonblock)
+{
+	struct twheel_cmd cmd = make_add(0, SOON_NS, 0);
+	struct twheel_record record;
+	struct twheel_enter arg = make_enter(&cmd, 1, &record, 1);
+	int fd = device_open(O_RDWR);
+
+	arg.min_records = 1;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.records_done, 1);
+	ASSERT_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.records_done, 1);
+}
+
+TEST(enter_that_does_not_wait_does_not_although_the_file_blocks)
+{
+	struct twheel_record record;
+	struct twheel_enter arg = make_enter(NULL, 0, &record, 1);
+
+	ASSERT_EQ(enter(device_open(O_RDWR), &arg), 0);
+	ASSERT_EQ(arg.records_done, 0);
+}
+
+/* A thread in ENTER, and what came of it. */
+struct waiter {
+	int fd;
+	__u32 min_records;
+	atomic_int tid;
+	atomic_bool done;
+	long ret;
+	struct twheel_enter arg;
+	struct twheel_record records[16];
+};
+
+static void *wait_in_enter(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->tid = thread_id();
+	waiter->arg = make_enter(NULL, 0, waiter->records, 16);
+	waiter->arg.min_records = waiter->min_records;
+	waiter->arg.timeout_ns = ENTER_FOR_EVER;
+	waiter->ret = enter(waiter->fd, &waiter->arg);
+	waiter->done = true;
+	return NULL;
+}
+
+static void wait_waiter_asleep(struct waiter *waiter)
+{
+	while (!waiter->tid)
+		poll(NULL, 0, 1);
+	wait_asleep(waiter->tid);
+}
+
+TEST(enter_that_waits_is_woken_by_an_event_armed_meanwhile)
+{
+	struct waiter waiter = {
+		.fd = device_open_nonblock(),
+		.min_records = 1,
+	};
+	pthread_t thread = start_thread(wait_in_enter, &waiter);
+
+	wait_waiter_asleep(&waiter);
+	add(waiter.fd, 0, NSEC_PER_MSEC, 42);
+	join_thread(thread);
+	ASSERT_EQ(waiter.ret, 0);
+	ASSERT_EQ(waiter.arg.records_done, 1);
+	ASSERT_EQ(waiter.records[0].data, 42);
+}
+
+TEST(enter_that_waits_is_woken_by_an_event_past_due_when_armed)
+{
+	struct waiter waiter = {
+		.fd = device_open_nonblock(),
+		.min_records = 1,
+	};
+	pthread_t thread = start_thread(wait_in_enter, &waiter);
+
+	wait_waiter_asleep(&waiter);
+	add(waiter.fd, TWHEEL_ABS, 1, 42);
+	join_thread(thread);
+	ASSERT_EQ(waiter.arg.records_done, 1);
+}
+
+TEST(enter_sleeps_on_until_there_are_min_records)
+{
+	struct waiter waiter = {
+		.fd = device_open_nonblock(),
+		.min_records = 5,
+	};
+	pthread_t thread = start_thread(wait_in_enter, &waiter);
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		wait_waiter_asleep(&waiter);
+		add(waiter.fd, 0, i % 2 * NSEC_PER_MSEC, i);
+		wait_ready(waiter.fd, i + 1);
+	}
+	wait_waiter_asleep(&waiter);
+	ASSERT(!waiter.done);
+	ASSERT_EQ(get_counters(waiter.fd).ready, 4);
+	add(waiter.fd, 0, NSEC_PER_MSEC, 4);
+	join_thread(thread);
+	ASSERT_EQ(waiter.ret, 0);
+	ASSERT_EQ(waiter.arg.records_done, 5);
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(waiter.records[i].data, i);
+}
+
+TEST(enter_that_waits_sleeps_on_when_a_record_is_cancelled)
+{
+	struct waiter waiter = {
+		.fd = device_open_nonblock(),
+		.min_records = 2,
+	};
+	pthread_t thread = start_thread(wait_in_enter, &waiter);
+	size_t i;
+
+	for (i = 0; i < 20; i++) {
+		__u64 id = add(waiter.fd, 0, 0, i);
+
+		wait_ready(waiter.fd, 1);
+		ASSERT_EQ(cancel(waiter.fd, id), 0);
+		wait_waiter_asleep(&waiter);
+		ASSERT(!waiter.done);
+	}
+	add_many(waiter.fd, 0, 0, 2, NULL);
+	join_thread(thread);
+	ASSERT_EQ(waiter.arg.records_done, 2);
+}
+
+TEST(commands_run_while_an_enter_waits)
+{
+	struct waiter waiter = {
+		.fd = device_open_nonblock(),
+		.min_records = 1,
+	};
+	pthread_t thread = start_thread(wait_in_enter, &waiter);
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		__u64 id;
+
+		wait_waiter_asleep(&waiter);
+		id = add(waiter.fd, 0, FAR_NS, 1);
+		ASSERT_EQ(modify(waiter.fd, id, 0, 2 * FAR_NS), 0);
+		ASSERT_EQ(cancel(waiter.fd, id), 0);
+		ASSERT(!waiter.done);
+	}
+	add(waiter.fd, 0, 0, 1);
+	join_thread(thread);
+	ASSERT_EQ(waiter.arg.records_done, 1);
+}
+
+TEST(enter_that_leaves_records_behind_wakes_the_next_reader)
+{
+	struct waiter waiters[3];
+	pthread_t threads[ARRAY_SIZE(waiters)];
+	int fd = device_open_nonblock();
+	unsigned int round;
+	size_t i;
+
+	for (round = 0; round < 100; round++) {
+		__u64 seen = 0, due_ns;
+
+		test_about("round %u", round);
+		for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+			waiters[i] = (struct waiter){
+				.fd = fd,
+				.min_records = 1,
+			};
+			threads[i] = start_thread(wait_in_enter, &waiters[i]);
+		}
+		for (i = 0; i < ARRAY_SIZE(waiters); i++)
+			wait_waiter_asleep(&waiters[i]);
+
+		/* One may take several; the rest waits for more. */
+		due_ns = monotonic_ns() + NSEC_PER_MSEC;
+		add_many(fd, TWHEEL_ABS, due_ns, ARRAY_SIZE(waiters), NULL);
+		for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+			while (!waiters[i].done) {
+				if (!get_counters(fd).ready &&
+				    !get_counters(fd).armed)
+					add(fd, 0, 0, 0);
+				poll(NULL, 0, 1);
+			}
+			join_thread(threads[i]);
+			ASSERT_EQ(waiters[i].ret, 0);
+			ASSERT_GE(waiters[i].arg.records_done, 1);
+			seen += waiters[i].arg.records_done;
+		}
+		ASSERT_EQ(seen + get_counters(fd).ready +
+			  get_counters(fd).armed,
+			  get_counters(fd).added);
+		close(fd);
+		fd = device_open_nonblock();
+	}
+}
+
+/*
+ * Several threads in ENTER, each record to one of them.  At the end every thread
+ * gets one record whose data is STOP; one that gets more than one arms more.
+ */
+#define STOP	(~0ULL)
+
+struct shared_loop {
+	int fd;
+	size_t nr;
+	atomic_size_t next;
+	atomic_uchar *seen;
+	atomic_size_t total;
+};
+
+static unsigned int account_records(struct shared_loop *shared,
+				    const struct twheel_record *records,
+				    size_t nr)
+{
+	unsigned int stops = 0;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		check_record(&records[i]);
+		if (records[i].data == STOP) {
+			stops++;
+			continue;
+		}
+		ASSERT_LT(records[i].data, shared->nr);
+		shared->seen[records[i].data]++;
+		shared->total++;
+	}
+	return stops;
+}
+
+static void *loop_by_enter(void *arg)
+{
+	struct shared_loop *shared = arg;
+	struct twheel_record records[16];
+	struct twheel_cmd cmds[8];
+	unsigned int stops = 0;
+	__u64 seed = thread_id();
+
+	while (!stops) {
+		size_t first = shared->next, nr, i;
+		struct twheel_enter loop;
+
+		do {
+			nr = shared->nr - first;
+			if (nr > ARRAY_SIZE(cmds))
+				nr = ARRAY_SIZE(cmds);
+		} while (!atomic_compare_exchange_weak(&shared->next, &first,
+						       first + nr));
+		for (i = 0; i < nr; i++)
+			cmds[i] = make_add(0, next_random(&seed) %
+					   NSEC_PER_MSEC, first + i);
+		loop = make_enter(cmds, nr, records, ARRAY_SIZE(records));
+		loop.min_records = !nr;
+		loop.timeout_ns = ENTER_FOR_EVER;
+		ASSERT_EQ(enter(shared->fd, &loop), 0);
+		ASSERT_EQ(loop.cmds_done, nr);
+		stops = account_records(shared, records, loop.records_done);
+	}
+	while (--stops)
+		add(shared->fd, 0, 0, STOP);
+	return NULL;
+}
+
+TEST(enter_by_two_threads_gives_each_record_to_one_of_them)
+{
+	struct shared_loop shared = {
+		.fd = device_open_nonblock(),
+		.nr = test_count(50000),
+	};
+	pthread_t threads[2];
+	size_t i;
+
+	shared.seen = map_pages(shared.nr);
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		threads[i] = start_thread(loop_by_enter, &shared);
+	while (shared.total < shared.nr)
+		poll(NULL, 0, 1);
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		add(shared.fd, 0, 0, STOP);
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		join_thread(threads[i]);
+	for (i = 0; i < shared.nr; i++)
+		ASSERT_EQ(shared.seen[i], 1);
+	ASSERT_EQ(get_counters(shared.fd).added,
+		  get_counters(shared.fd).finished);
+}
+
+TEST(enter_does_not_heed_the_wake_count)
+{
+	struct twheel_config config = default_config();
+	struct waiter waiter = { .min_records = 1 };
+	pthread_t thread;
+
+	config.wake_count = 100;
+	config.wake_delay_ns = FAR_NS;
+	waiter.fd = device_open_configured(O_RDWR | O_NONBLOCK, &config);
+	thread = start_thread(wait_in_enter, &waiter);
+	wait_waiter_asleep(&waiter);
+	add(waiter.fd, 0, NSEC_PER_MSEC, 42);
+	join_thread(thread);
+	ASSERT_EQ(waiter.arg.records_done, 1);
+	ASSERT_EQ(waiter.records[0].data, 42);
+}
+
+TEST(enter_gives_periodic_records_and_arms_them_again)
+{
+	struct twheel_record record;
+	struct twheel_enter arg = make_enter(NULL, 0, &record, 1);
+	int fd = device_open_nonblock();
+	__u64 due_ns = monotonic_ns() + SOON_NS;
+	unsigned int i;
+
+	add_by(fd, make_periodic(TWHEEL_ABS, due_ns, 1234567, 0));
+	arg.min_records = 1;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_EQ(arg.records_done, 1);
+		check_expired(&record);
+		ASSERT_EQ(record.due_ns, due_ns);
+		due_ns += record.count * 1234567;
+	}
+}
+
+TEST(enter_that_faults_leaves_a_periodic_record)
+{
+	struct twheel_enter arg = make_enter(NULL, 0, NULL, 1);
+	int fd = device_open_nonblock();
+	__u64 id = add_by(fd, make_periodic(TWHEEL_ABS, 1, FAR_NS, 0));
+
+	ASSERT_EQ(enter(fd, &arg), -EFAULT);
+	ASSERT_EQ(query(fd, id, NULL), TWHEEL_READY);
+	ASSERT_EQ(wait_record(fd).due_ns, 1);
+	ASSERT_EQ(query(fd, id, NULL), TWHEEL_ARMED);
+}
+
+TEST(poll_is_woken_by_an_event_that_enter_arms)
+{
+	struct twheel_cmd cmd = make_add(0, SOON_NS, 0);
+	struct twheel_enter arg = make_enter(&cmd, 1, NULL, 0);
+	int fd = device_open_nonblock();
+
+	ASSERT_EQ(enter(fd, &arg), 0);
+	wait_readable(fd);
+	ASSERT_EQ(wait_record(fd).id, cmd.id);
+}
