@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timex.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -273,4 +274,79 @@ __u64 clock_ns(clockid_t clock)
 
 	ASSERT_EQ(clock_gettime(clock, &now), 0);
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+void at_end(void (*undo)(const void *arg), const void *arg)
+{
+	struct signpost end = signpost_make();
+	pid_t pid = start_child();
+	char byte;
+
+	if (!pid) {
+		close(end.fds[1]);
+		setpgid(0, 0);
+		while (read(end.fds[0], &byte, 1))
+			;
+		undo(arg);
+		_exit(0);
+	}
+	/* Out of the group that is killed; nobody else holds the other end. */
+	setpgid(pid, pid);
+	close(end.fds[0]);
+}
+
+/* CLOCK_REALTIME as it was: how far from CLOCK_MONOTONIC, and its rate. */
+struct kept_clock {
+	long long offset_ns;
+	struct timex rate;
+};
+
+static void restore_clock(const void *arg)
+{
+	const struct kept_clock *kept = arg;
+	struct timex rate = kept->rate;
+
+	/* Without the PLL all that NTP knows is forgotten, leap seconds too. */
+	rate.modes = ADJ_STATUS;
+	rate.status = STA_PLL;
+	ASSERT_GE(adjtimex(&rate), 0);
+	rate = kept->rate;
+	rate.status &= ~(STA_PLL | STA_INS | STA_DEL);
+	rate.modes = ADJ_STATUS | ADJ_TICK | ADJ_FREQUENCY;
+	ASSERT_GE(adjtimex(&rate), 0);
+	set_clock(monotonic_ns() + kept->offset_ns);
+}
+
+void keep_clock(void)
+{
+	static struct kept_clock kept;
+	__u64 now_ns = clock_ns(CLOCK_REALTIME);
+	struct timespec now = {
+		.tv_sec = now_ns / NSEC_PER_SEC,
+		.tv_nsec = now_ns % NSEC_PER_SEC,
+	};
+
+	kept.offset_ns = now_ns - monotonic_ns();
+	ASSERT_GE(adjtimex(&kept.rate), 0);
+	if (clock_settime(CLOCK_REALTIME, &now))
+		test_skip("the clock cannot be set: %s", strerror(errno));
+	at_end(restore_clock, &kept);
+}
+
+void set_clock(__u64 time_ns)
+{
+	struct timespec time = {
+		.tv_sec = time_ns / NSEC_PER_SEC,
+		.tv_nsec = time_ns % NSEC_PER_SEC,
+	};
+
+	ASSERT_EQ(clock_settime(CLOCK_REALTIME, &time), 0);
+}
+
+__u64 move_clock(long long by_ns)
+{
+	__u64 time_ns = clock_ns(CLOCK_REALTIME) + by_ns;
+
+	set_clock(time_ns);
+	return time_ns;
 }

@@ -88,6 +88,22 @@ bool is_debug_kernel(void);
 
 __u64 clock_ns(clockid_t clock);
 
+/*
+ * Have @undo called with a copy of @arg when the test is over, however it ends.
+ * To be called first, as whoever does it keeps open what is open now.
+ */
+void at_end(void (*undo)(const void *arg), const void *arg);
+
+/*
+ * CLOCK_REALTIME goes on as if nothing had happened when the test is over.  The
+ * test is skipped where we may not set it.
+ */
+void keep_clock(void);
+
+/* Set CLOCK_REALTIME, or move it by so much; where it was set to. */
+void set_clock(__u64 time_ns);
+__u64 move_clock(long long by_ns);
+
 /* Write a text to an existing file: 0 or -errno. */
 int write_file(const char *path, const char *text);
 

@@ -1,0 +1,967 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CLOCK_REALTIME while it is set: forward, backward, by a leap second.
+ *
+ * (s): what is absolute follows the clock, what is relative does not; nothing is
+ * early, lost or doubled; TWHEEL_CANCEL_ON_SET tells of it.  Each test puts the
+ * clock back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "util.h"
+
+#define HOUR_NS		(3600 * NSEC_PER_SEC)
+#define DAY_NS		(24 * HOUR_NS)
+#define YEAR_NS		(365 * DAY_NS)
+
+static __u64 realtime_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+/* How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, at most. */
+static long long ahead_ns(void)
+{
+	long long behind_ns = monotonic_ns();
+
+	return realtime_ns() - behind_ns;
+}
+
+/* A context on the clock, which is put back at the end. */
+static int open_realtime(void)
+{
+	keep_clock();
+	return device_open_clock(CLOCK_REALTIME);
+}
+
+/* The wheel has come as far as the clock now. */
+static void advance_wheel(int fd)
+{
+	add(fd, TWHEEL_ABS, realtime_ns() + NSEC_PER_MSEC, ~0ULL);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, ~0ULL);
+}
+
+/* --- absolute times --------------------------------------------------------- */
+
+TEST(set_forward_delivers_what_has_become_due_and_nothing_else)
+{
+	int fd = open_realtime();
+	__u64 now_ns = realtime_ns(), later;
+
+	add(fd, TWHEEL_ABS, now_ns + 1000 * NSEC_PER_SEC, 1);
+	add(fd, TWHEEL_ABS, now_ns + 2000 * NSEC_PER_SEC, 2);
+	later = add(fd, TWHEEL_ABS, now_ns + 50000 * NSEC_PER_SEC, 3);
+	move_clock(3000 * NSEC_PER_SEC);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, 1);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, 2);
+	check_armed_for(fd, later, SOON_NS);
+	check_nothing_ready(fd);
+}
+
+TEST(set_forward_by_years_delivers_what_has_become_due)
+{
+	int fd = open_realtime();
+	__u64 now_ns = realtime_ns(), year;
+
+	for (year = 1; year <= 20; year++)
+		add(fd, TWHEEL_ABS, now_ns + year * YEAR_NS, year);
+	move_clock(20 * YEAR_NS + NSEC_PER_SEC);
+	for (year = 1; year <= 20; year++)
+		ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, year);
+	check_nothing_ready(fd);
+}
+
+TEST(set_backward_puts_off_what_is_absolute)
+{
+	int fd = open_realtime();
+	__u64 due_ns, id;
+
+	/* Again if it came before the clock was set. */
+	do {
+		advance_wheel(fd);
+		due_ns = realtime_ns() + NSEC_PER_SEC;
+		id = add(fd, TWHEEL_ABS, due_ns, 0);
+		move_clock(-(long long)HOUR_NS);
+	} while (query(fd, id, NULL) == TWHEEL_READY && !cancel(fd, id));
+	check_armed_for(fd, id, 2 * NSEC_PER_SEC);
+	check_nothing_ready(fd);
+	ASSERT_EQ(query_time(fd, id), due_ns);
+	move_clock(HOUR_NS);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).id, id);
+	check_nothing_ready(fd);
+}
+
+TEST(set_backward_lets_new_events_come_before_older_ones)
+{
+	int fd = open_realtime();
+	__u64 now_ns, i;
+
+	advance_wheel(fd);
+	for (i = 0; i < 100; i++)
+		add(fd, TWHEEL_ABS, realtime_ns() + HOUR_NS, 1000);
+	now_ns = move_clock(-(long long)DAY_NS);
+	for (i = 0; i < 100; i++)
+		add(fd, TWHEEL_ABS, now_ns + (100 - i) * NSEC_PER_MSEC,
+		    100 - i);
+	for (i = 0; i < 100; i++)
+		ASSERT_LE(wait_expired_on(fd, CLOCK_REALTIME).data, 100);
+	check_nothing_ready(fd);
+	ASSERT_EQ(get_counters(fd).armed, 100);
+	move_clock(2 * DAY_NS);
+	for (i = 0; i < 100; i++)
+		ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, 1000);
+	check_nothing_ready(fd);
+}
+
+TEST(set_backward_leaves_events_to_cancel_and_modify)
+{
+	const size_t nr = 1000;
+	__u64 ids[nr], far_ns, i;
+	int fd = open_realtime();
+
+	advance_wheel(fd);
+	far_ns = realtime_ns() + HOUR_NS;
+	add_many(fd, TWHEEL_ABS, far_ns, nr, ids);
+	move_clock(-(long long)DAY_NS);
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(query(fd, ids[i], NULL), TWHEEL_ARMED);
+		ASSERT_EQ(query_time(fd, ids[i]), far_ns);
+		if (i % 2)
+			ASSERT_EQ(cancel(fd, ids[i]), 0);
+		else
+			ASSERT_EQ(modify(fd, ids[i], TWHEEL_ABS,
+					 realtime_ns() + NSEC_PER_MSEC), 0);
+	}
+	for (i = 0; i < nr; i += 2)
+		ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data % 2, 0);
+	check_nothing_ready(fd);
+	ASSERT_EQ(get_counters(fd).armed, 0);
+	move_clock(2 * DAY_NS);
+	check_nothing_ready(fd);
+}
+
+/* Many events, each of which must come once: their times and what was seen. */
+struct many {
+	int fd;
+	size_t nr;
+	size_t read;
+	__u64 *due_ns;
+	bool *seen;
+};
+
+static void arm_many(struct many *many, size_t nr, __u64 from_ns, __u64 span_ns)
+{
+	struct twheel_cmd *cmds = calloc(nr, sizeof(*cmds));
+	__u64 seed = many->nr;
+	size_t i;
+
+	many->due_ns = realloc(many->due_ns,
+			       (many->nr + nr) * sizeof(*many->due_ns));
+	many->seen = realloc(many->seen,
+			     (many->nr + nr) * sizeof(*many->seen));
+	ASSERT(cmds && many->due_ns && many->seen);
+	for (i = 0; i < nr; i++) {
+		__u64 due_ns = from_ns + next_random(&seed) % span_ns;
+
+		many->due_ns[many->nr + i] = due_ns;
+		many->seen[many->nr + i] = false;
+		cmds[i] = make_add(TWHEEL_ABS, due_ns, many->nr + i);
+	}
+	ASSERT_EQ(submit(many->fd, cmds, nr), nr);
+	for (i = 0; i < nr; i++)
+		ASSERT_EQ(cmds[i].result, 0);
+	many->nr += nr;
+	free(cmds);
+}
+
+static size_t count_due(const struct many *many, __u64 now_ns)
+{
+	size_t due = 0, i;
+
+	for (i = 0; i < many->nr; i++)
+		due += many->due_ns[i] <= now_ns;
+	return due;
+}
+
+/* Read what is ready; none may be due after the clock's latest time. */
+static void read_ready(struct many *many, long long clock_ahead_ns)
+{
+	struct twheel_record records[256];
+	long nr, i;
+
+	while ((nr = read_records(many->fd, records, 256)) > 0) {
+		__u64 latest_ns = monotonic_ns() + clock_ahead_ns;
+
+		for (i = 0; i < nr; i++) {
+			__u64 event = records[i].data;
+
+			ASSERT_LT(event, many->nr);
+			ASSERT(!many->seen[event]);
+			ASSERT_EQ(records[i].due_ns, many->due_ns[event]);
+			ASSERT_LE(records[i].due_ns, latest_ns);
+			ASSERT_EQ(records[i].reason, TWHEEL_EXPIRED);
+			many->seen[event] = true;
+		}
+		many->read += nr;
+	}
+	ASSERT_EQ(nr, -EAGAIN);
+}
+
+/* All that is due by now comes, and nothing else. */
+static void read_due(struct many *many)
+{
+	size_t due = count_due(many, realtime_ns());
+
+	do {
+		if (many->read < due)
+			wait_readable(many->fd);
+		read_ready(many, ahead_ns());
+	} while (many->read < due);
+	ASSERT_LE(many->read, count_due(many, realtime_ns()));
+}
+
+static void check_all_read(struct many *many)
+{
+	struct counters counters = get_counters(many->fd);
+
+	ASSERT_EQ(many->read, many->nr);
+	check_sum(&counters);
+	ASSERT_EQ(counters.armed, 0);
+	ASSERT_EQ(counters.ready, 0);
+	check_nothing_ready(many->fd);
+}
+
+TEST(set_backward_with_many_armed_loses_none_and_none_is_early)
+{
+	struct many many = { .fd = open_realtime() };
+	__u64 start_ns = realtime_ns();
+	int step;
+
+	arm_many(&many, test_count(100000), start_ns + 20 * NSEC_PER_SEC,
+		 HOUR_NS);
+	advance_wheel(many.fd);
+	move_clock(-(long long)HOUR_NS);
+	read_due(&many);
+	ASSERT_EQ(many.read, 0);
+	for (step = 0; step < 16; step++) {
+		test_about("step %d forward", step);
+		move_clock(HOUR_NS / 6);
+		read_due(&many);
+	}
+	check_all_read(&many);
+}
+
+TEST(set_backward_again_and_again_loses_none_and_none_is_early)
+{
+	struct many many = { .fd = open_realtime() };
+	int step;
+
+	for (step = 0; step < 10; step++) {
+		test_about("step %d backward", step);
+		advance_wheel(many.fd);
+		arm_many(&many, test_count(10000),
+			 realtime_ns() + 20 * NSEC_PER_SEC, HOUR_NS);
+		move_clock(-(long long)HOUR_NS);
+	}
+	read_due(&many);
+	ASSERT_EQ(many.read, 0);
+	for (step = 0; step < 12; step++) {
+		test_about("step %d forward", step);
+		move_clock(HOUR_NS);
+		read_due(&many);
+		/* A little back each time: what has come stays so. */
+		move_clock(-(long long)HOUR_NS / 10);
+		read_ready(&many, ahead_ns() + HOUR_NS / 10);
+	}
+	check_all_read(&many);
+}
+
+TEST(set_far_back_and_forth_loses_none_and_none_is_early)
+{
+	struct many many = { .fd = open_realtime() };
+	int step;
+
+	arm_many(&many, test_count(10000), realtime_ns() + 20 * NSEC_PER_SEC,
+		 2 * YEAR_NS);
+	for (step = 0; step < 20; step++) {
+		move_clock(-(long long)(step * YEAR_NS / 4));
+		arm_many(&many, test_count(1000),
+			 realtime_ns() + 20 * NSEC_PER_SEC, YEAR_NS);
+		read_due(&many);
+		move_clock(step * YEAR_NS / 4 + YEAR_NS / 8);
+		read_due(&many);
+	}
+	move_clock(20 * YEAR_NS);
+	read_due(&many);
+	check_all_read(&many);
+}
+
+/* Sets the clock back and forth by this much until told to stop. */
+struct flipper {
+	__u64 by_ns;
+	atomic_bool stop;
+	atomic_uint flips;
+};
+
+static void *flip_clock(void *arg)
+{
+	struct flipper *flipper = arg;
+
+	while (!flipper->stop) {
+		move_clock(-(long long)flipper->by_ns);
+		move_clock(flipper->by_ns);
+		flipper->flips++;
+	}
+	return NULL;
+}
+
+TEST(set_back_and_forth_while_events_expire_loses_none)
+{
+	struct flipper flipper = { .by_ns = 10 * NSEC_PER_SEC };
+	struct many many = { .fd = open_realtime() };
+	size_t rounds = test_count(200), later = 100, i;
+	/* It loses a little in each step, and never is further than now. */
+	long long latest_ahead_ns = ahead_ns();
+	pthread_t thread;
+
+	for (i = 0; i < later; i++)
+		add(many.fd, TWHEEL_ABS, realtime_ns() + DAY_NS, FILL_U64);
+	thread = start_thread(flip_clock, &flipper);
+	for (i = 0; i < rounds || flipper.flips < rounds; i++) {
+		/* Half are due now and half were so 10 s ago, or will be. */
+		if (i < rounds)
+			arm_many(&many, 100, realtime_ns() - 5 * NSEC_PER_SEC,
+				 10 * NSEC_PER_SEC);
+		read_ready(&many, latest_ahead_ns);
+	}
+	flipper.stop = true;
+	join_thread(thread);
+	move_clock(30 * NSEC_PER_SEC);
+	read_due(&many);
+	ASSERT_EQ(many.read, many.nr);
+	ASSERT_EQ(get_counters(many.fd).armed, later);
+	check_nothing_ready(many.fd);
+}
+
+/* --- other clocks, relative times ------------------------------------------- */
+
+static void check_other_clock(clockid_t clock)
+{
+	int fd = device_open_clock(clock);
+	__u64 absolute = add(fd, TWHEEL_ABS,
+			     clock_ns(clock) + 1000 * NSEC_PER_SEC, 0);
+	__u64 relative = add(fd, 0, 1000 * NSEC_PER_SEC, 0), due_ns;
+
+	move_clock(HOUR_NS);
+	check_armed_for(fd, absolute, SOON_NS);
+	check_armed_for(fd, relative, SOON_NS);
+	move_clock(-2 * (long long)HOUR_NS);
+	due_ns = clock_ns(clock) + SOON_NS;
+	add(fd, TWHEEL_ABS, due_ns, 1);
+	ASSERT_EQ(wait_expired_on(fd, clock).due_ns, due_ns);
+}
+
+TEST(set_does_not_move_the_other_clocks)
+{
+	keep_clock();
+	check_other_clock(CLOCK_MONOTONIC);
+	check_other_clock(CLOCK_BOOTTIME);
+}
+
+/* Relative times on CLOCK_REALTIME are kept by CLOCK_MONOTONIC. */
+static void check_relative(int fd, long long by_ns, __u64 interval_ns)
+{
+	__u64 before_ns = monotonic_ns(), delay_ns = 10 * SOON_NS, id;
+	struct twheel_record record;
+
+	id = add_by(fd, make_periodic(0, delay_ns, interval_ns, 0));
+	move_clock(by_ns);
+	/* If this hangs it waits for the clock. */
+	wait_readable(fd);
+	ASSERT_GE(monotonic_ns(), before_ns + delay_ns);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	ASSERT_EQ(record.id, id);
+	ASSERT_EQ(record.reason, TWHEEL_EXPIRED);
+	if (interval_ns)
+		ASSERT_EQ(cancel(fd, id), 0);
+	else
+		ASSERT_EQ(record.count, 1);
+	check_nothing_ready(fd);
+}
+
+TEST(set_does_not_move_a_relative_time)
+{
+	int fd = open_realtime();
+
+	check_relative(fd, HOUR_NS, 0);
+	check_relative(fd, -2 * (long long)HOUR_NS, 0);
+}
+
+TEST(set_does_not_move_the_relative_first_time_of_a_periodic_event)
+{
+	int fd = open_realtime();
+
+	check_relative(fd, HOUR_NS, HOUR_NS);
+	check_relative(fd, -2 * (long long)HOUR_NS, HOUR_NS);
+}
+
+TEST(set_does_not_move_the_relative_time_of_a_modify)
+{
+	int fd = open_realtime();
+	__u64 id = add(fd, TWHEEL_ABS, realtime_ns() + DAY_NS, 0), before_ns;
+
+	before_ns = monotonic_ns();
+	ASSERT_EQ(modify(fd, id, 0, 10 * SOON_NS), 0);
+	move_clock(-(long long)HOUR_NS);
+	wait_readable(fd);
+	ASSERT_GE(monotonic_ns(), before_ns + 10 * SOON_NS);
+
+	/* And back: from relative to absolute. */
+	ASSERT_EQ(cancel(fd, id), 0);
+	id = add(fd, 0, DAY_NS, 0);
+	ASSERT_EQ(modify(fd, id, TWHEEL_ABS, realtime_ns() + HOUR_NS / 2), 0);
+	move_clock(HOUR_NS);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).id, id);
+}
+
+/* --- periodic events -------------------------------------------------------- */
+
+TEST(set_forward_counts_the_periods_that_were_jumped_over)
+{
+	const __u64 interval_ns = NSEC_PER_SEC;
+	int fd = open_realtime();
+	__u64 first_ns = realtime_ns() + interval_ns, covered = 0;
+	struct twheel_record record;
+
+	add_by(fd, make_periodic(TWHEEL_ABS, first_ns, interval_ns, 0));
+	move_clock(1000 * interval_ns);
+	while (covered < 1000) {
+		record = wait_expired_on(fd, CLOCK_REALTIME);
+		ASSERT_EQ(record.due_ns, first_ns + covered * interval_ns);
+		covered += record.count;
+		ASSERT_LE(first_ns + (covered - 1) * interval_ns,
+			  realtime_ns());
+	}
+}
+
+TEST(set_backward_repeats_no_period)
+{
+	const __u64 interval_ns = SOON_NS;
+	int fd = open_realtime();
+	__u64 due_ns = realtime_ns() + interval_ns, id;
+	int i;
+
+	id = add_by(fd, make_periodic(TWHEEL_ABS, due_ns, interval_ns, 0));
+	for (i = 0; i < 10; i++) {
+		struct twheel_record record =
+			wait_expired_on(fd, CLOCK_REALTIME);
+
+		ASSERT_EQ(record.due_ns, due_ns);
+		due_ns += record.count * interval_ns;
+	}
+	move_clock(-(long long)HOUR_NS);
+	/* It may have come just before. */
+	while (poll_events(fd, 0)) {
+		struct twheel_record record;
+
+		ASSERT_EQ(read_records(fd, &record, 1), 1);
+		ASSERT_EQ(record.due_ns, due_ns);
+		ASSERT_GE(record.count, 1);
+		due_ns += record.count * interval_ns;
+	}
+	check_armed_for(fd, id, 5 * interval_ns);
+	check_nothing_ready(fd);
+	move_clock(2 * HOUR_NS);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).due_ns, due_ns);
+}
+
+/* --- leap seconds ----------------------------------------------------------- */
+
+static int ntp_status(int status)
+{
+	struct timex timex = { .modes = ADJ_STATUS, .status = status };
+	int state = adjtimex(&timex);
+
+	ASSERT_GE(state, 0);
+	return state;
+}
+
+/*
+ * Where events are put, around the end of a day.  The midnight itself is not
+ * here: the kernel inserts the second up to a tick of its own later.
+ */
+static const long long around_ns[] = {
+	-1500000000, -500000000, 500000000, 900000000, 1500000000, 2500000000,
+};
+
+struct leap {
+	int fd;
+	__u64 midnight_ns;
+	__u64 realtime_ns;	/* both clocks at one moment before it */
+	__u64 monotonic_ns;
+};
+
+/* Some seconds before the end of a day that has one second more, or less. */
+static struct leap arm_around_leap(int fd, int status)
+{
+	struct leap leap = { .fd = fd };
+	size_t i;
+
+	ntp_status(STA_PLL);
+	ntp_status(0);
+	leap.midnight_ns = (realtime_ns() / DAY_NS + 1) * DAY_NS;
+	set_clock(leap.midnight_ns - 4 * NSEC_PER_SEC);
+	ntp_status(status);
+	leap.realtime_ns = realtime_ns();
+	leap.monotonic_ns = monotonic_ns();
+	for (i = 0; i < ARRAY_SIZE(around_ns); i++)
+		add(fd, TWHEEL_ABS, leap.midnight_ns + around_ns[i], i);
+	return leap;
+}
+
+/* How much CLOCK_REALTIME was moved since, to the second. */
+static long long moved_s(const struct leap *leap)
+{
+	long long before_ns = leap->realtime_ns - leap->monotonic_ns;
+
+	long long moved_ns = ahead_ns() - before_ns;
+	long long half_ns = NSEC_PER_SEC / 2;
+
+	return (moved_ns + (moved_ns < 0 ? -half_ns : half_ns)) /
+		(2 * half_ns);
+}
+
+/* All come once, in order, and those after midnight @leap_ns later or sooner. */
+static void read_around_leap(const struct leap *leap, long long leap_ns)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(around_ns); i++) {
+		__u64 due_ns = leap->midnight_ns + around_ns[i];
+		struct twheel_record record;
+		__u64 wait_ns;
+
+		test_about("%lld ns from midnight", around_ns[i]);
+		wait_readable(leap->fd);
+		wait_ns = monotonic_ns() - leap->monotonic_ns;
+		ASSERT_EQ(read_records(leap->fd, &record, 1), 1);
+		ASSERT_EQ(record.data, i);
+		ASSERT_EQ(record.due_ns, due_ns);
+		ASSERT_EQ(record.reason, TWHEEL_EXPIRED);
+		ASSERT_GE(record.fired_ns, due_ns);
+		if (around_ns[i] > 0)
+			ASSERT_GE(wait_ns, due_ns - leap->realtime_ns +
+				  leap_ns);
+	}
+	check_nothing_ready(leap->fd);
+}
+
+TEST(set_by_an_inserted_leap_second_makes_nothing_early)
+{
+	struct leap leap = arm_around_leap(open_realtime(), STA_INS);
+
+	read_around_leap(&leap, NSEC_PER_SEC);
+	ASSERT_EQ(moved_s(&leap), -1);
+}
+
+TEST(set_by_a_deleted_leap_second_loses_nothing)
+{
+	struct leap leap = arm_around_leap(open_realtime(), STA_DEL);
+
+	read_around_leap(&leap, -(long long)NSEC_PER_SEC);
+	ASSERT_EQ(moved_s(&leap), 1);
+}
+
+/* --- TWHEEL_CANCEL_ON_SET --------------------------------------------------- */
+
+#define ON_SET	(TWHEEL_ABS | TWHEEL_CANCEL_ON_SET)
+
+static __u64 add_on_set(int fd, __u64 data)
+{
+	return add(fd, ON_SET, realtime_ns() + 10 * YEAR_NS, data);
+}
+
+static struct twheel_record wait_clock_set(int fd, __u64 set_to_ns)
+{
+	struct twheel_record record;
+
+	memset(&record, FILL, sizeof(record));
+	wait_readable(fd);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	ASSERT_EQ(record.reason, TWHEEL_CLOCK_SET);
+	ASSERT_EQ(record.count, 1);
+	ASSERT_EQ(record.value, 0);
+	ASSERT_EQ(record.key, 0);
+	ASSERT_EQ(record.flags, 0);
+	ASSERT_GE(record.fired_ns, set_to_ns);
+	ASSERT_LE(record.fired_ns, realtime_ns());
+	return record;
+}
+
+static void check_on_set(long long by_ns)
+{
+	int fd = open_realtime();
+	__u64 due_ns = realtime_ns() + 10 * YEAR_NS;
+	__u64 id = add(fd, ON_SET, due_ns, 0x1234);
+	__u64 other = add(fd, TWHEEL_ABS, due_ns, 0), set_to_ns;
+	struct twheel_record record;
+
+	set_to_ns = move_clock(by_ns);
+	record = wait_clock_set(fd, set_to_ns);
+	ASSERT_EQ(record.id, id);
+	ASSERT_EQ(record.data, 0x1234);
+	ASSERT_EQ(record.due_ns, due_ns);
+	ASSERT_EQ(query(fd, id, NULL), -ENOENT);
+	check_armed_for(fd, other, SOON_NS);
+	check_nothing_ready(fd);
+	ASSERT_EQ(get_counters(fd).finished, 1);
+}
+
+TEST(set_forward_ends_an_event_with_cancel_on_set)
+{
+	check_on_set(HOUR_NS);
+}
+
+TEST(set_backward_ends_an_event_with_cancel_on_set)
+{
+	check_on_set(-(long long)HOUR_NS);
+}
+
+TEST(set_by_a_millisecond_ends_an_event_with_cancel_on_set)
+{
+	check_on_set(NSEC_PER_MSEC);
+}
+
+TEST(set_by_settimeofday_ends_an_event_with_cancel_on_set)
+{
+	int fd = open_realtime();
+	struct timeval time;
+
+	add_on_set(fd, 0);
+	ASSERT_EQ(gettimeofday(&time, NULL), 0);
+	time.tv_sec += 100;
+	ASSERT_EQ(settimeofday(&time, NULL), 0);
+	wait_clock_set(fd, time.tv_sec * NSEC_PER_SEC);
+}
+
+TEST(set_by_adjtimex_with_an_offset_ends_an_event_with_cancel_on_set)
+{
+	struct timex timex = {
+		.modes = ADJ_SETOFFSET | ADJ_NANO,
+		.time.tv_sec = 100,
+	};
+	int fd = open_realtime();
+	__u64 before_ns = realtime_ns();
+
+	add_on_set(fd, 0);
+	ASSERT_GE(adjtimex(&timex), 0);
+	wait_clock_set(fd, before_ns + 100 * NSEC_PER_SEC);
+}
+
+TEST(set_ends_an_event_that_is_never_due)
+{
+	int fd = open_realtime();
+	__u64 id = add(fd, ON_SET, NEVER_NS, 0);
+
+	ASSERT_EQ(wait_clock_set(fd, move_clock(HOUR_NS)).id, id);
+	id = add(fd, ON_SET, ~0ULL, 0);
+	ASSERT_EQ(wait_clock_set(fd, move_clock(HOUR_NS)).id, id);
+}
+
+TEST(set_ends_a_periodic_event_with_cancel_on_set)
+{
+	int fd = open_realtime();
+	__u64 id = add_by(fd, make_periodic(ON_SET, realtime_ns() + DAY_NS,
+					    HOUR_NS, 0));
+
+	ASSERT_EQ(wait_clock_set(fd, move_clock(HOUR_NS)).id, id);
+	ASSERT_EQ(query(fd, id, NULL), -ENOENT);
+	move_clock(2 * DAY_NS);
+	check_nothing_ready(fd);
+}
+
+TEST(set_ends_many_events_once_each)
+{
+	const size_t nr = test_count(50000);
+	bool *seen = calloc(nr, sizeof(*seen));
+	int fd = open_realtime();
+	__u64 set_to_ns, i;
+
+	ASSERT(seen);
+	add_many(fd, ON_SET, realtime_ns() + 10 * YEAR_NS, nr, NULL);
+	set_to_ns = move_clock(HOUR_NS);
+	for (i = 0; i < nr; i++) {
+		struct twheel_record record = wait_clock_set(fd, set_to_ns);
+
+		ASSERT_LT(record.data, nr);
+		ASSERT(!seen[record.data]);
+		seen[record.data] = true;
+	}
+	check_nothing_ready(fd);
+	ASSERT_EQ(get_counters(fd).armed, 0);
+}
+
+TEST(set_twice_gives_one_record)
+{
+	int fd = open_realtime();
+	__u64 id = add_on_set(fd, 0), other;
+
+	move_clock(HOUR_NS);
+	wait_readable(fd);
+	move_clock(HOUR_NS);
+	other = add_on_set(fd, 0);
+	move_clock(HOUR_NS);
+	wait_ready(fd, 2);
+	ASSERT_EQ(wait_clock_set(fd, 0).id, id);
+	ASSERT_EQ(wait_clock_set(fd, 0).id, other);
+	move_clock(HOUR_NS);
+	check_nothing_ready(fd);
+}
+
+TEST(set_does_not_end_an_event_that_has_expired)
+{
+	int fd = open_realtime();
+	__u64 id = add(fd, ON_SET, realtime_ns() + NSEC_PER_MSEC, 0), other;
+
+	wait_readable(fd);
+	other = add_on_set(fd, 0);
+	move_clock(HOUR_NS);
+	wait_ready(fd, 2);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).id, id);
+	ASSERT_EQ(wait_clock_set(fd, 0).id, other);
+	check_nothing_ready(fd);
+}
+
+TEST(set_over_the_due_time_ends_an_event_once)
+{
+	const size_t nr = test_count(1000);
+	int fd = open_realtime();
+	size_t i;
+
+	add_many(fd, ON_SET, realtime_ns() + HOUR_NS, nr, NULL);
+	move_clock(2 * HOUR_NS);
+	wait_ready(fd, nr);
+	for (i = 0; i < nr; i++) {
+		struct twheel_record record;
+
+		ASSERT_EQ(read_records(fd, &record, 1), 1);
+		if (record.reason != TWHEEL_CLOCK_SET)
+			check_expired_on(&record, CLOCK_REALTIME);
+	}
+	check_nothing_ready(fd);
+}
+
+TEST(set_record_that_is_not_read_yet_refuses_modify)
+{
+	struct twheel_cmd cmd;
+	int fd = open_realtime();
+	__u64 id = add_on_set(fd, 0x1234);
+
+	move_clock(HOUR_NS);
+	wait_readable(fd);
+	ASSERT_EQ(query(fd, id, NULL), TWHEEL_READY);
+	ASSERT_EQ(list_one(fd, id).state, TWHEEL_READY);
+	ASSERT_EQ(list_one(fd, id).reason, TWHEEL_CLOCK_SET);
+	cmd = make_modify(id, 0, FAR_NS);
+	check_refused(fd, &cmd, EALREADY);
+	cmd = make_modify(id, ON_SET, realtime_ns() + DAY_NS);
+	check_refused(fd, &cmd, EALREADY);
+	ASSERT_EQ(wait_clock_set(fd, 0).data, 0x1234);
+}
+
+TEST(set_record_that_is_not_read_yet_can_be_cancelled)
+{
+	int fd = open_realtime();
+	__u64 id = add_on_set(fd, 0);
+
+	move_clock(HOUR_NS);
+	wait_readable(fd);
+	ASSERT_EQ(cancel(fd, id), 0);
+	check_nothing_ready(fd);
+	ASSERT_EQ(cancel(fd, id), -ENOENT);
+	ASSERT_EQ(get_counters(fd).cancelled, 1);
+}
+
+TEST(set_ends_an_event_that_modify_gave_cancel_on_set)
+{
+	int fd = open_realtime();
+	__u64 due_ns = realtime_ns() + 10 * YEAR_NS;
+	__u64 with = add(fd, TWHEEL_ABS, due_ns, 0);
+	__u64 without = add(fd, ON_SET, due_ns, 0);
+
+	ASSERT_EQ(modify(fd, with, ON_SET, due_ns), 0);
+	ASSERT_EQ(modify(fd, without, TWHEEL_ABS, due_ns), 0);
+	ASSERT_EQ(wait_clock_set(fd, move_clock(HOUR_NS)).id, with);
+	check_armed_for(fd, without, SOON_NS);
+	check_nothing_ready(fd);
+}
+
+TEST(set_ends_an_event_that_modify_gave_another_time)
+{
+	int fd = open_realtime();
+	__u64 id = add_on_set(fd, 0), i;
+
+	for (i = 1; i <= 100; i++)
+		ASSERT_EQ(modify(fd, id, ON_SET, realtime_ns() + i * DAY_NS),
+			  0);
+	ASSERT_EQ(wait_clock_set(fd, move_clock(HOUR_NS)).id, id);
+	check_nothing_ready(fd);
+}
+
+TEST(set_does_not_end_an_event_that_was_cancelled)
+{
+	int fd = open_realtime();
+	__u64 kept = add_on_set(fd, 0), id = add_on_set(fd, 0);
+
+	ASSERT_EQ(cancel(fd, id), 0);
+	ASSERT_EQ(wait_clock_set(fd, move_clock(HOUR_NS)).id, kept);
+	check_nothing_ready(fd);
+}
+
+/*
+ * Whoever is told of a set may be told a little later, one context after the
+ * other: contexts on both sides know of it before this looks.
+ */
+TEST(set_does_not_end_an_event_that_is_armed_after_it)
+{
+	int rounds = test_count(200), before, fd, after;
+
+	keep_clock();
+	before = device_open_clock(CLOCK_REALTIME);
+	fd = device_open_clock(CLOCK_REALTIME);
+	after = device_open_clock(CLOCK_REALTIME);
+	while (rounds--) {
+		__u64 old, new;
+
+		test_about("%d rounds to go", rounds);
+		add_on_set(before, 0);
+		old = add_on_set(fd, 0);
+		add_on_set(after, 0);
+		move_clock((rounds % 2 ? 1 : -1) * (long long)HOUR_NS);
+		new = add_on_set(fd, 1);
+		ASSERT_EQ(wait_clock_set(fd, 0).id, old);
+		wait_clock_set(before, 0);
+		wait_clock_set(after, 0);
+		ASSERT_EQ(query(fd, new, NULL), TWHEEL_ARMED);
+		check_nothing_ready(fd);
+		ASSERT_EQ(cancel(fd, new), 0);
+	}
+}
+
+TEST(set_is_not_what_slewing_does)
+{
+	struct timex faster = {
+		.modes = ADJ_TICK | ADJ_FREQUENCY,
+		.tick = 10100,
+		.freq = 100 << 16,
+	};
+	struct timeval second = { .tv_sec = 1 };
+	int fd = open_realtime();
+	__u64 id = add_on_set(fd, 0);
+
+	ASSERT_EQ(adjtime(&second, NULL), 0);
+	check_armed_for(fd, id, 10 * SOON_NS);
+	ASSERT_GE(adjtimex(&faster), 0);
+	check_armed_for(fd, id, 10 * SOON_NS);
+	check_nothing_ready(fd);
+	ASSERT_EQ(wait_clock_set(fd, move_clock(HOUR_NS)).id, id);
+}
+
+TEST(set_wakes_a_reader_that_waits)
+{
+	struct twheel_config config = default_config();
+	struct twheel_record record;
+	pid_t child, parent = getpid();
+	int fd;
+
+	keep_clock();
+	config.clockid = CLOCK_REALTIME;
+	fd = device_open_configured(O_RDWR, &config);
+	add_on_set(fd, 7);
+	child = start_child();
+	if (!child) {
+		wait_asleep(parent);
+		move_clock(HOUR_NS);
+		_exit(0);
+	}
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	ASSERT_EQ(record.data, 7);
+	ASSERT_EQ(record.reason, TWHEEL_CLOCK_SET);
+	wait_child(child);
+}
+
+/* Events with the flag, due about now, while the clock is set all the time. */
+TEST(set_against_expiry_and_cancel_ends_each_event_once)
+{
+	struct flipper flipper = { .by_ns = 5 * NSEC_PER_MSEC };
+	const size_t nr = test_count(20000);
+	unsigned char *ends = calloc(nr, 1);
+	int fd = open_realtime();
+	pthread_t thread;
+	__u64 seed = 1;
+	size_t i;
+
+	ASSERT(ends);
+	thread = start_thread(flip_clock, &flipper);
+	for (i = 0; i < nr; i++) {
+		__u64 id = add(fd, ON_SET, realtime_ns() +
+			       next_random(&seed) % (10 * NSEC_PER_MSEC), i);
+		struct twheel_record record;
+
+		if (i % 4 == 0) {
+			ASSERT_EQ(cancel(fd, id), 0);
+			ends[i]++;
+		}
+		if (i % 2 && read_records(fd, &record, 1) == 1) {
+			ASSERT_LT(record.data, nr);
+			ends[record.data]++;
+		}
+	}
+	flipper.stop = true;
+	join_thread(thread);
+	move_clock(HOUR_NS);
+	wait_ready(fd, nr - get_counters(fd).finished -
+		   get_counters(fd).cancelled);
+	while (poll_events(fd, 0)) {
+		struct twheel_record record;
+
+		ASSERT_EQ(read_records(fd, &record, 1), 1);
+		ends[record.data]++;
+	}
+	for (i = 0; i < nr; i++) {
+		test_about("event %zu", i);
+		ASSERT_EQ(ends[i], 1);
+	}
+	ASSERT_EQ(get_counters(fd).armed, 0);
+}
+
+static void check_flag_refused(clockid_t clock, __u16 flags, __u64 time_ns)
+{
+	int fd = device_open_clock(clock);
+	__u64 id = add(fd, 0, FAR_NS, 0);
+	struct twheel_cmd cmd = make_add(flags, time_ns, 0);
+
+	test_about("clock %d, flags %d", clock, flags);
+	check_refused(fd, &cmd, EINVAL);
+	cmd = make_modify(id, flags, time_ns);
+	check_refused(fd, &cmd, EINVAL);
+}
+
+TEST(set_cancels_only_absolute_times_of_the_realtime_clock)
+{
+	check_flag_refused(CLOCK_MONOTONIC, ON_SET, FAR_NS);
+	check_flag_refused(CLOCK_BOOTTIME, ON_SET, FAR_NS);
+	check_flag_refused(CLOCK_MONOTONIC, TWHEEL_CANCEL_ON_SET, FAR_NS);
+	check_flag_refused(CLOCK_BOOTTIME, TWHEEL_CANCEL_ON_SET, FAR_NS);
+	check_flag_refused(CLOCK_REALTIME, TWHEEL_CANCEL_ON_SET, FAR_NS);
+}
