@@ -405,6 +405,72 @@ TEST(submit_undoes_adds_when_the_array_becomes_read_only_meanwhile)
 	join_thread(thread);
 }
 
+/* Each ADD of the first half is cancelled in the second, by the id it will get. */
+static void fill_adds_and_cancels(struct twheel_cmd *cmds, const __u64 *ids)
+{
+	size_t i;
+
+	fill_adds(cmds, CMDS_PER_PAGE / 2);
+	for (i = 0; i < CMDS_PER_PAGE / 2; i++)
+		cmds[CMDS_PER_PAGE / 2 + i] = make_cmd(TWHEEL_OP_CANCEL, ids[i]);
+}
+
+/* Check that of the ADDs that were reported each is there or was cancelled. */
+static void check_reported(int fd, const struct twheel_cmd *cmds, long done)
+{
+	struct counters counters = get_counters(fd);
+	long long armed = 0;
+	long i;
+
+	check_sum(&counters);
+	for (i = 0; i < done && i < (long)CMDS_PER_PAGE / 2; i++) {
+		int state = query(fd, cmds[i].id, NULL);
+
+		ASSERT_EQ(cmds[i].result, 0);
+		if (state != -ENOENT)
+			ASSERT_EQ(state, TWHEEL_ARMED);
+		armed += state > 0;
+	}
+	for (i = CMDS_PER_PAGE / 2; i < done; i++) {
+		ASSERT_EQ(cmds[i].result, 0);
+		ASSERT_EQ(query(fd, cmds[i].id, NULL), -ENOENT);
+	}
+	ASSERT_EQ(counters.armed, armed);
+	ASSERT_EQ(counters.ready, 0);
+}
+
+TEST(submit_undoes_adds_that_the_same_call_cancelled_meanwhile)
+{
+	const unsigned int rounds = test_count(5000);
+	struct flipped page = { .stop = false };
+	int memory = memfd_create("cmds", 0);
+	__u64 ids[CMDS_PER_PAGE / 2];
+	unsigned int round;
+	pthread_t thread;
+
+	/* Fresh contexts give the same ids. */
+	add_many(device_open_nonblock(), 0, FAR_NS, ARRAY_SIZE(ids), ids);
+	ASSERT_EQ(ftruncate(memory, PAGE_BYTES), 0);
+	page.writable = map_view(memory);
+	page.flipped = map_view(memory);
+	thread = start_thread(flip_protection, &page);
+	for (round = 0; round < rounds; round++) {
+		int fd = device_open_nonblock();
+		long done;
+
+		test_about("round %u", round);
+		fill_adds_and_cancels(page.writable, ids);
+		done = submit(fd, page.flipped, CMDS_PER_PAGE);
+		if (done == -EFAULT)
+			done = 0;
+		ASSERT_GE(done, 0);
+		check_reported(fd, page.writable, done);
+		close(fd);
+	}
+	page.stop = true;
+	join_thread(thread);
+}
+
 TEST(submit_takes_larger_commands_with_tails_of_zeros)
 {
 	static const __u32 sizes[] = { 65, 72, 100, 128, 1000, PAGE_BYTES };
