@@ -1,0 +1,816 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * io_uring, (p): reads that wait without a worker, poll, and SUBMIT by
+ * IORING_OP_URING_CMD.  Not in the 32-bit program, as Debian has no 32-bit
+ * liburing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "util.h"
+
+#define RING_ENTRIES	64
+
+static void ring_open(struct io_uring *ring, unsigned int flags)
+{
+	int error = -io_uring_queue_init(RING_ENTRIES, ring, flags);
+
+	if (error == ENOSYS || error == EPERM)
+		test_skip("io_uring: %s", strerror(error));
+	ASSERT_EQ(-error, 0);
+}
+
+static struct io_uring_sqe *ring_sqe(struct io_uring *ring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	ASSERT(sqe);
+	return sqe;
+}
+
+static void ring_submit(struct io_uring *ring, int nr)
+{
+	ASSERT_EQ(io_uring_submit(ring), nr);
+}
+
+struct completion {
+	__u64 user_data;
+	int res;
+	unsigned int flags;
+};
+
+/* Wait for a completion and take it off the ring. */
+static struct completion ring_wait(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe;
+	struct completion copy;
+
+	ASSERT_EQ(io_uring_wait_cqe(ring, &cqe), 0);
+	copy = (struct completion){ cqe->user_data, cqe->res, cqe->flags };
+	io_uring_cqe_seen(ring, cqe);
+	return copy;
+}
+
+static void check_no_completion(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe;
+
+	ASSERT_EQ(io_uring_peek_cqe(ring, &cqe), -EAGAIN);
+}
+
+static struct io_uring_sqe *ring_read(struct io_uring *ring, int fd,
+				      struct twheel_record *records, size_t nr,
+				      __u64 user_data)
+{
+	struct io_uring_sqe *sqe = ring_sqe(ring);
+
+	memset(records, FILL, nr * sizeof(*records));
+	io_uring_prep_read(sqe, fd, records, nr * sizeof(*records), -1);
+	io_uring_sqe_set_data64(sqe, user_data);
+	return sqe;
+}
+
+/* The threads that io_uring made for what cannot be done without blocking. */
+static unsigned int count_workers(void)
+{
+	struct dirent *entry;
+	unsigned int workers = 0;
+	DIR *dir = opendir("/proc/self/task");
+
+	ASSERT(dir);
+	while ((entry = readdir(dir))) {
+		char path[300], name[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 entry->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file))
+			workers += !strncmp(name, "iou-wrk", 7);
+		fclose(file);
+	}
+	closedir(dir);
+	return workers;
+}
+
+/* --- reads ------------------------------------------------------------------ */
+
+static void check_read_waits(int open_flags)
+{
+	int fd = device_open(O_RDWR | open_flags);
+	struct twheel_record record;
+	struct completion cqe;
+	struct io_uring ring;
+	__u64 due_ns;
+
+	ring_open(&ring, 0);
+	ring_read(&ring, fd, &record, 1, 7);
+	ring_submit(&ring, 1);
+	check_no_completion(&ring);
+	ASSERT_EQ(count_workers(), 0);
+
+	due_ns = monotonic_ns() + SOON_NS;
+	add(fd, TWHEEL_ABS, due_ns, 0x1234);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.user_data, 7);
+	ASSERT_EQ(cqe.res, sizeof(record));
+	check_record(&record);
+	ASSERT_EQ(record.due_ns, due_ns);
+	ASSERT_EQ(record.data, 0x1234);
+	ASSERT_EQ(count_workers(), 0);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_read_waits_for_a_record_without_a_worker)
+{
+	check_read_waits(0);
+}
+
+/* The kernel then polls, as it does for sockets, rather than give -EAGAIN. */
+TEST(uring_read_of_an_o_nonblock_file_waits_likewise)
+{
+	check_read_waits(O_NONBLOCK);
+}
+
+TEST(uring_read_with_rwf_nowait_does_not_wait)
+{
+	int fd = device_open(O_RDWR);
+	struct twheel_record record;
+	struct completion cqe;
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	ring_read(&ring, fd, &record, 1, 0)->rw_flags = RWF_NOWAIT;
+	ring_submit(&ring, 1);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, -EAGAIN);
+
+	add(fd, 0, 0, 0);
+	ring_read(&ring, fd, &record, 1, 0)->rw_flags = RWF_NOWAIT;
+	ring_submit(&ring, 1);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, sizeof(record));
+	check_record(&record);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_read_gets_what_is_ready_at_once)
+{
+	struct twheel_record records[10];
+	int fd = device_open_nonblock();
+	struct completion cqe;
+	struct io_uring ring;
+	size_t i;
+
+	ring_open(&ring, 0);
+	add_many(fd, 0, 0, 7, NULL);
+	ring_read(&ring, fd, records, 10, 0);
+	ring_submit(&ring, 1);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, 7 * sizeof(*records));
+	for (i = 0; i < 7; i++) {
+		check_record(&records[i]);
+		ASSERT_EQ(records[i].data, i);
+	}
+	check_bytes(&records[7], FILL, 3 * sizeof(*records));
+	check_nothing_ready(fd);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_read_takes_an_offset_as_meaning_nothing)
+{
+	int fd = device_open_nonblock();
+	struct twheel_record record;
+	struct completion cqe;
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	add(fd, 0, 0, 5);
+	io_uring_prep_read(ring_sqe(&ring), fd, &record, sizeof(record), 0);
+	ring_submit(&ring, 1);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, sizeof(record));
+	ASSERT_EQ(record.data, 5);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_readv_gives_records_over_several_buffers)
+{
+	struct twheel_record records[4];
+	struct iovec iovecs[] = {
+		{ records, 40 },
+		{ (char *)records + 40, 100 },
+		{ (char *)records + 140, sizeof(records) - 140 },
+	};
+	int fd = device_open_nonblock();
+	struct completion cqe;
+	struct io_uring ring;
+	size_t i;
+
+	ring_open(&ring, 0);
+	io_uring_prep_readv(ring_sqe(&ring), fd, iovecs, 3, -1);
+	ring_submit(&ring, 1);
+	check_no_completion(&ring);
+	add_many(fd, 0, 0, 4, NULL);
+	cqe = ring_wait(&ring);
+	ASSERT_GE(cqe.res, (long)sizeof(*records));
+	for (i = 0; i < cqe.res / sizeof(*records); i++) {
+		check_record(&records[i]);
+		ASSERT_EQ(records[i].data, i);
+	}
+	ASSERT_EQ(get_counters(fd).ready, 4 - i);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_read_fixed_fills_a_registered_buffer)
+{
+	struct twheel_record *records = map_pages(PAGE_BYTES);
+	struct iovec iovec = { records, PAGE_BYTES };
+	int fd = device_open_nonblock();
+	struct completion cqe;
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	ASSERT_EQ(io_uring_register_buffers(&ring, &iovec, 1), 0);
+	io_uring_prep_read_fixed(ring_sqe(&ring), fd, records, PAGE_BYTES, -1,
+				 0);
+	ring_submit(&ring, 1);
+	check_no_completion(&ring);
+	add(fd, 0, SOON_NS, 5);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, sizeof(*records));
+	check_record(records);
+	ASSERT_EQ(records->data, 5);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_read_of_a_registered_file)
+{
+	int fd = device_open_nonblock();
+	struct twheel_record record;
+	struct completion cqe;
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	ASSERT_EQ(io_uring_register_files(&ring, &fd, 1), 0);
+	ring_read(&ring, 0, &record, 1, 0)->flags |= IOSQE_FIXED_FILE;
+	ring_submit(&ring, 1);
+	check_no_completion(&ring);
+	add(fd, 0, SOON_NS, 5);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, sizeof(record));
+	check_record(&record);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_read_into_less_than_a_record_is_refused)
+{
+	int fd = device_open_nonblock();
+	struct twheel_record record;
+	struct completion cqe;
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	add(fd, 0, 0, 0);
+	io_uring_prep_read(ring_sqe(&ring), fd, &record, sizeof(record) - 1,
+			   -1);
+	ring_submit(&ring, 1);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, -EINVAL);
+	ASSERT_EQ(get_counters(fd).ready, 1);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_read_into_nothing_mapped_loses_nothing)
+{
+	int fd = device_open_nonblock();
+	struct completion cqe;
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	add(fd, 0, 0, 5);
+	io_uring_prep_read(ring_sqe(&ring), fd, (void *)PAGE_BYTES,
+			   sizeof(struct twheel_record), -1);
+	ring_submit(&ring, 1);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, -EFAULT);
+	ASSERT_EQ(wait_record(fd).data, 5);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_reads_side_by_side_get_each_record_once)
+{
+	const unsigned int rounds = test_count(200);
+	struct twheel_record records[RING_ENTRIES];
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+	unsigned int round, i;
+
+	ring_open(&ring, 0);
+	for (round = 0; round < rounds; round++) {
+		bool seen[RING_ENTRIES] = { false };
+
+		for (i = 0; i < RING_ENTRIES; i++)
+			ring_read(&ring, fd, &records[i], 1, i);
+		ring_submit(&ring, RING_ENTRIES);
+		for (i = 0; i < RING_ENTRIES; i++)
+			add(fd, 0, i % 8 * 100 * NSEC_PER_USEC, i);
+		for (i = 0; i < RING_ENTRIES; i++) {
+			struct completion cqe = ring_wait(&ring);
+			struct twheel_record *record = &records[cqe.user_data];
+
+			ASSERT_EQ(cqe.res, sizeof(*record));
+			check_record(record);
+			ASSERT_LT(record->data, RING_ENTRIES);
+			ASSERT(!seen[record->data]);
+			seen[record->data] = true;
+		}
+		check_no_completion(&ring);
+	}
+	ASSERT_EQ(get_counters(fd).finished, (__u64)rounds * RING_ENTRIES);
+	ASSERT_EQ(count_workers(), 0);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_read_that_is_cancelled_loses_nothing)
+{
+	int fd = device_open_nonblock();
+	struct twheel_record record;
+	struct completion cqes[2];
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+	int i;
+
+	ring_open(&ring, 0);
+	ring_read(&ring, fd, &record, 1, 0);
+	ring_submit(&ring, 1);
+	sqe = ring_sqe(&ring);
+	io_uring_prep_cancel64(sqe, 0, 0);
+	io_uring_sqe_set_data64(sqe, 1);
+	ring_submit(&ring, 1);
+	for (i = 0; i < 2; i++) {
+		struct completion cqe = ring_wait(&ring);
+
+		cqes[cqe.user_data] = cqe;
+	}
+	ASSERT_EQ(cqes[0].res, -ECANCELED);
+	ASSERT_EQ(cqes[1].res, 0);
+	add(fd, 0, 0, 5);
+	ASSERT_EQ(wait_record(fd).data, 5);
+	check_bytes(&record, FILL, sizeof(record));
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_that_is_closed_with_a_read_pending_lets_the_context_go)
+{
+	long long before = armed_on_machine();
+	struct twheel_record record;
+	struct io_uring ring;
+	int fd;
+
+	if (before < 0)
+		test_skip("no debugfs");
+	fd = device_open(O_RDWR);
+	ring_open(&ring, 0);
+	add_many(fd, 0, FAR_NS, 1000, NULL);
+	ring_read(&ring, fd, &record, 1, 0);
+	ring_submit(&ring, 1);
+	ASSERT_EQ(armed_on_machine(), before + 1000);
+	close(fd);
+	ASSERT_EQ(armed_on_machine(), before + 1000);
+	io_uring_queue_exit(&ring);
+	wait_armed_on_machine(before);
+}
+
+/* Have a read pending in a ring for as long as this process lives. */
+static void __noreturn hold_ring(struct signpost *armed)
+{
+	int fd = device_open(O_RDWR);
+	struct twheel_record record;
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	add_many(fd, 0, FAR_NS, 1000, NULL);
+	ring_read(&ring, fd, &record, 1, 0);
+	ring_submit(&ring, 1);
+	signpost_tell(armed);
+	for (;;)
+		pause();
+}
+
+TEST(uring_of_a_killed_process_lets_the_context_go)
+{
+	long long before = armed_on_machine();
+	struct signpost armed = signpost_make();
+	struct io_uring ring;
+	pid_t child;
+
+	if (before < 0)
+		test_skip("no debugfs");
+	ring_open(&ring, 0);
+	child = start_child();
+	if (!child)
+		hold_ring(&armed);
+	signpost_wait(&armed);
+	ASSERT_EQ(armed_on_machine(), before + 1000);
+	kill_child(child);
+	wait_armed_on_machine(before);
+}
+
+/* --- poll ------------------------------------------------------------------- */
+
+TEST(uring_poll_completes_when_a_record_comes)
+{
+	int fd = device_open_nonblock();
+	struct completion cqe;
+	struct io_uring ring;
+	__u64 due_ns;
+
+	ring_open(&ring, 0);
+	io_uring_prep_poll_add(ring_sqe(&ring), fd, POLLIN | POLLOUT);
+	ring_submit(&ring, 1);
+	check_no_completion(&ring);
+	due_ns = monotonic_ns() + SOON_NS;
+	add(fd, TWHEEL_ABS, due_ns, 0);
+	cqe = ring_wait(&ring);
+	ASSERT_GE(monotonic_ns(), due_ns);
+	ASSERT_EQ(cqe.res, POLLIN);
+
+	/* What is there to be read already shows at once. */
+	io_uring_prep_poll_add(ring_sqe(&ring), fd, POLLIN);
+	ring_submit(&ring, 1);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, POLLIN);
+	wait_record(fd);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_multishot_poll_completes_for_each_event_that_comes)
+{
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+	int i;
+
+	ring_open(&ring, 0);
+	io_uring_prep_poll_multishot(ring_sqe(&ring), fd, POLLIN);
+	ring_submit(&ring, 1);
+	check_no_completion(&ring);
+	for (i = 0; i < 20; i++) {
+		struct completion cqe;
+
+		add(fd, 0, NSEC_PER_MSEC, i);
+		cqe = ring_wait(&ring);
+		ASSERT_EQ(cqe.res, POLLIN);
+		ASSERT(cqe.flags & IORING_CQE_F_MORE);
+		ASSERT_EQ(wait_record(fd).data, i);
+		check_nothing_ready(fd);
+	}
+	check_no_completion(&ring);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_poll_and_epoll_and_poll_agree)
+{
+	int fd = device_open_nonblock(), ready;
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	for (ready = 0; ready < 2; ready++) {
+		struct io_uring_cqe *cqe;
+		int seen;
+
+		if (ready)
+			add(fd, 0, 0, 0);
+		io_uring_prep_poll_add(ring_sqe(&ring), fd, POLLIN);
+		ring_submit(&ring, 1);
+		seen = !io_uring_peek_cqe(&ring, &cqe);
+		ASSERT_EQ(seen, ready);
+		ASSERT_EQ(!!poll_events(fd, 0), ready);
+	}
+	io_uring_queue_exit(&ring);
+}
+
+/* --- IORING_OP_URING_CMD ---------------------------------------------------- */
+
+static bool kernel_has_uring_cmd(struct io_uring *ring)
+{
+	struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
+	bool has;
+
+	ASSERT(probe);
+	has = io_uring_opcode_supported(probe, IORING_OP_URING_CMD);
+	io_uring_free_probe(probe);
+	return has;
+}
+
+/* A ring for commands: the test is about this feature. */
+static void command_ring_open(struct io_uring *ring, unsigned int flags)
+{
+	ring_open(ring, flags);
+	if (!kernel_has_uring_cmd(ring))
+		test_skip("this kernel has no IORING_OP_URING_CMD");
+}
+
+/* @argument: the address of a struct twheel_submit. */
+static struct io_uring_sqe *ring_command(struct io_uring *ring, int fd,
+					 __u32 cmd_op, __u64 argument)
+{
+	struct io_uring_sqe *sqe = ring_sqe(ring);
+
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->cmd_op = cmd_op;
+	memcpy(sqe->cmd, &argument, sizeof(argument));
+	return sqe;
+}
+
+static struct twheel_submit make_submit(struct twheel_cmd *cmds, __u32 nr)
+{
+	return (struct twheel_submit){
+		.size = sizeof(struct twheel_submit),
+		.cmds = (uintptr_t)cmds,
+		.nr = nr,
+		.cmd_size = sizeof(*cmds),
+	};
+}
+
+static struct io_uring_sqe *ring_submit_cmd(struct io_uring *ring, int fd,
+					    const struct twheel_submit *submit)
+{
+	return ring_command(ring, fd, TWHEEL_IOC_SUBMIT, (uintptr_t)submit);
+}
+
+/* The result of the only request. */
+static int ring_run(struct io_uring *ring)
+{
+	ring_submit(ring, 1);
+	return ring_wait(ring).res;
+}
+
+TEST(uring_feature_bit_is_there_where_the_kernel_has_commands)
+{
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+
+	ring_open(&ring, 0);
+	ASSERT_EQ(!!(get_info(fd).features & TWHEEL_FEATURE_URING_CMD),
+		  kernel_has_uring_cmd(&ring));
+}
+
+static void fill_adds(struct twheel_cmd *cmds, size_t nr, __u64 time_ns)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		cmds[i] = make_add(0, time_ns, i);
+}
+
+static void check_commands(unsigned int ring_flags, unsigned int sqe_flags)
+{
+	struct twheel_cmd cmds[10];
+	struct twheel_submit submit = make_submit(cmds, ARRAY_SIZE(cmds));
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+	size_t i;
+
+	command_ring_open(&ring, ring_flags);
+	fill_adds(cmds, ARRAY_SIZE(cmds), FAR_NS);
+	cmds[3].reserved = 1;
+	ring_submit_cmd(&ring, fd, &submit)->flags |= sqe_flags;
+	ASSERT_EQ(ring_run(&ring), ARRAY_SIZE(cmds));
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		ASSERT_EQ(cmds[i].result, i == 3 ? -EINVAL : 0);
+		if (i != 3)
+			ASSERT_EQ(query(fd, cmds[i].id, NULL), TWHEEL_ARMED);
+	}
+	ASSERT_EQ(get_counters(fd).added, ARRAY_SIZE(cmds) - 1);
+
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		cmds[i] = make_modify(cmds[i].id, 0, 0);
+	ring_submit_cmd(&ring, fd, &submit)->flags |= sqe_flags;
+	ASSERT_EQ(ring_run(&ring), ARRAY_SIZE(cmds));
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		ASSERT_EQ(cmds[i].result, i == 3 ? -ENOENT : 0);
+	for (i = 0; i < ARRAY_SIZE(cmds) - 1; i++)
+		wait_record(fd);
+	check_nothing_ready(fd);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_cmd_submits_as_the_ioctl_does)
+{
+	check_commands(0, 0);
+}
+
+TEST(uring_cmd_submits_from_a_worker)
+{
+	check_commands(0, IOSQE_ASYNC);
+}
+
+TEST(uring_cmd_submits_from_the_polling_thread)
+{
+	check_commands(IORING_SETUP_SQPOLL, 0);
+}
+
+TEST(uring_cmd_submits_by_large_entries)
+{
+	check_commands(IORING_SETUP_SQE128 | IORING_SETUP_CQE32, 0);
+}
+
+TEST(uring_cmd_submits_a_hundred_thousand_commands)
+{
+	const __u32 nr = test_count(100000);
+	struct twheel_cmd *cmds = calloc(nr, sizeof(*cmds));
+	struct twheel_submit submit = make_submit(cmds, nr);
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+	size_t i;
+
+	ASSERT(cmds);
+	command_ring_open(&ring, 0);
+	fill_adds(cmds, nr, FAR_NS);
+	ring_submit_cmd(&ring, fd, &submit);
+	ASSERT_EQ(ring_run(&ring), nr);
+	for (i = 0; i < nr; i++)
+		ASSERT_EQ(cmds[i].result, 0);
+	ASSERT_EQ(get_counters(fd).armed, nr);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_cmd_of_no_commands_is_0)
+{
+	struct twheel_submit submit = make_submit(NULL, 0);
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+
+	command_ring_open(&ring, 0);
+	ring_submit_cmd(&ring, fd, &submit);
+	ASSERT_EQ(ring_run(&ring), 0);
+	io_uring_queue_exit(&ring);
+}
+
+/* A turn of an event loop in one call: arm, and read when it has come. */
+TEST(uring_cmd_linked_with_a_read_waits_for_what_it_armed)
+{
+	struct twheel_cmd cmd = make_add(0, SOON_NS, 0x1234);
+	struct twheel_submit submit = make_submit(&cmd, 1);
+	int fd = device_open_nonblock();
+	struct twheel_record record;
+	struct completion cqe;
+	struct io_uring ring;
+
+	command_ring_open(&ring, 0);
+	ring_submit_cmd(&ring, fd, &submit)->flags |= IOSQE_IO_LINK;
+	ring_read(&ring, fd, &record, 1, 1);
+	ring_submit(&ring, 2);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.user_data, 0);
+	ASSERT_EQ(cqe.res, 1);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.user_data, 1);
+	ASSERT_EQ(cqe.res, sizeof(record));
+	check_record(&record);
+	ASSERT_EQ(record.id, cmd.id);
+	io_uring_queue_exit(&ring);
+}
+
+static void check_submit_refused(struct io_uring *ring, int fd,
+				 const struct twheel_submit *submit, int error)
+{
+	struct counters before = get_counters(fd);
+
+	ring_submit_cmd(ring, fd, submit);
+	ASSERT_EQ(ring_run(ring), -error);
+	check_counters(fd, &before);
+}
+
+TEST(uring_cmd_refuses_what_the_ioctl_refuses)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	const struct twheel_submit good = make_submit(&cmd, 1);
+	struct twheel_submit bad;
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+
+	command_ring_open(&ring, 0);
+	check_submit_refused(&ring, fd, NULL, EFAULT);
+	check_submit_refused(&ring, fd, (void *)PAGE_BYTES, EFAULT);
+	bad = good;
+	bad.size = 0;
+	check_submit_refused(&ring, fd, &bad, EINVAL);
+	bad = good;
+	bad.flags = 1;
+	check_submit_refused(&ring, fd, &bad, EINVAL);
+	bad = good;
+	bad.cmd_size = sizeof(cmd) - 1;
+	check_submit_refused(&ring, fd, &bad, EINVAL);
+	bad = good;
+	bad.cmds = PAGE_BYTES;
+	check_submit_refused(&ring, fd, &bad, EFAULT);
+	ASSERT_EQ(cmd.result, FILL_RESULT);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_cmd_refuses_more_in_the_entry_than_an_address)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_submit submit = make_submit(&cmd, 1);
+	int fd = device_open_nonblock();
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+
+	command_ring_open(&ring, 0);
+	sqe = ring_submit_cmd(&ring, fd, &submit);
+	sqe->cmd[8] = 1;
+	ASSERT_EQ(ring_run(&ring), -EINVAL);
+	sqe = ring_submit_cmd(&ring, fd, &submit);
+	sqe->cmd[15] = 1;
+	ASSERT_EQ(ring_run(&ring), -EINVAL);
+	ASSERT_EQ(get_counters(fd).added, 0);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_cmd_refuses_more_in_a_large_entry_than_an_address)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_submit submit = make_submit(&cmd, 1);
+	int fd = device_open_nonblock();
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+
+	command_ring_open(&ring, IORING_SETUP_SQE128);
+	sqe = ring_submit_cmd(&ring, fd, &submit);
+	memset(sqe + 1, 0, sizeof(*sqe));
+	sqe->cmd[79] = 1;
+	ASSERT_EQ(ring_run(&ring), -EINVAL);
+	ASSERT_EQ(get_counters(fd).added, 0);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_cmd_refuses_other_operations)
+{
+	static const __u32 others[] = {
+		0, 1, 2, TWHEEL_IOC_INFO, TWHEEL_IOC_CONFIG, TWHEEL_IOC_ENTER,
+		TWHEEL_IOC_LIST, ~0U,
+	};
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	struct twheel_submit submit = make_submit(&cmd, 1);
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+	size_t i;
+
+	command_ring_open(&ring, 0);
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		test_about("operation %#x", others[i]);
+		ring_command(&ring, fd, others[i], (uintptr_t)&submit);
+		ASSERT_EQ(ring_run(&ring), -EOPNOTSUPP);
+	}
+	ASSERT_EQ(get_counters(fd).added, 0);
+	io_uring_queue_exit(&ring);
+}
+
+TEST(uring_cmds_and_reads_together_end_each_event_once)
+{
+	const unsigned int rounds = test_count(500);
+	struct twheel_record records[RING_ENTRIES];
+	struct twheel_cmd cmds[16];
+	struct twheel_submit submit = make_submit(cmds, ARRAY_SIZE(cmds));
+	int fd = device_open_nonblock();
+	unsigned long long read = 0;
+	struct io_uring ring;
+	unsigned int round;
+
+	command_ring_open(&ring, 0);
+	for (round = 0; round < rounds; round++) {
+		struct completion cqe;
+
+		fill_adds(cmds, ARRAY_SIZE(cmds),
+			  round % 5 * 50 * NSEC_PER_USEC);
+		ring_submit_cmd(&ring, fd, &submit)->user_data = RING_ENTRIES;
+		ASSERT_EQ(ring_run(&ring), ARRAY_SIZE(cmds));
+		ring_read(&ring, fd, records, RING_ENTRIES, 0);
+		ring_submit(&ring, 1);
+		cqe = ring_wait(&ring);
+		ASSERT_GT(cqe.res, 0);
+		read += cqe.res / sizeof(*records);
+	}
+	while (read < (unsigned long long)rounds * ARRAY_SIZE(cmds)) {
+		wait_record(fd);
+		read++;
+	}
+	check_nothing_ready(fd);
+	ASSERT_EQ(get_counters(fd).finished, read);
+	io_uring_queue_exit(&ring);
+}
