@@ -2,6 +2,7 @@
 /* TWHEEL_IOC_CONFIG. */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
@@ -106,6 +107,53 @@ TEST(config_replaces_the_one_before)
 	config.max_events = 0;
 	ASSERT_EQ(configure(fd, &config), 0);
 	ASSERT_EQ(get_info(fd).max_events, default_max);
+}
+
+TEST(config_replaces_all_that_the_one_before_set)
+{
+	struct twheel_config config = default_config();
+	int fd = device_open_nonblock();
+	struct counters before = get_counters(fd);
+	struct twheel_cmd answer;
+
+	config.clockid = CLOCK_BOOTTIME;
+	config.max_events = 7;
+	config.slack_ns = NSEC_PER_SEC;
+	config.wake_count = 3;
+	config.wake_delay_ns = FAR_NS;
+	ASSERT_EQ(configure(fd, &config), 0);
+	ASSERT_EQ(get_counters(fd).clockid, CLOCK_BOOTTIME);
+	ASSERT_EQ(get_counters(fd).max_events, 7);
+
+	config = default_config();
+	ASSERT_EQ(configure(fd, &config), 0);
+	check_counters(fd, &before);
+	ASSERT_GT(query(fd, add(fd, 0, FAR_NS, 0), &answer), 0);
+	ASSERT_EQ(answer.slack_ns, 0);
+	add(fd, 0, 0, 1);
+	ASSERT_EQ(poll_events(fd, 0), POLLIN);
+}
+
+TEST(config_that_is_refused_keeps_all_that_the_one_before_set)
+{
+	struct twheel_config config = default_config();
+	int fd = device_open_nonblock();
+
+	config.clockid = CLOCK_BOOTTIME;
+	config.max_events = 7;
+	config.slack_ns = 777;
+	config.wake_count = 3;
+	config.wake_delay_ns = FAR_NS;
+	ASSERT_EQ(configure(fd, &config), 0);
+
+	config = default_config();
+	config.max_events = ~0ULL;
+	check_config_refused(fd, &config, ENOSPC);
+	config.flags = ~0U;
+	check_config_refused(fd, &config, EINVAL);
+	ASSERT_EQ(get_counters(fd).clockid, CLOCK_BOOTTIME);
+	ASSERT_EQ(list_one(fd, add(fd, 0, 0, 1)).slack_ns, 777);
+	ASSERT_EQ(poll_events(fd, 0), 0);
 }
 
 TEST(config_of_one_context_leaves_the_others_alone)
@@ -330,7 +378,17 @@ TEST(config_after_the_first_add_is_refused)
 	struct twheel_config config = default_config();
 	int fd = configured_device();
 
+	/* Whatever it asks for, even if that is what there is. */
 	add(fd, 0, FAR_NS, 0);
+	check_config_refused(fd, &config, EBUSY);
+	config.max_events = 7;
+	check_config_refused(fd, &config, EBUSY);
+	config.slack_ns = 1;
+	check_config_refused(fd, &config, EBUSY);
+	config.wake_count = 2;
+	config.wake_delay_ns = 1;
+	check_config_refused(fd, &config, EBUSY);
+	config.clockid = CLOCK_REALTIME;
 	check_config_refused(fd, &config, EBUSY);
 }
 
