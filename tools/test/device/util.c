@@ -350,3 +350,44 @@ __u64 move_clock(long long by_ns)
 	set_clock(time_ns);
 	return time_ns;
 }
+
+static int write_cpu_online(int cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
+		 cpu);
+	return write_file(path, online ? "1" : "0");
+}
+
+static void restore_cpus(const void *arg)
+{
+	const cpu_set_t *cpus = arg;
+	int cpu;
+
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, cpus))
+			write_cpu_online(cpu, true);
+	}
+}
+
+void keep_cpus(void)
+{
+	static cpu_set_t cpus;
+
+	ASSERT_EQ(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	if (access("/sys/devices/system/cpu/cpu1/online", W_OK))
+		test_skip("CPUs cannot be taken down");
+	at_end(restore_cpus, &cpus);
+}
+
+void set_cpu_online(int cpu, bool online)
+{
+	int error;
+
+	/* The kernel may be busy with something that keeps CPUs as they are. */
+	do {
+		error = write_cpu_online(cpu, online);
+	} while (error == -EBUSY || error == -EAGAIN);
+	ASSERT_EQ(error, 0);
+}

@@ -104,6 +104,15 @@ void keep_clock(void);
 void set_clock(__u64 time_ns);
 __u64 move_clock(long long by_ns);
 
+/*
+ * All CPUs that are online now will be so again when the test is over, or it is
+ * skipped, where CPUs cannot be taken down.
+ */
+void keep_cpus(void);
+
+/* Take a CPU down or up. */
+void set_cpu_online(int cpu, bool online);
+
 /* Write a text to an existing file: 0 or -errno. */
 int write_file(const char *path, const char *text);
 
