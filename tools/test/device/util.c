@@ -391,3 +391,11 @@ void set_cpu_online(int cpu, bool online)
 	} while (error == -EBUSY || error == -EAGAIN);
 	ASSERT_EQ(error, 0);
 }
+
+void unpin(void)
+{
+	cpu_set_t cpus;
+
+	memset(&cpus, 0xff, sizeof(cpus));
+	ASSERT_EQ(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
+}

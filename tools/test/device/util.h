@@ -113,6 +113,9 @@ void keep_cpus(void);
 /* Take a CPU down or up. */
 void set_cpu_online(int cpu, bool online);
 
+/* Stay on a CPU no longer. */
+void unpin(void);
+
 /* Write a text to an existing file: 0 or -errno. */
 int write_file(const char *path, const char *text);
 
