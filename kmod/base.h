@@ -9,6 +9,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 
 #include "twheel.h"
@@ -20,20 +21,25 @@
 /* For how long a run may go on before it leaves the CPU to others. */
 #define BASE_RUN_NS	(1 * NSEC_PER_MSEC)
 
+/* For how long it does so at most: a run is longer where the machine stalls. */
+#define BASE_PAUSE_NS	(10 * NSEC_PER_MSEC)
+
 /* Buckets of the lateness histogram: bucket k is below 2^(k + 10) ns. */
 #define BASE_LATENESS_SHIFT	10
 #define BASE_LATENESS_BUCKETS	24
 
+/* For base_hold_cpu(): whichever CPU we are on. */
+#define BASE_ANY_CPU	UINT_MAX
+
 enum base_clock {
 	BASE_MONOTONIC,
+	BASE_BOOTTIME,
+	BASE_REALTIME,
 	BASE_CLOCKS,
 };
 
-/* &struct twheel_node.kind */
-enum base_kind {
-	BASE_TIMER,	/* a struct twheel_timer, for base.c to call */
-	BASE_EVENT,	/* for &struct base_sink */
-};
+/* &struct twheel_node.flags: an event, for &struct base_sink; else a timer. */
+#define NODE_EVENT	BIT(7)
 
 /* What the layer above does with events. */
 struct base_sink {
@@ -47,24 +53,37 @@ struct base_sink {
 };
 
 /**
- * struct base - one wheel and what drives it
+ * struct base - the wheel of a CPU and clock, and what drives it
  * @lock: guards all below, and the nodes that name this base.
- * @hrtimer: wakes it at @programmed.
+ * @hrtimer: wakes it at @deadline_ns.
  * @programmed: the tick that @hrtimer was last set for; WHEEL_NEVER: it is not.
- * @running: base_run() is under way, and will program @hrtimer when it ends.
+ * @deadline_ns: the time that it was last set for.
+ * @retry: REALTIME: wakes it, by CLOCK_MONOTONIC, when @hrtimer was early.
+ * @csd: calls its CPU to set @hrtimer there.
+ * @kicked: @csd is under way.
+ * @online: nodes may be armed here: its CPU is up.
+ * @running: base_run() is under way, and will set @hrtimer when it ends.
  * @current_timer: the timer whose function is being called, without @lock.
  * @number: which base this is.
  * @cpu: the CPU it serves.
  * @clock: the clock it follows.
- * @interrupts: how often @hrtimer called, ever.
+ * @interrupts: how often an hrtimer called, ever.
  * @nr_expired: how many nodes came out, ever.
  * @lateness: of these, how many were how late.
- * @wheel: the wheel.
+ * @limbo: REALTIME: nodes for which no wheel stands early enough yet.
+ * @main: which one of @wheels nodes are armed on.
+ * @wheels: one, or two for REALTIME, which can be set back; the second one
+ *	is then being emptied into the first.
  */
 struct base {
 	raw_spinlock_t lock;
 	struct hrtimer hrtimer;
 	u64 programmed;
+	u64 deadline_ns;
+	struct hrtimer retry;
+	call_single_data_t csd;
+	bool kicked;
+	bool online;
 	bool running;
 	struct twheel_timer *current_timer;
 	u16 number;
@@ -77,7 +96,9 @@ struct base {
 	/* Held by a run, for those who wait for a function to return. */
 	spinlock_t expiry_lock;
 #endif
-	struct wheel wheel;
+	struct list_head limbo;
+	unsigned int main;
+	struct wheel wheels[];
 };
 
 /**
@@ -99,6 +120,22 @@ struct base_hold {
 	bool program;
 };
 
+/**
+ * struct base_view - what people look at of a base
+ * @base: a copy; its locks, timers and lists mean nothing.
+ * @now_tick: what tick it was then.
+ * @next: the next tick that has work, or WHEEL_NEVER.
+ * @moving: how many nodes are still in the wheel that is being emptied.
+ * @wheel: a copy of the wheel that nodes are armed on.
+ */
+struct base_view {
+	struct base base;
+	u64 now_tick;
+	u64 next;
+	u64 moving;
+	struct wheel wheel;
+};
+
 extern unsigned int base_tick_shift;
 
 /* The first tick that does not begin before @ns. */
@@ -118,18 +155,26 @@ static inline u64 base_tick_ns(u64 tick)
 	return tick << base_tick_shift;
 }
 
-void base_hold_local(struct base_hold *hold, enum base_clock clock);
+u64 base_clock_ns(enum base_clock clock);
+const char *base_clock_name(enum base_clock clock);
+
+void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
+		   unsigned int cpu);
 void base_hold_node(struct base_hold *hold, const struct twheel_node *node);
 void base_release(struct base_hold *hold);
 
-void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns);
+void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
+	      u64 slack_ns);
 void base_disarm(struct base_hold *hold, struct twheel_node *node);
-void base_move_local(struct base_hold *hold, struct twheel_node *node);
+void base_move_here(struct base_hold *hold, struct twheel_node *node);
 void base_wait_for_function(struct base *base);
 
 struct base *base_get(unsigned int cpu, enum base_clock clock);
-const char *base_clock_name(enum base_clock clock);
-void base_snapshot(struct base *base, struct base *copy);
+unsigned int base_serving_cpu(unsigned int cpu);
+unsigned int base_departures(unsigned int cpu);
+void base_look(struct base *base, struct base_view *view);
+
+int base_use(enum base_clock clock);
 int base_init(const struct base_sink *sink);
 void base_exit(void);
 

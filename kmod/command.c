@@ -9,8 +9,10 @@
  * that fails.  Should the memory go away even so, between the two writes, an ADD
  * is undone, as nobody knows its id.
  */
+#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 
 #include "command.h"
 #include "compat.h"
@@ -87,22 +89,16 @@ static u16 fields_set(const struct twheel_cmd *cmd)
 /* What is wrong with the times and the quorum of an ADD or MODIFY. */
 static int check_arming(const struct twheel_cmd *cmd)
 {
-	/* That needs TWHEEL_ABS and CLOCK_REALTIME, which no context has yet. */
-	if (cmd->flags & TWHEEL_CANCEL_ON_SET)
-		return -EINVAL;
 	if (cmd->interval_ns && cmd->interval_ns < base_tick_ns(1))
 		return -EINVAL;
 	if (cmd->quorum > TWHEEL_MAX_WATCHES || (cmd->quorum && cmd->interval_ns))
 		return -EINVAL;
-	if (cmd->interval_ns || cmd->slack_ns || cmd->quorum > 1)
-		return -EOPNOTSUPP;
-	return 0;
+	return cmd->quorum > 1 ? -EOPNOTSUPP : 0;
 }
 
-static int command_check(const struct twheel_cmd *cmd)
+static int command_check(const struct operation *operation,
+			 const struct twheel_cmd *cmd)
 {
-	const struct operation *operation = &operations[cmd->op];
-
 	if (cmd->reserved || cmd->flags & ~operation->flags ||
 	    fields_set(cmd) & ~operation->fields)
 		return -EINVAL;
@@ -130,16 +126,17 @@ static int command_check(const struct twheel_cmd *cmd)
  */
 int command_run(struct context_batch *batch, struct twheel_cmd *cmd)
 {
+	const struct operation *operation;
 	int ret;
 
 	if (!cmd->op || cmd->op >= ARRAY_SIZE(operations))
 		return -EINVAL;
-	ret = command_check(cmd);
+	operation = &operations[array_index_nospec(cmd->op,
+						   ARRAY_SIZE(operations))];
+	ret = command_check(operation, cmd);
 	if (ret)
 		return ret;
-	if (!operations[cmd->op].run)
-		return -EOPNOTSUPP;
-	return operations[cmd->op].run(batch, cmd);
+	return operation->run ? operation->run(batch, cmd) : -EOPNOTSUPP;
 }
 EXPORT_SYMBOL_FOR_KUNIT(command_run);
 
@@ -258,56 +255,210 @@ static unsigned int submit_chunk(struct context_batch *batch, struct chunk *chun
 	return done;
 }
 
-/* Run commands in chunks until one cannot be done whole or a signal comes. */
-static u32 submit_chunks(struct context_batch *batch,
-			 const struct twheel_submit *submit)
+/**
+ * struct commands - the commands of a call
+ * @user: address of the first one.
+ * @stride: the distance from one to the next.
+ * @nr: how many there are.
+ * @done: how many had their result written.
+ */
+struct commands {
+	u64 user;
+	u32 stride;
+	u32 nr;
+	u32 done;
+};
+
+/* Are these sizes of a struct of the caller's that ours is a part of? */
+static int check_stride(size_t stride, size_t size)
 {
-	u32 nr = min_t(u32, submit->nr, INT_MAX), done = 0;
+	if (stride < size)
+		return -EINVAL;
+	return stride > PAGE_SIZE ? -E2BIG : 0;
+}
 
-	while (done < nr) {
-		unsigned int asked = min_t(u32, nr - done, CONTEXT_CHUNK);
+/*
+ * Run commands, in chunks, until one cannot be done whole or a signal comes.  The
+ * mutex is let go of in between, so that nobody waits for long.
+ *
+ * Returns 0, or what kept it from going on.
+ */
+static int run_commands(struct context *context, struct commands *commands,
+			enum context_wait wait)
+{
+	while (commands->done < commands->nr) {
+		struct context_batch batch;
 		struct chunk chunk = {
-			.cmds = batch->context->cmds,
-			.user = u64_to_user_ptr(submit->cmds +
-						(u64)done * submit->cmd_size),
-			.stride = submit->cmd_size,
-			.nr = asked,
+			.cmds = context->cmds,
+			.user = u64_to_user_ptr(commands->user +
+						(u64)commands->done *
+						commands->stride),
+			.stride = commands->stride,
+			.nr = min_t(u32, commands->nr - commands->done,
+				    CONTEXT_CHUNK),
 		};
-		unsigned int now_done = submit_chunk(batch, &chunk);
+		unsigned int asked = chunk.nr, done;
+		int ret = context_begin(context, &batch, wait);
 
-		done += now_done;
-		if (now_done < asked || signal_pending(current))
-			break;
+		if (ret)
+			return ret;
+		done = submit_chunk(&batch, &chunk);
+		context_end(&batch);
+		commands->done += done;
+		if (done < asked)
+			return -EFAULT;
+		if (task_sigpending(current) && commands->done < commands->nr)
+			return -ERESTARTSYS;
+		/* Nothing of what was done may be done again. */
+		wait = CONTEXT_BLOCK;
 		cond_resched();
 	}
-	return done;
+	return 0;
 }
 
 /**
  * command_submit() - run the commands of a call, in order
  * @context: the context.
  * @submit: the call, with its size taken care of.
+ * @wait: CONTEXT_NOWAIT: rather do nothing than wait for others' commands.
  *
  * Return: how many commands had their result written; only if none had: -EINVAL,
- * malformed; -E2BIG, commands of more than a page; -EFAULT; -ERESTARTSYS.
+ * malformed; -E2BIG, commands of more than a page; -EFAULT; -ERESTARTSYS; -EAGAIN.
  */
-long command_submit(struct context *context, const struct twheel_submit *submit)
+long command_submit(struct context *context, const struct twheel_submit *submit,
+		    enum context_wait wait)
 {
-	struct context_batch batch;
-	u32 done;
+	struct commands commands = {
+		.user = submit->cmds,
+		.stride = submit->cmd_size,
+		.nr = min_t(u32, submit->nr, INT_MAX),
+	};
 	int ret;
 
-	if (submit->flags || submit->cmd_size < sizeof(struct twheel_cmd))
+	if (submit->flags)
 		return -EINVAL;
-	if (submit->cmd_size > PAGE_SIZE)
-		return -E2BIG;
-	if (!submit->nr)
-		return 0;
-
-	ret = context_begin(context, &batch);
+	ret = check_stride(submit->cmd_size, sizeof(struct twheel_cmd));
 	if (ret)
 		return ret;
-	done = submit_chunks(&batch, submit);
-	context_end(&batch);
-	return done ?: -EFAULT;
+	ret = run_commands(context, &commands, wait);
+	return commands.done ? (long)commands.done : ret;
+}
+
+/* What is malformed.  Sizes of what there is none of do not matter. */
+static int check_enter(const struct twheel_enter *enter)
+{
+	int ret = 0;
+
+	if (enter->flags & ~TWHEEL_ENTER_ABS || enter->reserved ||
+	    enter->min_records > enter->nr_records)
+		return -EINVAL;
+	if (enter->nr_cmds)
+		ret = check_stride(enter->cmd_size, sizeof(struct twheel_cmd));
+	if (!ret && enter->nr_records)
+		ret = check_stride(enter->record_size,
+				   sizeof(struct twheel_record));
+	return ret;
+}
+
+/* Until when ENTER waits, on the host's CLOCK_MONOTONIC; KTIME_MAX: for ever. */
+static ktime_t enter_until(const struct context *context,
+			   const struct twheel_enter *enter)
+{
+	u64 until_ns = enter->timeout_ns;
+
+	if (enter->flags & TWHEEL_ENTER_ABS)
+		until_ns = context_host_ns(context, BASE_MONOTONIC, until_ns);
+	else if (check_add_overflow(ktime_get_ns(), until_ns, &until_ns))
+		until_ns = U64_MAX;
+	return min_t(u64, until_ns, KTIME_MAX);
+}
+
+/*
+ * Copy records out until there are as many as asked for or the time has come.
+ *
+ * Returns 0, or what kept it from going on.
+ */
+static int reap_records(struct context *context, struct twheel_enter *enter)
+{
+	ktime_t until = enter_until(context, enter);
+	bool may_wait = enter->timeout_ns, in_time = true;
+	struct iov_iter to;
+
+	iov_iter_ubuf(&to, READ, u64_to_user_ptr(enter->records),
+		      (size_t)enter->nr_records * enter->record_size);
+	for (;;) {
+		ssize_t ret = context_reap(context, &to, enter->record_size);
+
+		if (ret < 0)
+			return ret;
+		enter->records_done += ret;
+		if (enter->records_done >= enter->min_records || !may_wait ||
+		    !in_time)
+			return 0;
+		ret = context_wait_for(context,
+				       enter->min_records - enter->records_done,
+				       until == KTIME_MAX ? NULL : &until);
+		if (ret == -ERESTARTSYS)
+			return ret;
+		in_time = !ret;
+	}
+}
+
+/**
+ * command_enter() - a turn of an event loop
+ * @context: the context.
+ * @enter: the call, with its size taken care of; how much was done is written.
+ *
+ * Return: 0, something was done or the time ran out; else -EINVAL, malformed;
+ * -E2BIG, commands or records of more than a page; -EFAULT; -EINTR.
+ */
+long command_enter(struct context *context, struct twheel_enter *enter)
+{
+	struct commands commands = {
+		.user = enter->cmds,
+		.stride = enter->cmd_size,
+		.nr = enter->nr_cmds,
+	};
+	int ret = check_enter(enter);
+
+	enter->cmds_done = 0;
+	enter->records_done = 0;
+	if (ret)
+		return ret;
+
+	ret = run_commands(context, &commands, CONTEXT_BLOCK);
+	enter->cmds_done = commands.done;
+	/* Who has to be told of a failure is not kept waiting for records. */
+	if (ret)
+		enter->timeout_ns = 0;
+	if (enter->nr_records && (!ret || commands.done))
+		ret = reap_records(context, enter);
+
+	if (enter->cmds_done || enter->records_done)
+		return 0;
+	return ret == -ERESTARTSYS ? -EINTR : ret;
+}
+
+/**
+ * command_list() - a page of a list of the events
+ * @context: the context.
+ * @list: the call, with its size taken care of; the cursor is written.
+ *
+ * Return: how many entries were written; -EINVAL, malformed; -E2BIG, entries of
+ * more than a page; -EFAULT; -ERESTARTSYS.
+ */
+long command_list(struct context *context, struct twheel_list *list)
+{
+	u32 nr = min_t(u32, list->nr, INT_MAX);
+	struct iov_iter to;
+	int ret;
+
+	if (list->reserved)
+		return -EINVAL;
+	ret = check_stride(list->entry_size, sizeof(struct twheel_entry));
+	if (ret)
+		return ret;
+	iov_iter_ubuf(&to, READ, u64_to_user_ptr(list->entries),
+		      (size_t)nr * list->entry_size);
+	return context_list(context, &list->cursor, &to, list->entry_size);
 }

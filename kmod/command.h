@@ -8,6 +8,9 @@
 #include "context.h"
 
 int command_run(struct context_batch *batch, struct twheel_cmd *cmd);
-long command_submit(struct context *context, const struct twheel_submit *submit);
+long command_submit(struct context *context, const struct twheel_submit *submit,
+		    enum context_wait wait);
+long command_enter(struct context *context, struct twheel_enter *enter);
+long command_list(struct context *context, struct twheel_list *list);
 
 #endif /* TWHEEL_COMMAND_H */

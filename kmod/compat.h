@@ -26,6 +26,21 @@ twheel_hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
+/* What the caller of IORING_OP_URING_CMD put into the sqe's cmd area. */
+#if !IS_ENABLED(CONFIG_IO_URING)
+#elif defined(TWHEEL_HAVE_SQE_CMD_OF_TYPE)
+#include <linux/io_uring/cmd.h>
+#define twheel_uring_cmd_data(command, type)	\
+	io_uring_sqe_cmd((command)->sqe, type)
+#elif defined(TWHEEL_HAVE_SQE_CMD)
+#include <linux/io_uring/cmd.h>
+#define twheel_uring_cmd_data(command, type)	\
+	((const type *)io_uring_sqe_cmd((command)->sqe))
+#else
+#include <linux/io_uring.h>
+#define twheel_uring_cmd_data(command, type)	((const type *)(command)->cmd)
+#endif
+
 /*
  * Symbols for the KUnit suites under kunit/.  The namespace of an export became
  * a string where it had been a token.

@@ -7,17 +7,32 @@
  * An open file has a context, a context has pages of events, and an event is a
  * slot of a page:
  *
- *             ADD                 due                       read
+ *             ADD            due, or clock set              read
  *   FREE  ----------->  ARMED  ----------->  READY  ----------->  FREE
  *                       |   ^                |   |
- *                CANCEL |   | MODIFY         |   | CANCEL
- *                       v   |                |   v
+ *                CANCEL |   | MODIFY, or     |   | CANCEL
+ *                       v   | read: periodic |   v
  *                     FREE  +----------------+  FREE, no record
  *
  * Pages belong to the context and are aligned, so an event finds its page and the
  * page names the context: no pointer per event.  An event is on a wheel while it
  * is ARMED and in the ready queue while it is READY, in the same memory; expiry
  * allocates nothing and so can drop nothing.  Limits are applied by ADD.
+ *
+ * A periodic event that is READY is on no wheel.  How often it has expired since
+ * is worked out when its record is read, which also arms it again, on its grid.
+ *
+ * Times
+ * -----
+ * Callers see the clock of the context, shifted as the time namespace is in which
+ * the file was opened; bases see the host's.  What a caller asked for is kept as
+ * he sees it and translated when the event is armed.
+ *
+ * A relative time on CLOCK_REALTIME goes by CLOCK_MONOTONIC, on a base of that
+ * clock, so that it does not move when the clock is set.  EVENT_CANCEL_ON_SET is
+ * about the offset of the two: an event that is due finds it changed, and so does
+ * the sweep over all events, on the notice that the clock was set or when the next
+ * such event is armed, whichever is first.
  *
  * Ids
  * ---
@@ -45,13 +60,18 @@
  *
  * Waking up happens with no lock held.  Who makes an event READY puts the context
  * on a wake list of his own, with a reference, unless it is on somebody's list
- * already, who then has not yet begun to wake.
+ * already, who then has not yet begun to wake, or is not readable yet and nobody
+ * waits in ENTER.  Each waiter is asked whether what is there is enough for him.
+ * Where the age of a record counts, a timer wakes; it may come for one that is
+ * gone, and then finds the context not readable.
  *
  * Lifetime: the file holds a reference; its last close takes the events off their
  * wheels, after which nothing finds the context any more, and frees the pages.  A
  * wake list may hold the context itself a little longer.
  */
+#include <linux/cpumask.h>
 #include <linux/fs.h>
+#include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/nospec.h>
 #include <linux/poll.h>
@@ -71,6 +91,9 @@ static_assert(EVENT_PAGE_EVENTS < 1 << EVENT_INDEX_BITS);
 #define CONTEXT_VACANT	XA_MARK_0
 
 #define MAX_EVENTS_LIMIT	1073741824
+
+/* From here on, a time is never. */
+#define NEVER_NS	((u64)S64_MAX + 1)
 
 unsigned int context_max_events = 1048576;
 
@@ -98,12 +121,16 @@ static struct event_page *page_of(const struct event *event)
 	return PTR_ALIGN_DOWN((struct event_page *)event, EVENT_PAGE_SIZE);
 }
 
-static u64 event_id(const struct event *event)
+static u32 event_index(const struct event *event)
 {
 	const struct event_page *page = page_of(event);
-	u32 index = page->number << EVENT_INDEX_BITS | (event - page->events);
 
-	return (u64)event->node.tag << 32 | index;
+	return page->number << EVENT_INDEX_BITS | (event - page->events);
+}
+
+static u64 event_id(const struct event *event)
+{
+	return (u64)event->node.tag << 32 | event_index(event);
 }
 
 static void event_set_state(struct event *event, enum event_state state)
@@ -148,7 +175,7 @@ static struct event_page *page_create(struct context *context, u32 number,
 	page->number = number;
 	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
 		page->events[i].node = (struct twheel_node){
-			.kind = BASE_EVENT,
+			.flags = NODE_EVENT,
 			.state = EVENT_FREE,
 			.tag = generation,
 		};
@@ -169,17 +196,16 @@ static int context_grow(struct context *context)
 		generation = xa_to_value(vacant);
 	else
 		number = context->next_number;
-	if (number >= EVENT_PAGES_MAX)
+	if (number >= EVENT_PAGES_MAX ||
+	    !account_charge(context->account, EVENT_PAGE_EVENTS))
 		return -ENOSPC;
 
 	page = page_create(context, number, generation);
 	if (!page)
-		return -ENOMEM;
+		goto no_page;
 	old = xa_store(&context->pages, number, page, EVENT_GFP);
-	if (xa_is_err(old)) {
-		kmem_cache_free(page_cache, page);
-		return xa_err(old);
-	}
+	if (xa_is_err(old))
+		goto no_place;
 	if (vacant)
 		xa_clear_mark(&context->pages, number, CONTEXT_VACANT);
 	else
@@ -187,6 +213,18 @@ static int context_grow(struct context *context)
 	list_add_tail(&page->partial, &context->partial);
 	context->nr_empty++;
 	return 0;
+
+no_place:
+	kmem_cache_free(page_cache, page);
+no_page:
+	account_uncharge(context->account, EVENT_PAGE_EVENTS);
+	return -ENOMEM;
+}
+
+static void page_free(struct event_page *page)
+{
+	account_uncharge(page->context->account, EVENT_PAGE_EVENTS);
+	kmem_cache_free(page_cache, page);
 }
 
 /* Give an empty page back; its number remembers how far its slots have come. */
@@ -204,7 +242,7 @@ static void page_release(struct context *context, struct event_page *page)
 		xa_set_mark(&context->pages, page->number, CONTEXT_VACANT);
 	list_del(&page->partial);
 	context->nr_empty--;
-	kmem_cache_free(page_cache, page);
+	page_free(page);
 }
 
 /*
@@ -266,41 +304,222 @@ static void context_put(struct context *context)
 		kfree(context);
 }
 
-/* Make an event READY.  Its base is held, and it is on no wheel. */
+/* --- times ------------------------------------------------------------------ */
+
+/**
+ * context_host_ns() - a time that a caller gave, as the host counts
+ * @context: the context.
+ * @clock: the clock that it is on.
+ * @ns: the time; 2^63 and more is never.
+ */
+u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns)
+{
+	s64 host_ns;
+
+	if (ns >= NEVER_NS)
+		return ns;
+	if (check_sub_overflow((s64)ns, context->namespace_ns[clock], &host_ns))
+		return NEVER_NS;
+	return max_t(s64, host_ns, 0);
+}
+
+/* The reverse: a time of the host's as the caller sees it. */
+static u64 seen_ns(const struct context *context, enum base_clock clock, u64 ns)
+{
+	return ns >= NEVER_NS ? ns : ns + context->namespace_ns[clock];
+}
+
+static u64 add_saturating(u64 a, u64 b)
+{
+	u64 sum;
+
+	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
+}
+
+/* The clock that an event goes by. */
+static enum base_clock event_clock(const struct event *event)
+{
+	return event->node.flags & EVENT_BY_MONOTONIC ?
+	       BASE_MONOTONIC : page_of(event)->context->clock;
+}
+
+/* Is the event's due_ns on CLOCK_MONOTONIC though its context is not? */
+static bool due_is_monotonic(const struct event *event)
+{
+	return event->node.flags & EVENT_BY_MONOTONIC && event->interval_ns;
+}
+
+/* When an event is due, as its caller sees it. */
+static u64 event_due_seen_ns(const struct event *event)
+{
+	if (!due_is_monotonic(event) || event->due_ns >= NEVER_NS)
+		return event->due_ns;
+	return event->due_ns + clock_offset_ns();
+}
+
+/* When it is due on the clock that it goes by.  For periodic ones only. */
+static u64 event_due_host_ns(const struct event *event)
+{
+	if (due_is_monotonic(event))
+		return event->due_ns;
+	return context_host_ns(page_of(event)->context, event_clock(event),
+			       event->due_ns);
+}
+
+/* How many expirations a record covers that is read now. */
+static u64 event_count(const struct event *event)
+{
+	u64 now_ns, due_ns;
+
+	if (!event->interval_ns || event->node.flags & EVENT_CLOCK_SET)
+		return 1;
+	now_ns = base_clock_ns(event_clock(event));
+	due_ns = event_due_host_ns(event);
+	/* The clock may have been set back. */
+	if (now_ns <= due_ns)
+		return 1;
+	return 1 + div64_u64(now_ns - due_ns, event->interval_ns);
+}
+
+/* --- the ready queue -------------------------------------------------------- */
+
+/**
+ * context_readable() - is there enough to be read?
+ * @context: the context.
+ *
+ * Enough is a number of records, or one of some age, or any if no more can come
+ * before some are read.
+ */
+bool context_readable(const struct context *context)
+{
+	u64 nr = READ_ONCE(context->nr_ready);
+
+	return nr && (nr >= context->wake_count || READ_ONCE(context->full) ||
+		      ktime_get_ns() >= READ_ONCE(context->wake_at_ns));
+}
+EXPORT_SYMBOL_FOR_KUNIT(context_readable);
+
+/* The oldest record makes the context readable by its age @after_ns from now. */
+static void set_wake_time(struct context *context, u64 after_ns)
+{
+	lockdep_assert_held(&context->ready_lock);
+	if (context->wake_count < 2)
+		return;
+	WRITE_ONCE(context->wake_at_ns,
+		   add_saturating(ktime_get_ns(), after_ns));
+	if (context->wake_at_ns < NEVER_NS)
+		hrtimer_start(&context->wake_timer,
+			      ns_to_ktime(context->wake_at_ns),
+			      HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Put the context on a wake list, if there may be somebody to wake. */
+static void want_wake(struct context *context, struct list_head *wake)
+{
+	lockdep_assert_held(&context->ready_lock);
+	if (context->waking ||
+	    !(context->nr_waiting || context_readable(context)))
+		return;
+	context->waking = true;
+	refcount_inc(&context->refs);
+	list_add_tail(&context->wake_entry, wake);
+}
+
+/*
+ * Make an event READY, at a time of the clock that it goes by.  Its base is held,
+ * and it is on no wheel.
+ */
 static void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 {
 	struct context *context = page_of(event)->context;
+
+	if (event->node.flags & EVENT_BY_MONOTONIC)
+		now_ns = ktime_get_real_ns();
 
 	raw_spin_lock(&context->ready_lock);
 	event_set_state(event, EVENT_READY);
 	event->fired_ns = now_ns;
 	list_add_tail(&event->ready, &context->ready);
 	WRITE_ONCE(context->nr_ready, context->nr_ready + 1);
-	if (!context->waking) {
-		context->waking = true;
-		refcount_inc(&context->refs);
-		list_add_tail(&context->wake_entry, wake);
-	}
+	if (context->nr_ready == 1)
+		set_wake_time(context, context->wake_delay_ns);
+	want_wake(context, wake);
 	raw_spin_unlock(&context->ready_lock);
+}
+
+/* Move all that is READY to where the mutex alone guards it. */
+static void ready_collect(struct context *context)
+{
+	raw_spin_lock_irq(&context->ready_lock);
+	list_splice_tail_init(&context->ready, &context->reading);
+	raw_spin_unlock_irq(&context->ready_lock);
+}
+
+/* How long until the age of the oldest record makes the context readable. */
+static u64 time_to_wake(const struct context *context)
+{
+	const struct event *oldest =
+		list_first_entry(&context->reading, struct event, ready);
+	u64 now_ns = base_clock_ns(context->clock);
+	u64 age_ns = now_ns > oldest->fired_ns ? now_ns - oldest->fired_ns : 0;
+
+	return context->wake_delay_ns - min(age_ns, context->wake_delay_ns);
+}
+
+/* Account for @nr events that are not READY any more, and for who is next. */
+static void ready_left(struct context *context, unsigned int nr)
+{
+	u64 after_ns = context->wake_delay_ns;
+
+	lockdep_assert_held(&context->mutex);
+	if (context->wake_count > 1) {
+		ready_collect(context);
+		if (!list_empty(&context->reading))
+			after_ns = time_to_wake(context);
+	}
+	raw_spin_lock_irq(&context->ready_lock);
+	WRITE_ONCE(context->nr_ready, context->nr_ready - nr);
+	if (context->nr_ready)
+		set_wake_time(context, after_ns);
+	raw_spin_unlock_irq(&context->ready_lock);
 }
 
 /* Take a READY event out of the ready queue, from whichever part it is in. */
 static void event_unready(struct event *event)
 {
 	struct context *context = page_of(event)->context;
-	unsigned long flags;
 
 	lockdep_assert_held(&context->mutex);
-	raw_spin_lock_irqsave(&context->ready_lock, flags);
+	raw_spin_lock_irq(&context->ready_lock);
 	list_del(&event->ready);
-	WRITE_ONCE(context->nr_ready, context->nr_ready - 1);
-	raw_spin_unlock_irqrestore(&context->ready_lock, flags);
+	raw_spin_unlock_irq(&context->ready_lock);
+	ready_left(context, 1);
+}
+
+/* Was the clock set since the context's events that care were armed? */
+static bool clock_was_set(const struct context *context)
+{
+	return clock_offset_ns() != READ_ONCE(context->offset_ns);
 }
 
 static void context_due(struct twheel_node *node, u64 now_ns,
 			struct list_head *wake)
 {
-	event_ready(container_of(node, struct event, node), now_ns, wake);
+	struct event *event = container_of(node, struct event, node);
+
+	if (unlikely(node->flags & EVENT_CANCEL_ON_SET) &&
+	    clock_was_set(page_of(event)->context))
+		node->flags |= EVENT_CLOCK_SET;
+	event_ready(event, now_ns, wake);
+}
+
+static void wake_waiters(struct context *context)
+{
+	if (wq_has_sleeper(&context->readers))
+		wake_up_interruptible(&context->readers);
+	if (wq_has_sleeper(&context->pollers) && context_readable(context))
+		wake_up_interruptible_poll(&context->pollers,
+					   EPOLLIN | EPOLLRDNORM);
 }
 
 static void context_wake(struct list_head *wake)
@@ -314,11 +533,7 @@ static void context_wake(struct list_head *wake)
 		context->waking = false;
 		raw_spin_unlock_irqrestore(&context->ready_lock, flags);
 
-		if (wq_has_sleeper(&context->readers))
-			wake_up_interruptible(&context->readers);
-		if (wq_has_sleeper(&context->pollers))
-			wake_up_interruptible_poll(&context->pollers,
-						   EPOLLIN | EPOLLRDNORM);
+		wake_waiters(context);
 		context_put(context);
 	}
 }
@@ -328,6 +543,15 @@ const struct base_sink context_sink = {
 	.wake = context_wake,
 };
 
+/* The age of a record makes the context readable, unless it was read already. */
+static enum hrtimer_restart wake_time_came(struct hrtimer *timer)
+{
+	wake_waiters(container_of(timer, struct context, wake_timer));
+	return HRTIMER_NORESTART;
+}
+
+/* --- a context's beginning and end ------------------------------------------ */
+
 /**
  * context_create() - make the context of a file that is being opened
  *
@@ -336,17 +560,29 @@ const struct base_sink context_sink = {
 struct context *context_create(void)
 {
 	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL_ACCOUNT);
+	unsigned int clock;
 
 	if (!context)
 		return NULL;
+	context->account = account_open();
+	if (IS_ERR(context->account)) {
+		kfree(context);
+		return NULL;
+	}
 	mutex_init(&context->mutex);
 	context->clock = BASE_MONOTONIC;
+	context->cpu = BASE_ANY_CPU;
+	for (clock = 0; clock < BASE_CLOCKS; clock++)
+		context->namespace_ns[clock] = clock_namespace_ns(clock);
 	context->max_events = context_max_events;
+	context->wake_count = 1;
 	xa_init_flags(&context->pages, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&context->partial);
 	INIT_LIST_HEAD(&context->reading);
 	raw_spin_lock_init(&context->ready_lock);
 	INIT_LIST_HEAD(&context->ready);
+	twheel_hrtimer_setup(&context->wake_timer, wake_time_came,
+			     CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&context->readers);
 	init_waitqueue_head(&context->pollers);
 	refcount_set(&context->refs, 1);
@@ -376,28 +612,87 @@ static void page_disarm(struct event_page *page)
  * @context: the context, which nobody uses any more.
  *
  * Takes its events off their wheels and frees everything.
+ *
+ * Context: a task; sleeps.
  */
 void context_destroy(struct context *context)
 {
 	struct event_page *page;
 	unsigned long number;
 
+	if (context->watching)
+		clock_watch_end(&context->watch);
 	/* An event that is due meanwhile gets into the ready queue: all first. */
 	xa_for_each(&context->pages, number, page) {
 		if (!xa_is_value(page))
 			page_disarm(page);
 		cond_resched();
 	}
+	/* Whoever made the last one READY has let go of it. */
+	raw_spin_lock_irq(&context->ready_lock);
+	raw_spin_unlock_irq(&context->ready_lock);
+	hrtimer_cancel(&context->wake_timer);
+
 	xa_for_each(&context->pages, number, page) {
 		if (!xa_is_value(page))
-			kmem_cache_free(page_cache, page);
+			page_free(page);
 		cond_resched();
 	}
 	xa_destroy(&context->pages);
+	account_close(context->account);
 	mutex_destroy(&context->mutex);
 	context_put(context);
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_destroy);
+
+static enum base_clock clock_of_id(clockid_t id)
+{
+	switch (id) {
+	case CLOCK_REALTIME:
+		return BASE_REALTIME;
+	case CLOCK_BOOTTIME:
+		return BASE_BOOTTIME;
+	default:
+		return BASE_MONOTONIC;
+	}
+}
+
+static clockid_t id_of_clock(enum base_clock clock)
+{
+	switch (clock) {
+	case BASE_REALTIME:
+		return CLOCK_REALTIME;
+	case BASE_BOOTTIME:
+		return CLOCK_BOOTTIME;
+	default:
+		return CLOCK_MONOTONIC;
+	}
+}
+
+/* May the caller bind a context to that CPU? */
+static int check_cpu(unsigned int cpu)
+{
+	if (cpu >= nr_cpu_ids || !cpu_online(cpu))
+		return -EINVAL;
+	if (!cpumask_test_cpu(cpu, current->cpus_ptr) && !capable(CAP_SYS_NICE))
+		return -EPERM;
+	return 0;
+}
+
+/* Take over what a context is to be like. */
+static void apply_config(struct context *context,
+			 const struct twheel_config *config)
+{
+	bool bound = config->flags & TWHEEL_CONFIG_CPU;
+
+	context->clock = clock_of_id(config->clockid);
+	context->cpu = bound ? config->cpu : BASE_ANY_CPU;
+	context->departures = bound ? base_departures(config->cpu) : 0;
+	context->max_events = config->max_events ?: context_max_events;
+	context->slack_ns = config->slack_ns;
+	context->wake_count = config->wake_count ?: 1;
+	context->wake_delay_ns = config->wake_delay_ns;
+}
 
 /**
  * context_configure() - set a context up that had no event yet
@@ -405,43 +700,82 @@ EXPORT_SYMBOL_FOR_KUNIT(context_destroy);
  * @config: what is asked for, well-formed.
  *
  * Return: 0; -EBUSY, it had an event; -ENOSPC, max_events is above the ceiling;
+ * -EINVAL, there is no such CPU; -EPERM, the caller may not use it; -ENOMEM;
  * -ERESTARTSYS, a signal.
  */
 int context_configure(struct context *context, const struct twheel_config *config)
 {
 	int ret = 0;
 
+	if (config->max_events > context_max_events)
+		return -ENOSPC;
+	if (config->flags & TWHEEL_CONFIG_CPU)
+		ret = check_cpu(config->cpu);
+	if (!ret)
+		ret = base_use(clock_of_id(config->clockid));
+	if (ret)
+		return ret;
+
 	if (mutex_lock_interruptible(&context->mutex))
 		return -ERESTARTSYS;
 	if (context->added)
 		ret = -EBUSY;
-	else if (config->max_events > context_max_events)
-		ret = -ENOSPC;
 	else
-		context->max_events = config->max_events ?: context_max_events;
+		apply_config(context, config);
 	mutex_unlock(&context->mutex);
 	return ret;
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_configure);
 
+/* --- commands --------------------------------------------------------------- */
+
+static int context_lock(struct context *context, enum context_wait wait)
+{
+	if (wait == CONTEXT_NOWAIT)
+		return mutex_trylock(&context->mutex) ? 0 : -EAGAIN;
+	return mutex_lock_interruptible(&context->mutex) ? -ERESTARTSYS : 0;
+}
+
+static void batch_init(struct context_batch *batch, struct context *context)
+{
+	*batch = (struct context_batch){ .context = context };
+	INIT_LIST_HEAD(&batch->wake);
+}
+
 /**
  * context_begin() - begin a series of commands
  * @context: the context.
  * @batch: out: the batch, to be ended by context_end().
+ * @wait: whether to wait for the mutex, which it takes.
  *
- * Takes the mutex.
- *
- * Return: 0; -ERESTARTSYS, a signal.
+ * Return: 0; -ERESTARTSYS, a signal; -EAGAIN, CONTEXT_NOWAIT and it is taken.
  */
-int context_begin(struct context *context, struct context_batch *batch)
+int context_begin(struct context *context, struct context_batch *batch,
+		  enum context_wait wait)
 {
-	if (mutex_lock_interruptible(&context->mutex))
-		return -ERESTARTSYS;
-	*batch = (struct context_batch){ .context = context };
-	INIT_LIST_HEAD(&batch->wake);
-	return 0;
+	int ret = context_lock(context, wait);
+
+	if (!ret)
+		batch_init(batch, context);
+	return ret;
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_begin);
+
+/* A context that becomes full becomes readable, if there is a record. */
+static void batch_note_full(struct context_batch *batch)
+{
+	struct context *context = batch->context;
+	bool full = context_used(context) >= context->max_events;
+
+	if (full == context->full)
+		return;
+	WRITE_ONCE(context->full, full);
+	if (!full || context->wake_count < 2)
+		return;
+	raw_spin_lock_irq(&context->ready_lock);
+	want_wake(context, &batch->wake);
+	raw_spin_unlock_irq(&context->ready_lock);
+}
 
 /**
  * context_end() - end a series of commands
@@ -450,49 +784,158 @@ EXPORT_SYMBOL_FOR_KUNIT(context_begin);
 void context_end(struct context_batch *batch)
 {
 	base_release(&batch->hold);
+	batch_note_full(batch);
 	context_trim(batch->context);
 	mutex_unlock(&batch->context->mutex);
 	context_wake(&batch->wake);
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_end);
 
-/* When an event is due that is armed now, on the base that is held. */
-static u64 due_ns(const struct context_batch *batch, const struct twheel_cmd *cmd)
-{
-	u64 due;
-
-	if (cmd->flags & TWHEEL_ABS)
-		return cmd->time_ns;
-	if (check_add_overflow(batch->hold.now_ns, cmd->time_ns, &due))
-		return U64_MAX;
-	return due;
-}
-
-/* Arm an event that is on no wheel and in no queue; what is past is READY. */
-static void event_arm(struct context_batch *batch, struct event *event,
-		      const struct twheel_cmd *cmd)
+/*
+ * Arm an event that is on no wheel and in no queue, for a time of the clock that
+ * it goes by; what is past is READY.  The base that it goes to is held.
+ */
+static void event_place(struct context_batch *batch, struct event *event,
+			u64 due_ns)
 {
 	struct base_hold *hold = &batch->hold;
 
-	base_hold_local(hold, batch->context->clock);
-	event->due_ns = due_ns(batch, cmd);
-	if (event->due_ns <= hold->now_ns) {
+	if (due_ns <= hold->now_ns) {
 		WRITE_ONCE(event->node.base, hold->base->number);
 		event_ready(event, hold->now_ns, &batch->wake);
 	} else {
 		event_set_state(event, EVENT_ARMED);
-		base_arm(hold, &event->node, event->due_ns);
+		base_arm(hold, &event->node, due_ns, event->slack_ns);
 	}
+}
+
+/* When an event is due that is armed now: as the caller sees it. */
+static u64 relative_seen_ns(const struct context *context,
+			    const struct event *event, u64 due_ns)
+{
+	if (due_ns >= NEVER_NS || due_is_monotonic(event))
+		return due_ns;
+	if (event->node.flags & EVENT_BY_MONOTONIC)
+		return due_ns + clock_offset_ns();
+	return seen_ns(context, context->clock, due_ns);
+}
+
+/* Arm an event that is on no wheel and in no queue, as an ADD or MODIFY asks. */
+static void event_arm(struct context_batch *batch, struct event *event,
+		      const struct twheel_cmd *cmd)
+{
+	struct context *context = batch->context;
+	bool absolute = cmd->flags & TWHEEL_ABS;
+	u64 due_ns;
+
+	event->interval_ns = cmd->interval_ns;
+	event->slack_ns = max(cmd->slack_ns, context->slack_ns);
+	event->node.flags = NODE_EVENT;
+	if (cmd->flags & TWHEEL_CANCEL_ON_SET)
+		event->node.flags |= EVENT_CANCEL_ON_SET;
+	if (!absolute && context->clock == BASE_REALTIME)
+		event->node.flags |= EVENT_BY_MONOTONIC;
+
+	base_hold_cpu(&batch->hold, event_clock(event), context->cpu);
+	if (absolute) {
+		due_ns = context_host_ns(context, context->clock, cmd->time_ns);
+		event->due_ns = cmd->time_ns;
+	} else {
+		due_ns = add_saturating(batch->hold.now_ns, cmd->time_ns);
+		event->due_ns = relative_seen_ns(context, event, due_ns);
+	}
+	event_place(batch, event, due_ns);
 }
 
 /* Take an event off its wheel or out of the ready queue. */
 static void event_stop(struct context_batch *batch, struct event *event)
 {
 	base_hold_node(&batch->hold, &event->node);
-	if (event_state(event) == EVENT_ARMED)
+	if (event_state(event) == EVENT_ARMED) {
 		base_disarm(&batch->hold, &event->node);
-	else
+	} else {
+		base_release(&batch->hold);
 		event_unready(event);
+	}
+}
+
+/* End the events of a page that are to end when the clock is set. */
+static void page_clock_set(struct context_batch *batch, struct event_page *page)
+{
+	struct base_hold *hold = &batch->hold;
+	unsigned int i;
+
+	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
+		struct event *event = &page->events[i];
+
+		if (event_state(event) != EVENT_ARMED ||
+		    !(event->node.flags & EVENT_CANCEL_ON_SET))
+			continue;
+		base_hold_node(hold, &event->node);
+		if (event_state(event) != EVENT_ARMED)
+			continue;
+		base_disarm(hold, &event->node);
+		event->node.flags |= EVENT_CLOCK_SET;
+		event_ready(event, hold->now_ns, &batch->wake);
+	}
+	base_release(hold);
+}
+
+/* If the clock was set, end all that were armed before and are to end then. */
+static void sweep_clock_set(struct context_batch *batch)
+{
+	struct context *context = batch->context;
+	s64 offset_ns = clock_offset_ns();
+	struct event_page *page;
+	unsigned long number;
+
+	if (offset_ns == context->offset_ns)
+		return;
+	base_release(&batch->hold);
+	xa_for_each(&context->pages, number, page) {
+		if (!xa_is_value(page))
+			page_clock_set(batch, page);
+		cond_resched();
+	}
+	/* What is due until here still finds that the clock was set. */
+	WRITE_ONCE(context->offset_ns, offset_ns);
+}
+
+static void context_clock_set(struct work_struct *work)
+{
+	struct context *context = container_of(work, struct context, watch.work);
+	struct context_batch batch;
+
+	mutex_lock(&context->mutex);
+	batch_init(&batch, context);
+	sweep_clock_set(&batch);
+	context_end(&batch);
+}
+
+/* Before an event is armed that is to end when the clock is set. */
+static void context_watch_clock(struct context_batch *batch)
+{
+	struct context *context = batch->context;
+
+	if (context->watching) {
+		sweep_clock_set(batch);
+		return;
+	}
+	base_release(&batch->hold);
+	WRITE_ONCE(context->offset_ns, clock_offset_ns());
+	context->watching = true;
+	clock_watch_begin(&context->watch, context_clock_set);
+}
+
+/* What an ADD or MODIFY asks for that depends on the context's clock. */
+static int prepare_arm(struct context_batch *batch, const struct twheel_cmd *cmd)
+{
+	if (!(cmd->flags & TWHEEL_CANCEL_ON_SET))
+		return 0;
+	if (!(cmd->flags & TWHEEL_ABS) || batch->context->clock != BASE_REALTIME)
+		return -EINVAL;
+	context_watch_clock(batch);
+	return 0;
 }
 
 /**
@@ -500,18 +943,20 @@ static void event_stop(struct context_batch *batch, struct event *event)
  * @batch: the batch.
  * @cmd: a well-formed ADD; its id is written.
  *
- * Return: 0; -ENOSPC, the context is full; -ENOMEM.
+ * Return: 0; -EINVAL, TWHEEL_CANCEL_ON_SET is for absolute times on
+ * CLOCK_REALTIME; -ENOSPC, the context or its user is full; -ENOMEM.
  */
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct context *context = batch->context;
 	struct event *event;
+	int ret = prepare_arm(batch, cmd);
 
+	if (ret)
+		return ret;
 	if (context_used(context) >= context->max_events)
 		return -ENOSPC;
 	if (list_empty(&context->partial)) {
-		int ret;
-
 		base_release(&batch->hold);
 		ret = context_grow(context);
 		if (ret)
@@ -531,12 +976,16 @@ EXPORT_SYMBOL_FOR_KUNIT(context_add);
  * context_undo_add() - undo an ADD whose id the caller could not be told
  * @batch: the batch that it was in.
  * @id: the id.
+ *
+ * The caller may have guessed it and cancelled the event in the same batch.
  */
 void context_undo_add(struct context_batch *batch, u64 id)
 {
 	struct context *context = batch->context;
 	struct event *event = event_find(context, id);
 
+	if (!event)
+		return;
 	event_stop(batch, event);
 	event_free(context, event);
 	context->added--;
@@ -547,16 +996,24 @@ void context_undo_add(struct context_batch *batch, u64 id)
  * @batch: the batch.
  * @cmd: a well-formed MODIFY.
  *
- * The record of a READY event is suppressed.
+ * The record of a READY event that expired is suppressed.
  *
- * Return: 0; -ENOENT, no such event.
+ * Return: 0; -EINVAL, as for context_add(); -ENOENT, no such event; -EALREADY,
+ * it is READY because the clock was set.
  */
 int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
 {
-	struct event *event = event_find(batch->context, cmd->id);
+	struct event *event;
+	int ret = prepare_arm(batch, cmd);
 
+	if (ret)
+		return ret;
+	event = event_find(batch->context, cmd->id);
 	if (!event)
 		return -ENOENT;
+	base_hold_node(&batch->hold, &event->node);
+	if (event->node.flags & EVENT_CLOCK_SET)
+		return -EALREADY;
 	event_stop(batch, event);
 	if (cmd->flags & TWHEEL_SET_DATA)
 		event->data = cmd->data;
@@ -599,19 +1056,19 @@ int context_query(struct context_batch *batch, struct twheel_cmd *cmd)
 
 	if (!event)
 		return -ENOENT;
-	cmd->time_ns = event->due_ns;
-	cmd->interval_ns = 0;
-	cmd->slack_ns = 0;
+	cmd->time_ns = event_due_seen_ns(event);
+	cmd->interval_ns = event->interval_ns;
+	cmd->slack_ns = event->slack_ns;
 	return event_state(event);
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_query);
 
-/* Move all that is READY to where the mutex alone guards it. */
-static void ready_collect(struct context *context)
+/* --- records ---------------------------------------------------------------- */
+
+static u32 event_reason(const struct event *event)
 {
-	raw_spin_lock_irq(&context->ready_lock);
-	list_splice_tail_init(&context->ready, &context->reading);
-	raw_spin_unlock_irq(&context->ready_lock);
+	return event->node.flags & EVENT_CLOCK_SET ?
+	       TWHEEL_CLOCK_SET : TWHEEL_EXPIRED;
 }
 
 /* Write the records of the oldest READY events into the chunk; return how many. */
@@ -626,18 +1083,33 @@ static unsigned int records_prepare(struct context *context, size_t room)
 		context->out[nr++] = (struct twheel_record){
 			.data = event->data,
 			.id = event_id(event),
-			.due_ns = event->due_ns,
-			.fired_ns = event->fired_ns,
-			.count = 1,
-			.reason = TWHEEL_EXPIRED,
+			.due_ns = event_due_seen_ns(event),
+			.fired_ns = seen_ns(context, context->clock,
+					    event->fired_ns),
+			.count = event_count(event),
+			.reason = event_reason(event),
 		};
 	}
 	return nr;
 }
 
-/* End the oldest @nr READY events, whose records were copied out. */
-static void records_finish(struct context *context, unsigned int nr)
+/* Arm a periodic event again of whose expirations @count were read. */
+static void event_rearm(struct context_batch *batch, struct event *event,
+			u64 count)
 {
+	u64 covered_ns;
+
+	if (check_mul_overflow(event->interval_ns, count, &covered_ns))
+		covered_ns = U64_MAX;
+	event->due_ns = add_saturating(event->due_ns, covered_ns);
+	base_hold_cpu(&batch->hold, event_clock(event), batch->context->cpu);
+	event_place(batch, event, event_due_host_ns(event));
+}
+
+/* Take the oldest @nr READY events, whose records were copied out, off the queue. */
+static void records_finish(struct context_batch *batch, unsigned int nr)
+{
+	struct context *context = batch->context;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
@@ -645,35 +1117,56 @@ static void records_finish(struct context *context, unsigned int nr)
 						       struct event, ready);
 
 		list_del(&event->ready);
-		event_free(context, event);
+		if (event->interval_ns && event_reason(event) == TWHEEL_EXPIRED) {
+			event_rearm(batch, event, context->out[i].count);
+		} else {
+			event_free(context, event);
+			context->finished++;
+		}
 	}
-	raw_spin_lock_irq(&context->ready_lock);
-	WRITE_ONCE(context->nr_ready, context->nr_ready - nr);
-	raw_spin_unlock_irq(&context->ready_lock);
-	context->finished += nr;
+	base_release(&batch->hold);
+	ready_left(context, nr);
 	context->records += nr;
 }
 
-/*
- * Copy out as many records as fit and are there; return how many, or -EFAULT if
- * there was one and it could not be copied.
- */
-static ssize_t records_copy(struct context *context, struct iov_iter *to)
+/* Copy @nr structures of @size out, each with zeros up to @stride; how many. */
+static unsigned int copy_out(const void *from, size_t size, unsigned int nr,
+			     struct iov_iter *to, size_t stride)
 {
+	unsigned int i;
+
+	if (stride == size)
+		return copy_to_iter(from, nr * size, to) / size;
+
+	for (i = 0; i < nr; i++) {
+		if (copy_to_iter(from + i * size, size, to) != size ||
+		    iov_iter_zero(stride - size, to) != stride - size)
+			break;
+	}
+	return i;
+}
+
+/*
+ * Copy out as many records as fit and were there when it began; return how many,
+ * or -EFAULT if there was one and it could not be copied.
+ */
+static ssize_t records_copy(struct context_batch *batch, struct iov_iter *to,
+			    size_t stride)
+{
+	struct context *context = batch->context;
 	size_t total = 0;
 
 	lockdep_assert_held(&context->mutex);
+	ready_collect(context);
 	for (;;) {
-		size_t room = iov_iter_count(to) / sizeof(struct twheel_record);
 		unsigned int nr, copied;
 
-		ready_collect(context);
-		nr = records_prepare(context, room);
+		nr = records_prepare(context, iov_iter_count(to) / stride);
 		if (!nr)
 			return total;
-		copied = copy_to_iter(context->out, nr * sizeof(context->out[0]),
-				      to) / sizeof(context->out[0]);
-		records_finish(context, copied);
+		copied = copy_out(context->out, sizeof(context->out[0]), nr, to,
+				  stride);
+		records_finish(batch, copied);
 		total += copied;
 		if (copied < nr)
 			return total ?: -EFAULT;
@@ -682,61 +1175,279 @@ static ssize_t records_copy(struct context *context, struct iov_iter *to)
 }
 
 /**
- * context_readable() - is there a record to be read?
+ * struct context_waiter - somebody who waits for records
+ * @entry: his place in &struct context.readers.
  * @context: the context.
+ * @nr: how many he needs; 0: until it is readable.
  */
-bool context_readable(const struct context *context)
-{
-	return READ_ONCE(context->nr_ready);
-}
-EXPORT_SYMBOL_FOR_KUNIT(context_readable);
+struct context_waiter {
+	struct wait_queue_entry entry;
+	struct context *context;
+	u64 nr;
+};
 
-static int wait_readable(struct context *context)
+static bool is_satisfied(const struct context_waiter *waiter)
 {
-	return wait_event_interruptible_exclusive(context->readers,
-						  context_readable(context));
+	if (!waiter->nr)
+		return context_readable(waiter->context);
+	return READ_ONCE(waiter->context->nr_ready) >= waiter->nr;
+}
+
+/* A waiter who would sleep on must not use up a wake-up that another one needs. */
+static int wake_if_satisfied(struct wait_queue_entry *entry, unsigned int mode,
+			     int sync, void *key)
+{
+	struct context_waiter *waiter =
+		container_of(entry, struct context_waiter, entry);
+
+	return is_satisfied(waiter) ?
+	       autoremove_wake_function(entry, mode, sync, key) : 0;
+}
+
+static void count_waiting(struct context *context, int change)
+{
+	raw_spin_lock_irq(&context->ready_lock);
+	context->nr_waiting += change;
+	raw_spin_unlock_irq(&context->ready_lock);
+}
+
+static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
+{
+	struct wait_queue_head *queue = &waiter->context->readers;
+	int ret = 0;
+
+	init_wait_entry(&waiter->entry, WQ_FLAG_EXCLUSIVE);
+	waiter->entry.func = wake_if_satisfied;
+	for (;;) {
+		long signal = prepare_to_wait_event(queue, &waiter->entry,
+						    TASK_INTERRUPTIBLE);
+
+		if (is_satisfied(waiter))
+			break;
+		if (signal) {
+			ret = signal;
+			break;
+		}
+		if (!schedule_hrtimeout_range(until, current->timer_slack_ns,
+					      HRTIMER_MODE_ABS)) {
+			ret = -ETIME;
+			break;
+		}
+	}
+	finish_wait(queue, &waiter->entry);
+	return ret;
+}
+
+/**
+ * context_wait_for() - wait for records
+ * @context: the context.
+ * @nr: for how many; 0: until the context is readable.
+ * @until: until when at most, on CLOCK_MONOTONIC; NULL: for ever.
+ *
+ * Context: a task that holds no lock.
+ *
+ * Return: 0, they were there; -ETIME; -ERESTARTSYS, a signal.
+ */
+int context_wait_for(struct context *context, u64 nr, ktime_t *until)
+{
+	struct context_waiter waiter = { .context = context, .nr = nr };
+	int ret;
+
+	if (is_satisfied(&waiter))
+		return 0;
+	if (nr)
+		count_waiting(context, 1);
+	ret = waiter_sleep(&waiter, until);
+	if (nr)
+		count_waiting(context, -1);
+	return ret;
+}
+EXPORT_SYMBOL_FOR_KUNIT(context_wait_for);
+
+/* Read once, having waited if asked to; 0: others were faster. */
+static ssize_t read_once(struct context *context, struct iov_iter *to,
+			 enum context_wait wait)
+{
+	struct context_batch batch;
+	ssize_t ret = 0;
+
+	if (wait == CONTEXT_BLOCK)
+		ret = context_wait_for(context, 0, NULL);
+	else if (wait == CONTEXT_NOWAIT && !context_readable(context))
+		ret = -EAGAIN;
+	if (!ret)
+		ret = context_begin(context, &batch, wait);
+	if (ret)
+		return ret;
+	if (wait != CONTEXT_BLOCK || context_readable(context))
+		ret = records_copy(&batch, to, sizeof(struct twheel_record));
+	context_end(&batch);
+	return ret;
+}
+
+/* What we leave, or were woken for and did not take, is for the next one. */
+static void wake_next(struct context *context)
+{
+	if (READ_ONCE(context->nr_ready) && wq_has_sleeper(&context->readers))
+		wake_up_interruptible(&context->readers);
 }
 
 /**
  * context_read() - read records
  * @context: the context.
  * @to: where they go.
- * @wait: wait for the first one.
+ * @wait: whether to wait until the context is readable.
  *
  * Return: how many bytes, whole records; -EINVAL, there is no room for one;
- * -EAGAIN, nothing is ready; -EFAULT, the first record could not be copied out
- * and is still there; -ERESTARTSYS, a signal.
+ * -EAGAIN, nothing is ready, or with CONTEXT_NOWAIT not enough; -EFAULT, the first
+ * record could not be copied out and is still there; -ERESTARTSYS, a signal.
  */
-ssize_t context_read(struct context *context, struct iov_iter *to, bool wait)
+ssize_t context_read(struct context *context, struct iov_iter *to,
+		     enum context_wait wait)
 {
-	ssize_t ret = 0;
+	ssize_t ret;
 
 	if (iov_iter_count(to) < sizeof(struct twheel_record))
 		return -EINVAL;
-
 	do {
-		if (wait)
-			ret = wait_readable(context);
-		if (!ret)
-			ret = mutex_lock_interruptible(&context->mutex);
-		if (!ret) {
-			ret = records_copy(context, to);
-			context_trim(context);
-			mutex_unlock(&context->mutex);
-		}
-	} while (!ret && wait);
-
-	/* What we leave behind, or were woken for and did not take, is for the next. */
-	if (context_readable(context))
-		wake_up_interruptible(&context->readers);
+		ret = read_once(context, to, wait);
+	} while (!ret && wait == CONTEXT_BLOCK);
+	wake_next(context);
 
 	if (ret > 0)
 		return ret * sizeof(struct twheel_record);
-	if (ret == -EINTR)
-		return -ERESTARTSYS;
 	return ret ?: -EAGAIN;
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_read);
+
+/**
+ * context_reap() - read what records there are
+ * @context: the context.
+ * @to: where they go.
+ * @stride: the distance from one to the next; between them go zeros.
+ *
+ * Return: how many records; -EFAULT, as context_read(); -ERESTARTSYS, a signal.
+ */
+ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride)
+{
+	struct context_batch batch;
+	ssize_t ret = context_begin(context, &batch, CONTEXT_NONBLOCK);
+
+	if (ret)
+		return ret;
+	ret = records_copy(&batch, to, stride);
+	context_end(&batch);
+	wake_next(context);
+	return ret;
+}
+
+/* --- looking at it ---------------------------------------------------------- */
+
+static struct twheel_entry event_entry(const struct event *event)
+{
+	enum event_state state = event_state(event);
+
+	return (struct twheel_entry){
+		.id = event_id(event),
+		.data = event->data,
+		.due_ns = event_due_seen_ns(event),
+		.interval_ns = event->interval_ns,
+		.slack_ns = event->slack_ns,
+		.state = state,
+		.reason = state == EVENT_READY ? event_reason(event) : 0,
+		.quorum = 1,
+	};
+}
+
+/* The page with the lowest number that is not below @number, which it changes. */
+static struct event_page *page_from(struct context *context,
+				    unsigned long *number)
+{
+	void *page;
+
+	for (page = xa_find(&context->pages, number, ULONG_MAX, XA_PRESENT);
+	     xa_is_value(page);
+	     page = xa_find_after(&context->pages, number, ULONG_MAX, XA_PRESENT))
+		cond_resched();
+	return page;
+}
+
+/*
+ * Write entries of the events from an index on into the chunk; return how many.
+ * @index becomes that of the last one.
+ */
+static unsigned int entries_prepare(struct context *context, u64 *index,
+				    size_t room)
+{
+	unsigned long number = *index >> EVENT_INDEX_BITS;
+	unsigned int slot = *index & ((1U << EVENT_INDEX_BITS) - 1);
+	unsigned int nr = 0;
+	struct event_page *page;
+
+	while ((page = page_from(context, &number))) {
+		if (number != *index >> EVENT_INDEX_BITS)
+			slot = 0;
+		for (; slot < EVENT_PAGE_EVENTS; slot++) {
+			if (nr == CONTEXT_CHUNK || nr == room)
+				return nr;
+			if (event_state(&page->events[slot]) == EVENT_FREE)
+				continue;
+			context->entries[nr++] = event_entry(&page->events[slot]);
+			*index = event_index(&page->events[slot]);
+		}
+		number++;
+	}
+	return nr;
+}
+
+/**
+ * context_list() - list events, in the order of their indices
+ * @context: the context.
+ * @cursor: 0 at first; becomes the one to go on with, of what was listed.
+ * @to: where the entries go.
+ * @stride: the distance from one to the next; between them go zeros.
+ *
+ * An event keeps its index for life, so one that exists throughout is listed once.
+ *
+ * Return: how many entries, 0 at the end; -EFAULT, not even one could be copied;
+ * -ERESTARTSYS, a signal.
+ */
+ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,
+		     size_t stride)
+{
+	ssize_t total = 0, ret = context_lock(context, CONTEXT_NONBLOCK);
+
+	if (ret)
+		return ret;
+	while (*cursor <= U32_MAX) {
+		u64 index = *cursor;
+		unsigned int nr, copied;
+
+		nr = entries_prepare(context, &index,
+				     iov_iter_count(to) / stride);
+		copied = copy_out(context->entries, sizeof(context->entries[0]),
+				  nr, to, stride);
+		if (copied)
+			*cursor = (u32)context->entries[copied - 1].id + 1ULL;
+		total += copied;
+		if (copied < nr && !total)
+			total = -EFAULT;
+		if (copied < nr || nr < CONTEXT_CHUNK || signal_pending(current))
+			break;
+		cond_resched();
+	}
+	mutex_unlock(&context->mutex);
+	return total;
+}
+EXPORT_SYMBOL_FOR_KUNIT(context_list);
+
+/* Of a context that is bound: where its events are armed, and was that always so? */
+static void show_cpu(const struct context *context, struct seq_file *seq)
+{
+	seq_printf(seq, "cpu:\t%u\n", base_serving_cpu(context->cpu));
+	seq_printf(seq, "moved:\t%d\n",
+		   base_departures(context->cpu) != context->departures);
+}
 
 /**
  * context_show() - write the lines of fdinfo
@@ -751,7 +1462,7 @@ void context_show(struct context *context, struct seq_file *seq)
 		return;
 	ready = READ_ONCE(context->nr_ready);
 	armed = context_used(context) - ready;
-	seq_printf(seq, "clockid:\t%d\n", CLOCK_MONOTONIC);
+	seq_printf(seq, "clockid:\t%d\n", id_of_clock(context->clock));
 	seq_printf(seq, "max_events:\t%llu\n", context->max_events);
 	seq_printf(seq, "added:\t%llu\n", context->added);
 	seq_printf(seq, "armed:\t%llu\n", armed);
@@ -760,6 +1471,8 @@ void context_show(struct context *context, struct seq_file *seq)
 	seq_printf(seq, "cancelled:\t%llu\n", context->cancelled);
 	seq_printf(seq, "completed:\t%u\n", 0);
 	seq_printf(seq, "records:\t%llu\n", context->records);
+	if (context->cpu != BASE_ANY_CPU)
+		show_cpu(context, seq);
 	mutex_unlock(&context->mutex);
 }
 

@@ -15,7 +15,9 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+#include "account.h"
 #include "base.h"
+#include "clock.h"
 #include "uapi/linux/twheel.h"
 
 /* How many commands or records are copied at a time; a context fits a page. */
@@ -31,14 +33,22 @@ enum event_state {
 	EVENT_READY = TWHEEL_READY,
 };
 
+/* &struct event.node.flags, besides NODE_EVENT */
+#define EVENT_BY_MONOTONIC	BIT(0)	/* relative, on CLOCK_REALTIME */
+#define EVENT_CANCEL_ON_SET	BIT(1)	/* ends when the clock is set */
+#define EVENT_CLOCK_SET		BIT(2)	/* READY: that is why */
+
 /**
  * struct event - a delayed event
- * @node: ARMED: its place on a wheel.  Always: its state and, as the tag, its
- *	generation, which is the one of its next use while it is FREE.
+ * @node: ARMED: its place on a wheel.  Always: its state and flags and, as the
+ *	tag, its generation, which is the one of its next use while it is FREE.
  * @ready: READY: its place in the ready queue.
- * @fired_ns: READY: when that happened.
+ * @fired_ns: READY: when that happened, on the context's clock.
  * @data: the caller's cookie.
- * @due_ns: when it is due, as asked for, absolute.
+ * @due_ns: when it is due, as the caller sees it; of a periodic one that goes by
+ *	CLOCK_MONOTONIC, on that clock.
+ * @interval_ns: its period, or 0.
+ * @slack_ns: its slack.
  *
  * It is on a wheel or in the ready queue, never both, so that the two share
  * memory and expiry needs none.
@@ -53,6 +63,8 @@ struct event {
 	};
 	u64 data;
 	u64 due_ns;
+	u64 interval_ns;
+	u64 slack_ns;
 };
 
 /*
@@ -89,7 +101,14 @@ struct event_page {
  * @mutex: serialises commands and the copying-out of records; guards all up to
  *	@ready_lock.
  * @clock: the clock of its events.
+ * @cpu: the CPU that it is bound to, or BASE_ANY_CPU.
+ * @departures: how often that CPU had gone down when the context was bound.
+ * @namespace_ns: how far the opener's clocks are ahead of the host's.
  * @max_events: how many events it may have at once.
+ * @slack_ns: the least slack of an event.
+ * @wake_count: how many records make it readable.
+ * @wake_delay_ns: with more than one: how old a record makes it readable.
+ * @account: the opener's, or NULL.
  * @pages: its pages by number; for a number without a page a value, the
  *	generation that its slots begin with, marked CONTEXT_VACANT unless used up.
  * @next_number: the lowest number that never had a page.
@@ -99,22 +118,39 @@ struct event_page {
  * @finished: how many of them ended by their last record being read.
  * @cancelled: how many ended by being cancelled.
  * @records: how many records were read.
+ * @watch: tells that the clock was set.
+ * @watching: @watch is in use.
+ * @offset_ns: clock_offset_ns() when it was last known not to have been set;
+ *	expiry reads it.
+ * @full: it has as many events as it may have; read without lock.
  * @reading: the older part of the ready queue.
- * @ready_lock: guards @ready, @nr_ready, @waking.
+ * @ready_lock: guards the following, up to @wake_entry.
  * @ready: the younger part of the ready queue, to which expiry adds.
- * @nr_ready: how many events are READY, in both parts.
+ * @nr_ready: how many events are READY, in both parts; read without lock.
+ * @wake_at_ns: when the age of the oldest makes the context readable, on
+ *	CLOCK_MONOTONIC; read without lock.
+ * @nr_waiting: how many wait for a number of records of their own.
  * @waking: somebody has the context on his wake list.
  * @wake_entry: its place there.
- * @readers: who waits in read(); woken one by one.
+ * @wake_timer: set for @wake_at_ns.
+ * @readers: who waits for records; woken one by one.
  * @pollers: who waits in poll() and the like.
  * @refs: one for the file, one for the wake list.
  * @cmds: room for a chunk of commands, guarded by @mutex.
  * @out: room for a chunk of records, the same room.
+ * @entries: room for a chunk of a list, the same room.
  */
 struct context {
 	struct mutex mutex;	/* serialises what processes do */
 	enum base_clock clock;
+	unsigned int cpu;
+	unsigned int departures;
+	s64 namespace_ns[BASE_CLOCKS];
 	u64 max_events;
+	u64 slack_ns;
+	u32 wake_count;
+	u64 wake_delay_ns;
+	struct account *account;
 	struct xarray pages;
 	u32 next_number;
 	struct list_head partial;
@@ -123,14 +159,21 @@ struct context {
 	u64 finished;
 	u64 cancelled;
 	u64 records;
+	struct clock_watch watch;
+	bool watching;
+	s64 offset_ns;
+	bool full;
 	struct list_head reading;
 
 	raw_spinlock_t ready_lock;
 	struct list_head ready;
 	u64 nr_ready;
+	u64 wake_at_ns;
+	unsigned int nr_waiting;
 	bool waking;
 	struct list_head wake_entry;
 
+	struct hrtimer wake_timer;
 	wait_queue_head_t readers;
 	wait_queue_head_t pollers;
 	refcount_t refs;
@@ -138,6 +181,7 @@ struct context {
 	union {
 		struct twheel_cmd cmds[CONTEXT_CHUNK];
 		struct twheel_record out[CONTEXT_CHUNK];
+		struct twheel_entry entries[CONTEXT_CHUNK];
 	};
 };
 
@@ -153,6 +197,13 @@ struct context_batch {
 	struct list_head wake;
 };
 
+/* Whether to wait, for the mutex and for records. */
+enum context_wait {
+	CONTEXT_BLOCK,		/* for both */
+	CONTEXT_NONBLOCK,	/* for the mutex only: O_NONBLOCK */
+	CONTEXT_NOWAIT,		/* for neither: IOCB_NOWAIT; try again later */
+};
+
 extern const struct base_sink context_sink;
 extern unsigned int context_max_events;
 
@@ -160,7 +211,8 @@ struct context *context_create(void);
 void context_destroy(struct context *context);
 int context_configure(struct context *context, const struct twheel_config *config);
 
-int context_begin(struct context *context, struct context_batch *batch);
+int context_begin(struct context *context, struct context_batch *batch,
+		  enum context_wait wait);
 void context_end(struct context_batch *batch);
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd);
 void context_undo_add(struct context_batch *batch, u64 id);
@@ -168,8 +220,14 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_query(struct context_batch *batch, struct twheel_cmd *cmd);
 
-ssize_t context_read(struct context *context, struct iov_iter *to, bool wait);
+ssize_t context_read(struct context *context, struct iov_iter *to,
+		     enum context_wait wait);
+ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride);
+int context_wait_for(struct context *context, u64 nr, ktime_t *until);
+ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,
+		     size_t stride);
 bool context_readable(const struct context *context);
+u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns);
 void context_show(struct context *context, struct seq_file *seq);
 
 int context_init(void);

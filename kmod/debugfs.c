@@ -7,7 +7,10 @@
  *   tick_ns		the length of a tick
  *   clk, now		where the wheel stands, and what tick it is
  *   next		the next tick that has work, or "none"
+ *   online		1: nodes may be armed there; 0: its CPU is down
  *   armed		how many nodes are on the wheel
+ *   moving		how many more are on their way to it, the clock having been
+ *			set back
  *   interrupts		how often the hrtimer called, ever
  *   expired		how many nodes came out, ever
  *   cascaded		how many times a node was moved to a lower level, ever
@@ -41,59 +44,65 @@ static void show_level(struct seq_file *seq, const struct wheel *wheel,
 			   i < WHEEL_SLOTS - 1 ? ' ' : '\n');
 }
 
-static void show_base(struct seq_file *seq, const struct base *base)
+static void show_base(struct seq_file *seq, const struct base_view *view)
 {
-	u64 next = wheel_next(&base->wheel);
+	const struct base *base = &view->base;
+	const struct wheel *wheel = &view->wheel;
 	unsigned int i;
 
 	seq_printf(seq, "tick_ns:\t%llu\n", base_tick_ns(1));
-	seq_printf(seq, "clk:\t%llu\n", base->wheel.clk);
-	seq_printf(seq, "now:\t%llu\n", base_tick_at(ktime_get_ns()));
-	if (next == WHEEL_NEVER)
+	seq_printf(seq, "clk:\t%llu\n", wheel->clk);
+	seq_printf(seq, "now:\t%llu\n", view->now_tick);
+	if (view->next == WHEEL_NEVER)
 		seq_puts(seq, "next:\tnone\n");
 	else
-		seq_printf(seq, "next:\t%llu\n", next);
-	seq_printf(seq, "armed:\t%llu\n", base->wheel.armed);
+		seq_printf(seq, "next:\t%llu\n", view->next);
+	seq_printf(seq, "online:\t%d\n", base->online);
+	seq_printf(seq, "armed:\t%llu\n", wheel->armed);
+	seq_printf(seq, "moving:\t%llu\n", view->moving);
 	seq_printf(seq, "interrupts:\t%llu\n", base->interrupts);
 	seq_printf(seq, "expired:\t%llu\n", base->nr_expired);
-	seq_printf(seq, "cascaded:\t%llu\n", base->wheel.cascaded);
+	seq_printf(seq, "cascaded:\t%llu\n", wheel->cascaded);
 	seq_puts(seq, "lateness:\t");
 	for (i = 0; i < BASE_LATENESS_BUCKETS; i++)
 		seq_printf(seq, "%llu%c", base->lateness[i],
 			   i < BASE_LATENESS_BUCKETS - 1 ? ' ' : '\n');
 	for (i = 0; i < WHEEL_LEVELS; i++)
-		show_level(seq, &base->wheel, i);
+		show_level(seq, wheel, i);
 }
 
 static int base_show(struct seq_file *seq, void *unused)
 {
-	struct base *copy = kvmalloc(sizeof(*copy), GFP_KERNEL);
+	struct base_view *view = kvmalloc(sizeof(*view), GFP_KERNEL);
 
-	if (!copy)
+	if (!view)
 		return -ENOMEM;
-	base_snapshot(seq->private, copy);
-	show_base(seq, copy);
-	kvfree(copy);
+	base_look(seq->private, view);
+	show_base(seq, view);
+	kvfree(view);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(base);
 
+/* The files of a clock, whose bases are there from now on. */
+void twheel_debugfs_add(enum base_clock clock)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "cpu%u-%s", cpu,
+			 base_clock_name(clock));
+		debugfs_create_file(name, 0400, directory, base_get(cpu, clock),
+				    &base_fops);
+	}
+}
+
 /* Without debugfs there are no files, and nothing else is different. */
 void twheel_debugfs_init(void)
 {
-	unsigned int cpu, clock;
-
 	directory = debugfs_create_dir("twheel", NULL);
-	for_each_possible_cpu(cpu) {
-		for (clock = 0; clock < BASE_CLOCKS; clock++) {
-			char name[32];
-
-			snprintf(name, sizeof(name), "cpu%u-%s", cpu,
-				 base_clock_name(clock));
-			debugfs_create_file(name, 0400, directory,
-					    base_get(cpu, clock), &base_fops);
-		}
-	}
 }
 
 void twheel_debugfs_exit(void)

@@ -5,6 +5,9 @@
 #ifndef TWHEEL_DEBUGFS_H
 #define TWHEEL_DEBUGFS_H
 
+#include "base.h"
+
+void twheel_debugfs_add(enum base_clock clock);
 void twheel_debugfs_init(void);
 void twheel_debugfs_exit(void);
 

@@ -9,7 +9,9 @@
 #include <linux/uaccess.h>
 
 #include "base.h"
+#include "clock.h"
 #include "command.h"
+#include "compat.h"
 #include "context.h"
 #include "debugfs.h"
 
@@ -42,6 +44,7 @@ static_assert(offsetof(struct twheel_submit, nr) == 16);
 static_assert(sizeof(struct twheel_enter) == 64);
 static_assert(offsetof(struct twheel_enter, nr_cmds) == 32);
 static_assert(offsetof(struct twheel_enter, cmds_done) == 52);
+static_assert(sizeof(struct twheel_uring) == 16);
 static_assert(sizeof(struct twheel_list) == 32);
 static_assert(offsetof(struct twheel_list, cursor) == 16);
 static_assert(sizeof(struct twheel_entry) == 64);
@@ -54,6 +57,8 @@ static int device_open(struct inode *inode, struct file *file)
 	if (!context)
 		return -ENOMEM;
 	file->private_data = context;
+	/* Reading can do without sleeping, as io_uring likes to know. */
+	file->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, file);
 }
 
@@ -63,12 +68,16 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+static enum context_wait wait_of(const struct kiocb *iocb)
+{
+	if (iocb->ki_filp->f_flags & O_NONBLOCK && !(iocb->ki_flags & IOCB_NOWAIT))
+		return CONTEXT_NONBLOCK;
+	return iocb->ki_flags & IOCB_NOWAIT ? CONTEXT_NOWAIT : CONTEXT_BLOCK;
+}
+
 static ssize_t device_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	struct file *file = iocb->ki_filp;
-
-	return context_read(file->private_data, to,
-			    !(file->f_flags & O_NONBLOCK));
+	return context_read(iocb->ki_filp->private_data, to, wait_of(iocb));
 }
 
 static __poll_t device_poll(struct file *file, poll_table *wait)
@@ -105,6 +114,13 @@ static long copy_argument(void *argument, size_t size, void __user *user)
 	return user_size;
 }
 
+#define FEATURES							\
+	(TWHEEL_FEATURE_PERIODIC | TWHEEL_FEATURE_SLACK |		\
+	 TWHEEL_FEATURE_CLOCKS | TWHEEL_FEATURE_ENTER |			\
+	 TWHEEL_FEATURE_WAKE | TWHEEL_FEATURE_CPU |			\
+	 TWHEEL_FEATURE_LIST |						\
+	 (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING_CMD : 0))
+
 static long ioctl_info(struct context *context, void __user *user)
 {
 	struct twheel_info info;
@@ -115,6 +131,7 @@ static long ioctl_info(struct context *context, void __user *user)
 	info = (struct twheel_info){
 		.size = size,
 		.abi = TWHEEL_ABI_VERSION,
+		.features = FEATURES,
 		.tick_ns = base_tick_ns(1),
 		.max_events = READ_ONCE(context->max_events),
 	};
@@ -123,7 +140,7 @@ static long ioctl_info(struct context *context, void __user *user)
 	return 0;
 }
 
-/* What is malformed, and then what this build cannot do. */
+/* What is malformed. */
 static int check_config(const struct twheel_config *config)
 {
 	if (config->flags & ~TWHEEL_CONFIG_CPU || config->reserved)
@@ -135,16 +152,12 @@ static int check_config(const struct twheel_config *config)
 
 	switch (config->clockid) {
 	case CLOCK_MONOTONIC:
-		break;
 	case CLOCK_BOOTTIME:
 	case CLOCK_REALTIME:
-		return -EOPNOTSUPP;
+		return 0;
 	default:
 		return -EINVAL;
 	}
-	if (config->flags || config->slack_ns || config->wake_count > 1)
-		return -EOPNOTSUPP;
-	return 0;
 }
 
 static long ioctl_config(struct context *context, void __user *user)
@@ -158,12 +171,52 @@ static long ioctl_config(struct context *context, void __user *user)
 	return ret ?: context_configure(context, &config);
 }
 
-static long ioctl_submit(struct context *context, void __user *user)
+static long ioctl_submit(struct context *context, void __user *user,
+			 enum context_wait wait)
 {
 	struct twheel_submit submit;
 	long ret = copy_argument(&submit, sizeof(submit), user);
 
-	return ret < 0 ? ret : command_submit(context, &submit);
+	return ret < 0 ? ret : command_submit(context, &submit, wait);
+}
+
+/* Write a field of an argument back, if the caller's struct goes that far. */
+#define put_field(field, argument, user, size)				\
+	((size) < offsetofend(typeof(argument), field) ? 0 :		\
+	 put_user((argument).field, &(user)->field))
+
+/* Nothing is done before it is known that what was done can be told. */
+static long ioctl_enter(struct context *context, struct twheel_enter __user *user)
+{
+	struct twheel_enter enter;
+	long size = copy_argument(&enter, sizeof(enter), user);
+	long ret;
+
+	if (size < 0)
+		return size;
+	if (put_field(cmds_done, enter, user, size) ||
+	    put_field(records_done, enter, user, size))
+		return -EFAULT;
+
+	ret = command_enter(context, &enter);
+	if (put_field(cmds_done, enter, user, size) ||
+	    put_field(records_done, enter, user, size))
+		return -EFAULT;
+	return ret;
+}
+
+static long ioctl_list(struct context *context, struct twheel_list __user *user)
+{
+	struct twheel_list list;
+	long size = copy_argument(&list, sizeof(list), user);
+	long ret;
+
+	if (size < 0)
+		return size;
+	ret = command_list(context, &list);
+	if (ret > 0 && put_field(cursor, list, user, size))
+		return -EFAULT;
+	return ret;
 }
 
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -181,14 +234,39 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case _IOC_NR(TWHEEL_IOC_CONFIG):
 		return ioctl_config(context, user);
 	case _IOC_NR(TWHEEL_IOC_SUBMIT):
-		return ioctl_submit(context, user);
+		return ioctl_submit(context, user, CONTEXT_BLOCK);
 	case _IOC_NR(TWHEEL_IOC_ENTER):
+		return ioctl_enter(context, user);
 	case _IOC_NR(TWHEEL_IOC_LIST):
-		return -EOPNOTSUPP;
+		return ioctl_list(context, user);
 	default:
 		return -ENOTTY;
 	}
 }
+
+#if IS_ENABLED(CONFIG_IO_URING)
+/*
+ * SUBMIT by io_uring.  The first attempt may not wait for others' commands; the
+ * second one is a worker's.
+ */
+static int device_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	const struct twheel_uring *user =
+		twheel_uring_cmd_data(cmd, struct twheel_uring);
+	u64 argument = READ_ONCE(user->argument);
+	bool nonblock = issue_flags & IO_URING_F_NONBLOCK;
+	long ret;
+
+	if (_IOC_TYPE(cmd->cmd_op) != TWHEEL_IOC_TYPE ||
+	    _IOC_NR(cmd->cmd_op) != _IOC_NR(TWHEEL_IOC_SUBMIT))
+		return -EOPNOTSUPP;
+	if (READ_ONCE(user->reserved))
+		return -EINVAL;
+	ret = ioctl_submit(cmd->file->private_data, u64_to_user_ptr(argument),
+			   nonblock ? CONTEXT_NOWAIT : CONTEXT_BLOCK);
+	return ret == -ERESTARTSYS ? -EINTR : ret;
+}
+#endif
 
 static const struct file_operations device_fops = {
 	.owner		= THIS_MODULE,
@@ -199,6 +277,9 @@ static const struct file_operations device_fops = {
 	.unlocked_ioctl	= device_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= device_show_fdinfo,
+#if IS_ENABLED(CONFIG_IO_URING)
+	.uring_cmd	= device_uring_cmd,
+#endif
 };
 
 static struct miscdevice device = {
@@ -214,19 +295,28 @@ static int __init twheel_init(void)
 	ret = context_init();
 	if (ret)
 		return ret;
+	twheel_debugfs_init();
 	ret = base_init(&context_sink);
 	if (ret)
 		goto no_bases;
-	twheel_debugfs_init();
+	ret = clock_init();
+	if (ret)
+		goto no_clock;
 	ret = misc_register(&device);
 	if (ret)
 		goto no_device;
 	return 0;
 
 no_device:
+	clock_exit();
+no_clock:
 	twheel_debugfs_exit();
 	base_exit();
+	context_exit();
+	return ret;
+
 no_bases:
+	twheel_debugfs_exit();
 	context_exit();
 	return ret;
 }
@@ -235,9 +325,9 @@ no_bases:
 static void __exit twheel_exit(void)
 {
 	misc_deregister(&device);
+	clock_exit();
 	twheel_debugfs_exit();
 	base_exit();
-	synchronize_rcu();
 	rcu_barrier();
 	context_exit();
 }

@@ -32,7 +32,6 @@ void twheel_timer_setup(struct twheel_timer *timer,
 
 	timer->node = (struct twheel_node){
 		.base = base->number,
-		.kind = BASE_TIMER,
 		.state = TIMER_USABLE,
 	};
 	wheel_node_init(&timer->node.wheel);
@@ -68,8 +67,8 @@ static u64 due_ns(const struct base_hold *hold, u64 time_ns, unsigned int flags)
 }
 
 /* Arm the timer, unless @only_pending asks for one that is armed already. */
-static int arm(struct twheel_timer *timer, u64 time_ns, unsigned int flags,
-	       bool only_pending)
+static int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
+	       unsigned int flags, bool only_pending)
 {
 	struct base_hold hold = {};
 	int ret;
@@ -85,8 +84,9 @@ static int arm(struct twheel_timer *timer, u64 time_ns, unsigned int flags,
 	} else {
 		ret = disarm(&hold, timer);
 		if (!function_runs(&hold, timer))
-			base_move_local(&hold, &timer->node);
-		base_arm(&hold, &timer->node, due_ns(&hold, time_ns, flags));
+			base_move_here(&hold, &timer->node);
+		base_arm(&hold, &timer->node, due_ns(&hold, time_ns, flags),
+			 slack_ns);
 	}
 	base_release(&hold);
 	return ret;
@@ -98,6 +98,8 @@ static int arm(struct twheel_timer *timer, u64 time_ns, unsigned int flags,
  * @time_ns: when to call its function, in nanoseconds, from now or absolute.  A
  *	time that has passed goes to the next tick, as the function must not run
  *	under its caller's locks; 2^63 and more is never.
+ * @slack_ns: how much later it may be called, so that it shares an interrupt
+ *	with its neighbours; 0: at the tick.
  * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.
  *
  * The function is called at most once for each time that it was armed and not
@@ -109,9 +111,10 @@ static int arm(struct twheel_timer *timer, u64 time_ns, unsigned int flags,
  * Return: 1 if the timer was armed before, 0 if not; -EINVAL, unknown flags;
  * -ESHUTDOWN, after twheel_timer_shutdown().
  */
-int twheel_timer_arm(struct twheel_timer *timer, u64 time_ns, unsigned int flags)
+int twheel_timer_arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
+		     unsigned int flags)
 {
-	return arm(timer, time_ns, flags, false);
+	return arm(timer, time_ns, slack_ns, flags, false);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_arm);
 
@@ -119,6 +122,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_arm);
  * twheel_timer_modify() - give an armed timer another time
  * @timer: the timer.
  * @time_ns: as for twheel_timer_arm().
+ * @slack_ns: as for twheel_timer_arm().
  * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.
  *
  * A timer that is not armed stays so.
@@ -128,10 +132,10 @@ EXPORT_SYMBOL_GPL(twheel_timer_arm);
  * Return: 1 if the timer was armed and has the new time, 0 if it was not;
  * -EINVAL, unknown flags; -ESHUTDOWN, after twheel_timer_shutdown().
  */
-int twheel_timer_modify(struct twheel_timer *timer, u64 time_ns,
+int twheel_timer_modify(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
 			unsigned int flags)
 {
-	return arm(timer, time_ns, flags, true);
+	return arm(timer, time_ns, slack_ns, flags, true);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_modify);
 

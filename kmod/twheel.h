@@ -7,7 +7,8 @@
  * softirq context, never before the time asked for and never twice at once; it
  * may arm its timer again, or free it.
  *
- * Times are in nanoseconds on CLOCK_MONOTONIC.  Nothing here allocates memory.
+ * Times are in nanoseconds on CLOCK_MONOTONIC.  A timer may be given slack, so
+ * that its tick becomes one that neighbours share.  Nothing here allocates memory.
  * The owner frees the timer's memory, after twheel_timer_shutdown() or in the
  * timer's own function as the last thing done with it.
  */
@@ -22,7 +23,7 @@
  * struct twheel_node - where something that waits is
  * @wheel: its place on a wheel.
  * @base: which base's lock guards it.
- * @kind: what it is a part of.
+ * @flags: what it is a part of; the rest is its owner's.
  * @state: its owner's.
  * @tag: its owner's.
  *
@@ -31,7 +32,7 @@
 struct twheel_node {
 	struct wheel_node wheel;
 	u16 base;
-	u8 kind;
+	u8 flags;
 	u8 state;
 	u32 tag;
 };
@@ -53,8 +54,9 @@ struct twheel_timer {
 
 void twheel_timer_setup(struct twheel_timer *timer,
 			void (*function)(struct twheel_timer *timer));
-int twheel_timer_arm(struct twheel_timer *timer, u64 time_ns, unsigned int flags);
-int twheel_timer_modify(struct twheel_timer *timer, u64 time_ns,
+int twheel_timer_arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
+		     unsigned int flags);
+int twheel_timer_modify(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
 			unsigned int flags);
 bool twheel_timer_cancel(struct twheel_timer *timer);
 bool twheel_timer_cancel_sync(struct twheel_timer *timer);

@@ -52,6 +52,9 @@
  * clk 100, y is armed for 2100 (level 1).  z's time takes x down; on level 0, x
  * would be below y, which is younger, and y would come out first.
  *
+ * All nodes of another wheel can be taken over in the same way, one by one, as if
+ * from a level above the top one: wheel_pop(), wheel_add_older().
+ *
  * Bounded steps
  * -------------
  * wheel_advance() moves at most as many nodes as it is told to and then returns,
@@ -122,6 +125,7 @@ static struct wheel_slot *slot_enter(struct wheel *wheel,
 	u64 bit = BIT_ULL(slot_index(node->due, level));
 
 	node->level = level;
+	node->side = wheel->side;
 	if (!slot->count++) {
 		slot->min = node->due;
 		wheel->occupied[level] |= bit;
@@ -170,6 +174,16 @@ void wheel_init(struct wheel *wheel, u64 now)
 }
 
 /**
+ * wheel_restart() - let an empty wheel stand at another tick, also an earlier one
+ * @wheel: a wheel without a node.
+ * @now: the tick.
+ */
+void wheel_restart(struct wheel *wheel, u64 now)
+{
+	wheel->clk = now;
+}
+
+/**
  * wheel_next() - the next tick that has work
  * @wheel: the wheel.
  *
@@ -193,6 +207,31 @@ u64 wheel_next(const struct wheel *wheel)
 }
 
 /**
+ * wheel_roundest() - choose a tick that neighbours are likely to choose too
+ * @first: the first tick that will do.
+ * @last: the last one; @first if it is before that.
+ *
+ * Return: @first, rounded up to a multiple of the largest power of two that is
+ * not more than the number of ticks to choose from.
+ */
+u64 wheel_roundest(u64 first, u64 last)
+{
+	u64 step;
+
+	if (last <= first)
+		return first;
+	step = 1ULL << (fls64(last - first + 1) - 1);
+	return (first + step - 1) & ~(step - 1);
+}
+
+/* Let a wheel that lags behind catch up: it would place a node too high. */
+static void catch_up(struct wheel *wheel, u64 now)
+{
+	if (wheel->clk < now)
+		wheel->clk = max(wheel->clk, min(now, wheel_next(wheel)));
+}
+
+/**
  * wheel_add() - let a node wait for a tick
  * @wheel: the wheel.
  * @node: a node that is nowhere.
@@ -204,10 +243,7 @@ void wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now)
 {
 	struct wheel_slot *slot;
 
-	/* A wheel that lags behind would place the node too high. */
-	if (wheel->clk < now)
-		wheel->clk = max(wheel->clk, min(now, wheel_next(wheel)));
-
+	catch_up(wheel, now);
 	node->due = max(due, wheel->clk);
 	slot = slot_enter(wheel, node, lowest_level(wheel->clk, node->due));
 	list_add_tail(&node->list, &slot->nodes);
@@ -227,17 +263,20 @@ void wheel_del(struct wheel *wheel, struct wheel_node *node)
 	node->level = WHEEL_IDLE;
 }
 
-/* Where a cascade takes @node: see "The order" above. */
-static unsigned int cascade_level(struct wheel *wheel,
-				  const struct wheel_node *node)
+/*
+ * The level below @above for a node of tick @due that is older than any node of
+ * that tick down there: see "The order" above.
+ */
+static unsigned int level_of_older(struct wheel *wheel, u64 due,
+				   unsigned int above)
 {
-	unsigned int lowest = lowest_level(wheel->clk, node->due);
+	unsigned int lowest = lowest_level(wheel->clk, due);
 	unsigned int level;
 
-	for (level = node->level - 1; level > lowest; level--) {
-		struct wheel_slot *slot = slot_of(wheel, node->due, level);
+	for (level = above - 1; level > lowest; level--) {
+		struct wheel_slot *slot = slot_of(wheel, due, level);
 
-		if (slot->count && slot->min <= node->due)
+		if (slot->count && slot->min <= due)
 			break;
 	}
 	return level;
@@ -252,7 +291,8 @@ static unsigned int cascade(struct wheel *wheel, struct wheel_slot *slot,
 	while (slot->count && moved < budget) {
 		struct wheel_node *node =
 			list_last_entry(&slot->nodes, struct wheel_node, list);
-		unsigned int level = cascade_level(wheel, node);
+		unsigned int level = level_of_older(wheel, node->due,
+						    node->level);
 
 		slot_leave(wheel, node);
 		list_add(&node->list, &slot_enter(wheel, node, level)->nodes);
@@ -260,6 +300,45 @@ static unsigned int cascade(struct wheel *wheel, struct wheel_slot *slot,
 	}
 	wheel->cascaded += moved;
 	return moved;
+}
+
+/**
+ * wheel_add_older() - add a node that is older than all others of its tick
+ * @wheel: the wheel.
+ * @node: a node that is nowhere.
+ * @due: as for wheel_add().
+ * @now: the current tick.
+ *
+ * It comes out before the nodes that are on the wheel for the same tick.  With
+ * wheel_pop(), all of one wheel moves to another one and stays in order.
+ */
+void wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
+		     u64 now)
+{
+	unsigned int level;
+
+	catch_up(wheel, now);
+	node->due = max(due, wheel->clk);
+	level = level_of_older(wheel, node->due, WHEEL_LEVELS);
+	list_add(&node->list, &slot_enter(wheel, node, level)->nodes);
+}
+
+/**
+ * wheel_pop() - take some node out, of those of its tick the youngest
+ * @wheel: a wheel that is not empty.
+ *
+ * Return: the node, which is nowhere and still has its due tick.
+ */
+struct wheel_node *wheel_pop(struct wheel *wheel)
+{
+	unsigned int level = __ffs64(wheel->levels);
+	unsigned int index = __ffs64(wheel->occupied[level]);
+	struct wheel_node *node =
+		list_last_entry(&wheel->slots[level][index].nodes,
+				struct wheel_node, list);
+
+	wheel_del(wheel, node);
+	return node;
 }
 
 /* Take nodes that are due at clk out, oldest first; return how many. */

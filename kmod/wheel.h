@@ -25,19 +25,21 @@
 #define WHEEL_NEVER		(~0ULL)
 
 /* &struct wheel_node.level of a node that is in no slot. */
-#define WHEEL_OUT		254	/* came out, on the caller's list */
-#define WHEEL_IDLE		255	/* nowhere */
+#define WHEEL_OUT		126	/* came out, on the caller's list */
+#define WHEEL_IDLE		127	/* nowhere */
 
 /**
  * struct wheel_node - something that waits for a tick, embedded by its owner
  * @list: its place in a slot, or in the list of what came out.
  * @due: the tick it waits for.
  * @level: the level it is on, WHEEL_OUT or WHEEL_IDLE.
+ * @side: &struct wheel.side of the wheel that it is on.
  */
 struct wheel_node {
 	struct list_head list;
 	u64 due : 56;
-	u64 level : 8;
+	u64 level : 7;
+	u64 side : 1;
 };
 
 /**
@@ -58,6 +60,7 @@ struct wheel_slot {
  * @armed: how many nodes are in its slots.
  * @cascaded: how many times a node was moved to a lower level, ever.
  * @levels: a bit for each level that is not empty.
+ * @side: which one of its owner's wheels it is, 0 or 1; for the owner to set.
  * @occupied: of each level, a bit for each slot that is not empty.
  * @crowded: of each level, a bit for each slot of more than WHEEL_CROWDED nodes.
  * @slots: the slots.
@@ -67,6 +70,7 @@ struct wheel {
 	u64 armed;
 	u64 cascaded;
 	u32 levels;
+	u32 side;
 	u64 occupied[WHEEL_LEVELS];
 	u64 crowded[WHEEL_LEVELS];
 	struct wheel_slot slots[WHEEL_LEVELS][WHEEL_SLOTS];
@@ -85,9 +89,14 @@ static inline bool wheel_queued(const struct wheel_node *node)
 }
 
 void wheel_init(struct wheel *wheel, u64 now);
+void wheel_restart(struct wheel *wheel, u64 now);
 void wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now);
+void wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
+		     u64 now);
+struct wheel_node *wheel_pop(struct wheel *wheel);
 void wheel_del(struct wheel *wheel, struct wheel_node *node);
 u64 wheel_next(const struct wheel *wheel);
+u64 wheel_roundest(u64 first, u64 last);
 bool wheel_advance(struct wheel *wheel, u64 now, unsigned int budget,
 		   struct list_head *out);
 const char *wheel_check(const struct wheel *wheel);

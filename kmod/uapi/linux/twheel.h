@@ -218,6 +218,19 @@ struct twheel_submit {
 	__u32 cmd_size;
 };
 
+/**
+ * struct twheel_uring - TWHEEL_IOC_SUBMIT by IORING_OP_URING_CMD
+ * @argument: address of the struct twheel_submit.
+ * @reserved: 0.
+ *
+ * It is in the cmd area of the sqe, whose cmd_op is TWHEEL_IOC_SUBMIT.  The
+ * completion's result is what the ioctl returns; -EOPNOTSUPP for another cmd_op.
+ */
+struct twheel_uring {
+	__u64 argument;
+	__u64 reserved;
+};
+
 /* &struct twheel_enter.flags */
 #define TWHEEL_ENTER_ABS	1	/* timeout_ns is absolute, on CLOCK_MONOTONIC */
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Accounts: how much each user has, over all contexts that he opened.
+ *
+ * The kernel's own counters by user are not for modules.  What is counted are
+ * blocks of events, a page of a context each, so that arming one touches nothing
+ * that CPUs share.  An account lives as long as a context of its user.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/uidgid.h>
+#include <linux/xarray.h>
+
+#include "account.h"
+
+static unsigned int max_user_events = 4194304;
+module_param(max_user_events, uint, 0444);
+MODULE_PARM_DESC(max_user_events,
+		 "Events a user may have without CAP_SYS_RESOURCE (default 4194304)");
+
+/**
+ * struct account - what a user has
+ * @uid: the user.
+ * @events: how many events his blocks have room for.
+ * @contexts: how many contexts refer to it; guarded by @accounts_mutex.
+ */
+struct account {
+	uid_t uid;
+	atomic64_t events;
+	unsigned int contexts;
+};
+
+static DEFINE_XARRAY(accounts);
+static DEFINE_MUTEX(accounts_mutex);
+
+/* The account of a user, new if need be; NULL for want of memory. */
+static struct account *account_get(uid_t uid)
+{
+	struct account *account = xa_load(&accounts, uid);
+
+	if (!account) {
+		account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
+		if (!account)
+			return NULL;
+		account->uid = uid;
+		if (xa_err(xa_store(&accounts, uid, account, GFP_KERNEL))) {
+			kfree(account);
+			return NULL;
+		}
+	}
+	account->contexts++;
+	return account;
+}
+
+/**
+ * account_open() - the account of the current task's user
+ *
+ * Return: the account, for account_close(); NULL, he is exempt; an ERR_PTR for
+ * want of memory.
+ *
+ * Context: a task; sleeps.
+ */
+struct account *account_open(void)
+{
+	struct account *account;
+
+	if (ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE))
+		return NULL;
+	mutex_lock(&accounts_mutex);
+	account = account_get(from_kuid(&init_user_ns, current_uid()));
+	mutex_unlock(&accounts_mutex);
+	return account ?: ERR_PTR(-ENOMEM);
+}
+
+/**
+ * account_close() - a context is gone
+ * @account: what account_open() returned for it.
+ *
+ * Context: a task; sleeps.
+ */
+void account_close(struct account *account)
+{
+	if (IS_ERR_OR_NULL(account))
+		return;
+	mutex_lock(&accounts_mutex);
+	if (!--account->contexts) {
+		WARN_ON_ONCE(atomic64_read(&account->events));
+		xa_erase(&accounts, account->uid);
+		kfree(account);
+	}
+	mutex_unlock(&accounts_mutex);
+}
+
+/**
+ * account_charge() - add to what a user has
+ * @account: his account, or NULL: exempt.
+ * @events: how many more.
+ *
+ * Return: false if that is too much; then nothing is added.
+ */
+bool account_charge(struct account *account, unsigned int events)
+{
+	if (!account)
+		return true;
+	if (atomic64_add_return(events, &account->events) <=
+	    roundup(max_user_events, events))
+		return true;
+	atomic64_sub(events, &account->events);
+	return false;
+}
+
+/**
+ * account_uncharge() - the reverse
+ * @account: the account, or NULL: exempt.
+ * @events: how many less.
+ */
+void account_uncharge(struct account *account, unsigned int events)
+{
+	if (account)
+		atomic64_sub(events, &account->events);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Accounts: how much each user has, over all contexts that he opened.
+ */
+#ifndef TWHEEL_ACCOUNT_H
+#define TWHEEL_ACCOUNT_H
+
+#include <linux/types.h>
+
+struct account;
+
+struct account *account_open(void);
+void account_close(struct account *account);
+bool account_charge(struct account *account, unsigned int events);
+void account_uncharge(struct account *account, unsigned int events);
+
+#endif /* TWHEEL_ACCOUNT_H */

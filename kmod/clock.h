@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What happens to clocks: they are set, and time namespaces shift them.
+ */
+#ifndef TWHEEL_CLOCK_H
+#define TWHEEL_CLOCK_H
+
+#include <linux/list.h>
+#include <linux/workqueue.h>
+
+#include "base.h"
+
+/**
+ * struct clock_watch - somebody to be told that CLOCK_REALTIME was set
+ * @list: private.
+ * @work: queued some time after it was set; the owner's function.
+ */
+struct clock_watch {
+	struct list_head list;
+	struct work_struct work;
+};
+
+s64 clock_offset_ns(void);
+s64 clock_namespace_ns(enum base_clock clock);
+void clock_watch_begin(struct clock_watch *watch, work_func_t function);
+void clock_watch_end(struct clock_watch *watch);
+
+int clock_init(void);
+void clock_exit(void);
+
+#endif /* TWHEEL_CLOCK_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints: twheel:twheel_arm, _cancel, _due and _run.  Times are in
+ * nanoseconds on the base's clock; a node is known by its address.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM twheel
+
+#if !defined(TWHEEL_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define TWHEEL_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "base.h"
+
+#define show_clock(clock)				\
+	__print_symbolic(clock,				\
+			 { BASE_MONOTONIC, "monotonic" },	\
+			 { BASE_BOOTTIME, "boottime" },		\
+			 { BASE_REALTIME, "realtime" })
+
+/* A node is put on a wheel, to come out at tick_ns or later. */
+TRACE_EVENT(twheel_arm,
+	TP_PROTO(const struct base *base, const struct twheel_node *node,
+		 u64 due_ns, u64 tick_ns),
+	TP_ARGS(base, node, due_ns, tick_ns),
+	TP_STRUCT__entry(
+		__field(const void *, node)
+		__field(unsigned int, cpu)
+		__field(int, clock)
+		__field(u64, due_ns)
+		__field(u64, tick_ns)
+	),
+	TP_fast_assign(
+		__entry->node = node;
+		__entry->cpu = base->cpu;
+		__entry->clock = base->clock;
+		__entry->due_ns = due_ns;
+		__entry->tick_ns = tick_ns;
+	),
+	TP_printk("node=%p base=%u/%s due_ns=%llu tick_ns=%llu", __entry->node,
+		  __entry->cpu, show_clock(__entry->clock), __entry->due_ns,
+		  __entry->tick_ns)
+);
+
+/* A node is taken off before its time. */
+TRACE_EVENT(twheel_cancel,
+	TP_PROTO(const struct base *base, const struct twheel_node *node),
+	TP_ARGS(base, node),
+	TP_STRUCT__entry(
+		__field(const void *, node)
+		__field(unsigned int, cpu)
+		__field(int, clock)
+	),
+	TP_fast_assign(
+		__entry->node = node;
+		__entry->cpu = base->cpu;
+		__entry->clock = base->clock;
+	),
+	TP_printk("node=%p base=%u/%s", __entry->node, __entry->cpu,
+		  show_clock(__entry->clock))
+);
+
+/* A node came out; late_ns counts from the beginning of its tick. */
+TRACE_EVENT(twheel_due,
+	TP_PROTO(const struct base *base, const struct twheel_node *node,
+		 u64 late_ns),
+	TP_ARGS(base, node, late_ns),
+	TP_STRUCT__entry(
+		__field(const void *, node)
+		__field(unsigned int, cpu)
+		__field(int, clock)
+		__field(u64, late_ns)
+	),
+	TP_fast_assign(
+		__entry->node = node;
+		__entry->cpu = base->cpu;
+		__entry->clock = base->clock;
+		__entry->late_ns = late_ns;
+	),
+	TP_printk("node=%p base=%u/%s late_ns=%llu", __entry->node,
+		  __entry->cpu, show_clock(__entry->clock), __entry->late_ns)
+);
+
+/* A run of a base ended; more: its time was up before its work was done. */
+TRACE_EVENT(twheel_run,
+	TP_PROTO(const struct base *base, u64 expired, u64 spent_ns, bool more),
+	TP_ARGS(base, expired, spent_ns, more),
+	TP_STRUCT__entry(
+		__field(unsigned int, cpu)
+		__field(int, clock)
+		__field(u64, expired)
+		__field(u64, spent_ns)
+		__field(bool, more)
+	),
+	TP_fast_assign(
+		__entry->cpu = base->cpu;
+		__entry->clock = base->clock;
+		__entry->expired = expired;
+		__entry->spent_ns = spent_ns;
+		__entry->more = more;
+	),
+	TP_printk("base=%u/%s expired=%llu spent_ns=%llu more=%d", __entry->cpu,
+		  show_clock(__entry->clock), __entry->expired,
+		  __entry->spent_ns, __entry->more)
+);
+
+#endif /* TWHEEL_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
