@@ -24,15 +24,16 @@ struct settings {
 	const char *debugfs;
 };
 
-/*
- * As the only child of a command's own argp: it takes those options. The
- * command hands it its settings at ARGP_KEY_INIT.
- */
+/* As a child of a command's own argp: it takes those options. */
+extern const struct argp settings_argp;
+
+/* As the only children. The command hands it its settings at ARGP_KEY_INIT. */
 extern const struct argp_child settings_child[];
 
 enum status info_main(int argc, char **argv, struct settings *settings);
 enum status run_main(int argc, char **argv, struct settings *settings);
 enum status replay_main(int argc, char **argv, struct settings *settings);
 enum status show_main(int argc, char **argv, struct settings *settings);
+enum status top_main(int argc, char **argv, struct settings *settings);
 
 #endif /* _TWHEELCTL_COMMAND_H */

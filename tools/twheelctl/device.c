@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
 
@@ -72,16 +71,13 @@ int device_open(struct device *dev, const char *path)
 	return ret;
 }
 
-/* Set how many events the context may have at once. */
-int device_limit(struct device *dev, __u64 max_events)
+/* Set the context up, and ask again what it is: its limit is another now. */
+int device_configure(struct device *dev, const struct twheel_config *config)
 {
-	struct twheel_config config = {
-		.size = sizeof(config),
-		.clockid = CLOCK_MONOTONIC,
-		.max_events = max_events,
-	};
-
-	return ioctl(dev->fd, TWHEEL_IOC_CONFIG, &config) < 0 ? -errno : 0;
+	if (ioctl(dev->fd, TWHEEL_IOC_CONFIG, config) < 0 ||
+	    ioctl(dev->fd, TWHEEL_IOC_INFO, &dev->info) < 0)
+		return -errno;
+	return 0;
 }
 
 /*
@@ -127,6 +123,29 @@ int device_read(struct device *dev, struct twheel_record *records, size_t nr)
 	if (ret == 0 || ret % sizeof(*records))
 		return -EPROTO;
 	return ret / sizeof(*records);
+}
+
+/*
+ * Tell of the next events that there are.
+ *
+ * @cursor: 0 for the first; then as it was left.
+ *
+ * Return: how many, 0 at the end.
+ */
+int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
+		__u64 *cursor)
+{
+	struct twheel_list list = {
+		.size = sizeof(list),
+		.nr = nr,
+		.entry_size = sizeof(*entries),
+		.cursor = *cursor,
+		.entries = (unsigned long)entries,
+	};
+	int ret = ioctl(dev->fd, TWHEEL_IOC_LIST, &list);
+
+	*cursor = list.cursor;
+	return ret < 0 ? -errno : ret;
 }
 
 static int parse_counter(const char *text, const char *name, __u64 *value)

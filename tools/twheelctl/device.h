@@ -44,9 +44,11 @@ struct counters {
 };
 
 int device_open(struct device *dev, const char *path);
-int device_limit(struct device *dev, __u64 max_events);
+int device_configure(struct device *dev, const struct twheel_config *config);
 int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr);
 int device_read(struct device *dev, struct twheel_record *records, size_t nr);
+int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
+		__u64 *cursor);
 int device_counters(struct device *dev, struct counters *counters);
 
 /* Why an event ended, in a word. */

@@ -62,14 +62,33 @@ bool draw_needs_ascii(void)
 	return true;
 }
 
-static __u64 fullest_slot(const struct wheel *wheel)
+static unsigned int slots_per_cell(const struct draw_style *style)
+{
+	return style->fold ? style->fold : 1;
+}
+
+/* How many events the slots of a cell hold, from @slot. */
+static __u64 cell_count(const struct level *level, unsigned int slot,
+			unsigned int slots)
+{
+	__u64 count = 0;
+
+	for (unsigned int i = 0; i < slots; i++)
+		count += level->count[slot + i];
+	return count;
+}
+
+static __u64 fullest_cell(const struct wheel *wheel, unsigned int slots)
 {
 	__u64 most = 0;
 
-	for (unsigned int i = 0; i < WHEEL_LEVELS; i++)
-		for (unsigned int slot = 0; slot < WHEEL_SLOTS; slot++)
-			if (wheel->level[i].count[slot] > most)
-				most = wheel->level[i].count[slot];
+	for (unsigned int i = 0; i < WHEEL_LEVELS; i++) {
+		for (unsigned int slot = 0; slot < WHEEL_SLOTS; slot += slots) {
+			__u64 count = cell_count(&wheel->level[i], slot, slots);
+
+			most = count > most ? count : most;
+		}
+	}
 	return most;
 }
 
@@ -83,18 +102,22 @@ static unsigned int shade_of(__u64 count, __u64 most)
 }
 
 static void draw_level(const struct wheel *wheel, unsigned int nr, __u64 most,
-		       const struct brush *brush, FILE *out)
+		       const struct draw_style *style, FILE *out)
 {
+	const struct brush *brush = style->ascii ? &ascii_brush : &unicode_brush;
 	const struct level *level = &wheel->level[nr];
 	double span_ns = ldexp(wheel->tick_ns, WHEEL_SPAN_BITS * nr);
+	unsigned int slots = slots_per_cell(style);
 	char text[NUMBER_TEXT];
 
 	fprintf(out, "%7u  %-7s %9llu  %s", nr, duration_format(text, span_ns),
 		level->armed, brush->edge);
-	for (unsigned int slot = 0; slot < WHEEL_SLOTS; slot++) {
-		if (slot == wheel_position(wheel, nr))
+	for (unsigned int slot = 0; slot < WHEEL_SLOTS; slot += slots) {
+		__u64 count = cell_count(level, slot, slots);
+
+		if (wheel_position(wheel, nr) / slots == slot / slots)
 			fputs(brush->mark, out);
-		fputs(brush->shades[shade_of(level->count[slot], most)], out);
+		fputs(brush->shades[shade_of(count, most)], out);
 	}
 	fprintf(out, "%s\n", brush->edge);
 }
@@ -102,13 +125,12 @@ static void draw_level(const struct wheel *wheel, unsigned int nr, __u64 most,
 static void draw_levels(const struct wheel *wheel,
 			const struct draw_style *style, FILE *out)
 {
-	const struct brush *brush = style->ascii ? &ascii_brush : &unicode_brush;
-	__u64 most = fullest_slot(wheel);
+	__u64 most = fullest_cell(wheel, slots_per_cell(style));
 
 	fputs("  level  slot        armed\n", out);
 	for (unsigned int i = 0; i < WHEEL_LEVELS; i++)
 		if (style->all || wheel->level[i].armed)
-			draw_level(wheel, i, most, brush, out);
+			draw_level(wheel, i, most, style, out);
 }
 
 static void draw_head(const struct wheel *wheel, FILE *out)
@@ -125,8 +147,12 @@ static void draw_head(const struct wheel *wheel, FILE *out)
 		fprintf(out, "next in %s",
 			duration_format(text, (double)(wheel->next - wheel->now) *
 					      wheel->tick_ns));
-	fprintf(out, "; clk %llu, %llu interrupts, %llu expired, %llu cascaded\n",
+	fprintf(out, "; clk %llu, %llu interrupts, %llu expired, %llu cascaded",
 		wheel->clk, wheel->interrupts, wheel->expired, wheel->cascaded);
+	if (wheel->moving)
+		fprintf(out, ", %llu moving since the clock was set back",
+			wheel->moving);
+	fprintf(out, "%s\n", wheel->online ? "" : ", offline");
 }
 
 /*

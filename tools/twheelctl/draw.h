@@ -14,11 +14,16 @@
  * struct draw_style - how to draw
  * @ascii: keep to ASCII.
  * @all: draw empty levels too.
+ * @fold: how many slots share a cell, a power of two; 0: 1.
  */
 struct draw_style {
 	bool ascii;
 	bool all;
+	unsigned int fold;
 };
+
+/* How wide it is, with a cell for each slot. */
+#define DRAW_COLUMNS	96
 
 bool draw_needs_ascii(void);
 void draw_wheels(const struct wheels *wheels, const struct draw_style *style,

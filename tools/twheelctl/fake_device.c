@@ -16,6 +16,10 @@
  *	full		ADD gives -ENOSPC, from the first event on
  *	forgetful	MODIFY gives -ENOENT
  *	miscounted	it is counted as added twice
+ *	again		its record covers again what the last one of it did
+ *	skip		its record leaves out the expiration it should begin with
+ *	overcount	its record covers one expiration too many
+ *	undercount	its record covers none
  *
  * An event's id is its place in a table that only grows.
  *
@@ -25,7 +29,8 @@
  * has TWHEELCTL_SLOW, each look at the clock takes a microsecond, as real looks
  * do.
  *
- * Whatever a test does to it, it ends within LIFETIME_S of real time.
+ * Whatever a test does to it, it ends within LIFETIME_S of real time, or after
+ * MAX_RECORDS: a periodic event never ends.
  */
 #include <err.h>
 #include <errno.h>
@@ -41,10 +46,13 @@
 #define MAX_EVENTS	10000
 #define EARLY_NS	(50 * NSEC_PER_MSEC)
 #define LIFETIME_S	60
+#define MAX_RECORDS	100000
 
 static struct fake_event {
 	__u64 data;
 	__u64 due_ns;
+	__u64 interval_ns;
+	__u64 slack_ns;
 	bool live;
 	bool again;
 } events[MAX_EVENTS];
@@ -52,6 +60,7 @@ static struct fake_event {
 static size_t nr_events;
 static struct counters totals;
 static __u64 clock_ns = 1000 * NSEC_PER_SEC;
+static struct twheel_config config;
 
 static bool fault(const char *name, size_t event)
 {
@@ -60,14 +69,20 @@ static bool fault(const char *name, size_t event)
 	return wanted && !strcmp(wanted, name) && event % 10 == 0;
 }
 
-/* When an event will fire. */
+static __u64 slack_of(const struct fake_event *event)
+{
+	return event->slack_ns > config.slack_ns ? event->slack_ns :
+	       config.slack_ns;
+}
+
+/* When an event will fire: as late as it may. */
 static __u64 fires_ns(size_t i)
 {
 	if (!events[i].live || fault("lose", i))
 		return NEVER_NS;
 	if (fault("early", i) || fault("hasty", i))
 		return events[i].due_ns - EARLY_NS;
-	return events[i].due_ns;
+	return events[i].due_ns + slack_of(&events[i]);
 }
 
 /* The event that fires first, or NULL. */
@@ -91,6 +106,12 @@ static __u64 first_ns(void)
 	struct fake_event *first = first_event();
 
 	return first ? fires_ns(first - events) : NEVER_NS;
+}
+
+/* All clocks are the same, and none is set. */
+void clock_use(clockid_t id)
+{
+	(void)id;
 }
 
 __u64 now_ns(void)
@@ -125,7 +146,8 @@ int device_open(struct device *dev, const char *path)
 	(void)path;
 	dev->info = (struct twheel_info){
 		.abi = TWHEEL_ABI_VERSION,
-		.features = TWHEEL_FEATURE_PERIODIC | 1ULL << 63,
+		.features = TWHEEL_FEATURE_PERIODIC | TWHEEL_FEATURE_SLACK |
+			    TWHEEL_FEATURE_CLOCKS | 1ULL << 63,
 		.tick_ns = 65536,
 		.max_events = MAX_EVENTS,
 	};
@@ -134,26 +156,43 @@ int device_open(struct device *dev, const char *path)
 	return 0;
 }
 
-int device_limit(struct device *dev, __u64 max_events)
+int device_configure(struct device *dev, const struct twheel_config *wanted)
 {
-	if (max_events > MAX_EVENTS)
+	if (wanted->max_events > MAX_EVENTS)
 		return -ENOSPC;
-	dev->info.max_events = max_events;
+	if (wanted->max_events)
+		dev->info.max_events = wanted->max_events;
+	config = *wanted;
 	return 0;
+}
+
+static void set_times(struct fake_event *event, const struct twheel_cmd *cmd,
+		      __u64 time_ns)
+{
+	event->due_ns = time_ns;
+	event->interval_ns = cmd->interval_ns;
+	event->slack_ns = cmd->slack_ns;
 }
 
 static int add(struct device *dev, struct twheel_cmd *cmd, __u64 time_ns)
 {
+	struct fake_event *event = &events[nr_events];
+
 	if (nr_events == dev->info.max_events || fault("full", nr_events))
 		return -ENOSPC;
 	totals.added += fault("miscounted", nr_events) ? 2 : 1;
-	events[nr_events++] = (struct fake_event){
-		.data = cmd->data,
-		.due_ns = time_ns,
-		.live = true,
-	};
-	cmd->id = nr_events;
+	*event = (struct fake_event){ .data = cmd->data, .live = true };
+	set_times(event, cmd, time_ns);
+	cmd->id = ++nr_events;
 	return 0;
+}
+
+static int query(struct twheel_cmd *cmd, const struct fake_event *event)
+{
+	cmd->time_ns = event->due_ns;
+	cmd->interval_ns = event->interval_ns;
+	cmd->slack_ns = slack_of(event);
+	return event->due_ns <= clock_ns ? TWHEEL_READY : TWHEEL_ARMED;
 }
 
 static int change(struct twheel_cmd *cmd, __u64 time_ns)
@@ -168,12 +207,11 @@ static int change(struct twheel_cmd *cmd, __u64 time_ns)
 		totals.cancelled++;
 		events[i].live = fault("uncancelled", i);
 	} else if (cmd->op == TWHEEL_OP_QUERY) {
-		cmd->time_ns = events[i].due_ns;
-		return events[i].due_ns <= clock_ns ? TWHEEL_READY : TWHEEL_ARMED;
+		return query(cmd, &events[i]);
 	} else if (fault("forgetful", i)) {
 		return -ENOENT;
 	} else if (!fault("unmodified", i)) {
-		events[i].due_ns = time_ns;
+		set_times(&events[i], cmd, time_ns);
 	}
 	return 0;
 }
@@ -191,20 +229,49 @@ int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
 	return 0;
 }
 
+/* How many expirations a record of an event covers. */
+static __u64 count_of(const struct fake_event *event)
+{
+	size_t i = event - events;
+
+	if (!event->interval_ns || clock_ns < event->due_ns)
+		return 1;
+	return (clock_ns - event->due_ns) / event->interval_ns + 1 +
+	       fault("overcount", i) - fault("undercount", i);
+}
+
+/* Goes on after a record: with the next expiration that is not covered, or not. */
+static void go_on(struct fake_event *event, __u64 count)
+{
+	size_t i = event - events;
+
+	if (event->interval_ns) {
+		event->due_ns += (count + !!fault("undercount", i)) *
+				 event->interval_ns;
+		return;
+	}
+	event->live = fault("duplicate", i) && !event->again;
+	totals.finished += !event->live;
+}
+
 static void expire(struct fake_event *event, struct twheel_record *record)
 {
 	size_t i = event - events;
+	__u64 count = count_of(event);
 
 	*record = (struct twheel_record){
 		.data = event->data + fault("mixup", i),
 		.id = i + 1,
 		.due_ns = event->due_ns - fault("misdated", i),
 		.fired_ns = fault("hasty", i) ? event->due_ns : clock_ns,
-		.count = 1,
+		.count = count,
 	};
-	event->live = fault("duplicate", i) && !event->again;
-	event->again = event->live;
-	totals.finished += !event->live;
+	if (fault("skip", i))
+		record->due_ns += event->interval_ns;
+	if (fault("again", i) && event->again)
+		record->due_ns -= event->interval_ns;
+	go_on(event, count);
+	event->again = true;
 	totals.records++;
 }
 
@@ -213,6 +280,8 @@ int device_read(struct device *dev, struct twheel_record *records, size_t nr)
 	size_t done = 0;
 
 	(void)dev;
+	if (totals.records > MAX_RECORDS)
+		errx(EXIT_FAILURE, "more than %d records", MAX_RECORDS);
 	while (done < nr && first_ns() <= clock_ns)
 		expire(first_event(), &records[done++]);
 	return done;
@@ -229,4 +298,27 @@ int device_counters(struct device *dev, struct counters *counters)
 			counters->armed += events[i].live;
 	}
 	return 0;
+}
+
+int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
+		__u64 *cursor)
+{
+	size_t done = 0;
+
+	(void)dev;
+	for (; *cursor < nr_events && done < nr; ++*cursor) {
+		const struct fake_event *event = &events[*cursor];
+
+		if (!event->live)
+			continue;
+		entries[done++] = (struct twheel_entry){
+			.id = *cursor + 1,
+			.due_ns = event->due_ns,
+			.interval_ns = event->interval_ns,
+			.slack_ns = slack_of(event),
+			.state = event->due_ns <= clock_ns ? TWHEEL_READY :
+				 TWHEEL_ARMED,
+		};
+	}
+	return done;
 }

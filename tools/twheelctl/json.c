@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "json.h"
+#include "number.h"
 
 /* An id, as a string. */
 json_t *json_id(__u64 id)
@@ -17,6 +18,19 @@ json_t *json_id(__u64 id)
 json_t *json_seconds(__u64 ns)
 {
 	return json_real(ns / 1e9);
+}
+
+/*
+ * A time of the clock, in seconds to the nanosecond: a string, as a double has
+ * no room for it.
+ */
+json_t *json_time(__u64 ns)
+{
+	char text[NUMBER_TEXT];
+
+	if (ns >= NUMBER_MAX_NS)
+		return json_string("never");
+	return json_string(seconds_format(text, ns));
 }
 
 /*

@@ -14,6 +14,7 @@
 
 json_t *json_id(__u64 id);
 json_t *json_seconds(__u64 ns);
+json_t *json_time(__u64 ns);
 void json_line(json_t *object, FILE *out);
 
 #endif /* _TWHEELCTL_JSON_H */

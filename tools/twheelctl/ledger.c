@@ -86,6 +86,8 @@ bool ledger_plan(struct ledger *ledger, const struct schedule_line *line,
 	if (cmd->op != TWHEEL_OP_CANCEL) {
 		cmd->flags = TWHEEL_ABS;
 		cmd->time_ns = at_ns + line->delay_ns;
+		cmd->interval_ns = line->interval_ns;
+		cmd->slack_ns = line->slack_ns;
 	}
 	return true;
 }
@@ -122,6 +124,7 @@ static void add_result(struct ledger *ledger, const struct schedule_line *line,
 	}
 	entry->id = cmd->id;
 	entry->due_ns = cmd->time_ns;
+	entry->interval_ns = cmd->interval_ns;
 	entry->live = true;
 	ledger->live++;
 	ledger->armed++;
@@ -146,6 +149,7 @@ static void change_result(struct ledger *ledger,
 	} else {
 		ledger->modified++;
 		entry->due_ns = cmd->time_ns;
+		entry->interval_ns = cmd->interval_ns;
 	}
 }
 
@@ -176,48 +180,106 @@ static struct entry *find_live(struct ledger *ledger,
 	return entry->live && entry->id == record->id ? entry : NULL;
 }
 
-static void check_record(struct ledger *ledger, const struct entry *entry,
-			 const struct twheel_record *record, __u64 read_ns)
+/* When the last expiration that a record covers was due. */
+static __u64 last_due_ns(const struct entry *entry,
+			 const struct twheel_record *record)
 {
-	const char *name = ledger->schedule->names[record->data];
+	return record->due_ns + (record->count - 1) * entry->interval_ns;
+}
 
-	if (record->fired_ns < record->due_ns || read_ns < entry->due_ns) {
-		ledger->early++;
-		complain(ledger,
-			 "the record of \"%s\", due at %llu, fired at %llu, read at %llu: too early",
-			 name, entry->due_ns, record->fired_ns, read_ns);
-	}
-	if (record->due_ns != entry->due_ns || record->fired_ns > read_ns ||
-	    record->count != 1 || record->reason != TWHEEL_EXPIRED ||
-	    record->value || record->key || record->flags) {
-		ledger->wrong++;
-		complain(ledger,
-			 "the record of \"%s\" says due %llu, fired %llu, count %llu, reason %u, value %llu, key %llu, flags %u: it was due at %llu, once, and read at %llu",
-			 name, record->due_ns, record->fired_ns, record->count,
-			 record->reason, record->value, record->key,
-			 record->flags, entry->due_ns, read_ns);
-	}
+static void check_early(struct ledger *ledger, const struct entry *entry,
+			const struct twheel_record *record, __u64 read_ns)
+{
+	__u64 last_ns = last_due_ns(entry, record);
+
+	if (record->fired_ns >= record->due_ns &&
+	    (ledger->settable ||
+	     (read_ns >= last_ns && read_ns >= entry->due_ns)))
+		return;
+	ledger->early++;
+	complain(ledger,
+		 "the record of \"%s\", due at %llu, %llu times up to %llu, fired at %llu, read at %llu: too early",
+		 ledger->schedule->names[record->data], entry->due_ns,
+		 record->count, last_ns, record->fired_ns, read_ns);
+}
+
+/* A periodic event must go on where it was. */
+static void check_grid(struct ledger *ledger, const struct entry *entry,
+		       const struct twheel_record *record)
+{
+	if (!entry->interval_ns || record->due_ns == entry->due_ns)
+		return;
+	if (record->due_ns < entry->due_ns)
+		ledger->duplicated++;
+	else
+		ledger->skipped += (record->due_ns - entry->due_ns - 1) /
+				   entry->interval_ns + 1;
+}
+
+static bool covers_what_it_must(const struct ledger *ledger,
+				const struct entry *entry,
+				const struct twheel_record *record,
+				__u64 asked_ns)
+{
+	if (!entry->interval_ns)
+		return record->count == 1;
+	return record->count && (ledger->settable ||
+	       last_due_ns(entry, record) + entry->interval_ns > asked_ns);
+}
+
+static void check_record(struct ledger *ledger, const struct entry *entry,
+			 const struct twheel_record *record, __u64 asked_ns,
+			 __u64 read_ns)
+{
+	if (record->due_ns == entry->due_ns &&
+	    (ledger->settable || record->fired_ns <= read_ns) &&
+	    covers_what_it_must(ledger, entry, record, asked_ns) &&
+	    record->reason == TWHEEL_EXPIRED && !record->value &&
+	    !record->key && !record->flags)
+		return;
+	ledger->wrong++;
+	complain(ledger,
+		 "the record of \"%s\" says due %llu, fired %llu, count %llu, reason %u, value %llu, key %llu, flags %u: it was due at %llu, every %llu, and read from %llu to %llu",
+		 ledger->schedule->names[record->data], record->due_ns,
+		 record->fired_ns, record->count, record->reason, record->value,
+		 record->key, record->flags, entry->due_ns, entry->interval_ns,
+		 asked_ns, read_ns);
+}
+
+static void unknown_record(struct ledger *ledger,
+			   const struct twheel_record *record)
+{
+	ledger->duplicated++;
+	complain(ledger,
+		 "a record with id %llu, data %llu, due at %llu, which is of no event that is live",
+		 record->id, record->data, record->due_ns);
 }
 
 /*
  * Take down a record.
  *
- * @read_ns: CLOCK_MONOTONIC, after it was read.
+ * @asked_ns: on the context's clock, before it was read.
+ * @read_ns: and after that.
  */
 void ledger_record(struct ledger *ledger, const struct twheel_record *record,
-		   __u64 read_ns)
+		   __u64 asked_ns, __u64 read_ns)
 {
 	struct entry *entry = find_live(ledger, record);
 
 	ledger->records++;
+	ledger->expirations += record->count;
 	if (!entry) {
-		ledger->duplicated++;
-		complain(ledger,
-			 "a record with id %llu, data %llu, due at %llu, which is of no event that is live",
-			 record->id, record->data, record->due_ns);
+		unknown_record(ledger, record);
 		return;
 	}
-	check_record(ledger, entry, record, read_ns);
+	check_early(ledger, entry, record, read_ns);
+	check_grid(ledger, entry, record);
+	check_record(ledger, entry, record, asked_ns, read_ns);
+	if (entry->interval_ns) {
+		entry->due_ns = record->due_ns +
+				record->count * entry->interval_ns;
+		return;
+	}
 	entry->live = false;
 	ledger->finished++;
 	ledger->live--;
@@ -235,13 +297,14 @@ void ledger_counters(struct ledger *ledger, const struct counters *counters)
 			       counters->finished + counters->cancelled &&
 	    counters->added == ledger->armed &&
 	    counters->finished == ledger->finished &&
-	    counters->cancelled == ledger->cancelled && !counters->completed)
+	    counters->cancelled == ledger->cancelled &&
+	    counters->records == ledger->records && !counters->completed)
 		return;
 	ledger->violations++;
 	complain(ledger,
-		 "fdinfo says %llu added, %llu armed, %llu ready, %llu finished, %llu cancelled, %llu completed: it should be %llu added, %llu armed or ready, %llu finished, %llu cancelled",
+		 "fdinfo says %llu added, %llu armed, %llu ready, %llu finished, %llu cancelled, %llu completed, %llu records: it should be %llu added, %llu armed or ready, %llu finished, %llu cancelled, %llu records",
 		 counters->added, counters->armed, counters->ready,
 		 counters->finished, counters->cancelled, counters->completed,
-		 ledger->armed, ledger->live, ledger->finished,
-		 ledger->cancelled);
+		 counters->records, ledger->armed, ledger->live,
+		 ledger->finished, ledger->cancelled, ledger->records);
 }

@@ -24,6 +24,11 @@
  * it waits until the record was read: then what comes out is what the schedule
  * says, and not what a race made of it. The other race stays: a line that is
  * run late can find ended what the schedule has still armed.
+ *
+ * A periodic event stays live when a record is read, and is due next at the first
+ * time on its grid that the record does not cover: due_ns + count * interval.
+ * Each record must begin there. What one covers again is duplicated, and what
+ * none covers is lost. It must cover what is due when it is read, and no more.
  */
 #ifndef _TWHEELCTL_LEDGER_H
 #define _TWHEELCTL_LEDGER_H
@@ -40,6 +45,7 @@ struct counters;
 struct entry {
 	__u64 id;
 	__u64 due_ns;
+	__u64 interval_ns;
 	bool live;
 	bool queued;
 };
@@ -47,7 +53,9 @@ struct entry {
 /**
  * struct ledger - the state of a replay
  * @schedule: what is replayed.
- * @start_ns: the moment that is 0 in the schedule, on CLOCK_MONOTONIC.
+ * @start_ns: the moment that is 0 in the schedule, on the context's clock.
+ * @settable: that clock can be set, so what it says now does not tell whether a
+ *	record was due when it was made.
  * @entries: for each event of the schedule.
  * @live: how many of them are live.
  * @armed: ADDs that gave an id.
@@ -55,7 +63,9 @@ struct entry {
  * @cancelled: CANCELs that gave 0.
  * @missed: MODIFYs and CANCELs that rightly gave -ENOENT.
  * @records: records that were read.
- * @finished: records that were a live event's.
+ * @expirations: that they cover.
+ * @finished: records that ended a live event.
+ * @skipped: expirations of a periodic event that no record covered.
  * @early: records that came before they were due.
  * @duplicated: records of an event that had ended, or never was.
  * @wrong: records that do not say what was last asked for.
@@ -67,6 +77,7 @@ struct entry {
 struct ledger {
 	const struct schedule *schedule;
 	__u64 start_ns;
+	bool settable;
 	struct entry *entries;
 	__u64 live;
 	__u64 armed;
@@ -74,7 +85,9 @@ struct ledger {
 	__u64 cancelled;
 	__u64 missed;
 	__u64 records;
+	__u64 expirations;
 	__u64 finished;
+	__u64 skipped;
 	__u64 early;
 	__u64 duplicated;
 	__u64 wrong;
@@ -91,16 +104,22 @@ bool ledger_plan(struct ledger *ledger, const struct schedule_line *line,
 void ledger_result(struct ledger *ledger, const struct schedule_line *line,
 		   const struct twheel_cmd *cmd);
 void ledger_record(struct ledger *ledger, const struct twheel_record *record,
-		   __u64 read_ns);
+		   __u64 asked_ns, __u64 read_ns);
 void ledger_counters(struct ledger *ledger, const struct counters *counters);
 
 /*
- * Whether all went well, once all is over: each event that is still live then
- * is lost.
+ * What was lost, once all is over: each event that is still live then, and what
+ * others skipped.
  */
+static inline __u64 ledger_lost(const struct ledger *ledger)
+{
+	return ledger->live + ledger->skipped;
+}
+
+/* Whether all went well, once all is over. */
 static inline bool ledger_clean(const struct ledger *ledger)
 {
-	return !(ledger->live || ledger->early || ledger->duplicated ||
+	return !(ledger_lost(ledger) || ledger->early || ledger->duplicated ||
 		 ledger->wrong || ledger->failed || ledger->violations);
 }
 

@@ -17,6 +17,7 @@ static const struct command {
 	{ "run",    run_main },
 	{ "replay", replay_main },
 	{ "show",   show_main },
+	{ "top",    top_main },
 };
 
 static error_t parse_setting(int key, char *arg, struct argp_state *state)
@@ -36,13 +37,13 @@ static error_t parse_setting(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option setting_options[] = {
-	{ "device", 'D', "PATH", 0, "The device; default " DEVICE_PATH, 1 },
+	{ "device", 'D', "PATH", 0, "The device; default " DEVICE_PATH, 2 },
 	{ "debugfs", 'G', "PATH", 0,
-	  "Where the module shows its wheels; default /sys/kernel/debug/twheel", 1 },
+	  "Where the module shows its wheels; default /sys/kernel/debug/twheel", 2 },
 	{ 0 }
 };
 
-static const struct argp settings_argp = {
+const struct argp settings_argp = {
 	.options = setting_options,
 	.parser = parse_setting,
 };
@@ -84,13 +85,13 @@ static error_t parse_main(int key, char *arg, struct argp_state *state)
 		invocation->command = find_command(arg);
 		if (!invocation->command)
 			argp_error(state,
-				   "there is no command \"%s\": it is one of info, run, replay, show",
+				   "there is no command \"%s\": it is one of info, run, replay, show, top",
 				   arg);
 		invocation->first = state->next - 1;
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which command? One of info, run, replay, show");
+		argp_error(state, "which command? One of info, run, replay, show, top");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -106,6 +107,7 @@ static const struct argp main_argp = {
 	       "  run     arm and cancel events by lines on stdin\n"
 	       "  replay  run a schedule of events and check that each ends exactly once\n"
 	       "  show    draw the wheels\n"
+	       "  top     watch the wheels as they turn\n"
 	       "Each has a --help of its own.\n"
 	       "\n"
 	       "The exit status is 0 if all went well, 1 if not, and 2 where the command line\n"

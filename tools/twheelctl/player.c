@@ -93,7 +93,7 @@ static int submit_lines(struct player *player, __u64 now)
 	}
 	add_cost(&player->submit, nr, after - before);
 	player->behind_ns = later(player->behind_ns,
-				  before - line_ns(player, player->next));
+				  now - line_ns(player, player->next));
 	player->progress_ns = after;
 	take_results(player, nr, before);
 	return nr;
@@ -112,10 +112,24 @@ static void write_record(struct player *player,
 		record->count, reason_name(record->reason));
 }
 
-static void take_record(struct player *player,
-			const struct twheel_record *record, __u64 now)
+/*
+ * Whether a record may be one that something waits for. Those of periodic events
+ * never end: they must not put off for ever that another is given up.
+ */
+static bool is_waited_for(const struct player *player,
+			  const struct twheel_record *record)
 {
-	ledger_record(&player->ledger, record, now);
+	return !player_left(player) ||
+	       record->due_ns <= line_ns(player, player->next);
+}
+
+static void take_record(struct player *player,
+			const struct twheel_record *record, __u64 before,
+			__u64 now)
+{
+	if (is_waited_for(player, record))
+		player->progress_ns = now;
+	ledger_record(&player->ledger, record, before, now);
 	if (record->fired_ns >= record->due_ns)
 		histogram_add(&player->lateness,
 			      record->fired_ns - record->due_ns);
@@ -141,9 +155,8 @@ static int read_records(struct player *player)
 	if (nr <= 0)
 		return nr;
 	add_cost(&player->read, nr, after - before);
-	player->progress_ns = after;
 	for (int i = 0; i < nr; i++)
-		take_record(player, &player->records[i], after);
+		take_record(player, &player->records[i], before, after);
 	return nr;
 }
 
@@ -309,6 +322,7 @@ int player_run(struct player *player)
 	int ret = 1;
 
 	ledger_init(&player->ledger, player->schedule, now_ns());
+	player->ledger.settable = player->settable;
 	player->progress_ns = start_ns(player);
 	while (ret > 0 && !is_over(player))
 		ret = turn(player);

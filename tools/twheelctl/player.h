@@ -12,7 +12,8 @@
  * is due when the schedule says. If that is past, it fires at once, and is late
  * by as much as the player was: @overdue counts these.
  *
- * It is over when all lines were run and no event is live; or, so that a record
+ * It is over when all lines were run and no event is live (what is periodic was
+ * cancelled by the schedule's last lines); or, so that a record
  * that never comes does not keep it for ever, when no record came for a grace
  * time after the last was due.
  */
@@ -42,14 +43,16 @@ struct cost {
  * @dev: the device.
  * @schedule: what is run.
  * @records_file: where to write each record, or NULL.
- * @grace_ns: how long to wait for what should have come.
+ * @settable: the context's clock can be set.
+ * @grace_ns: how long to wait for what should have come, slack included.
  * @draw_at_ns: when to draw the wheels, since the start; NEVER_NS for never.
  * @draw: draws them.
  * @draw_context: what @draw is given.
  * @show_progress: whether to show progress on stderr.
  * @ledger: what became of each event.
  * @next: the line to be run next.
- * @progress_ns: when a line was run or a record read last.
+ * @progress_ns: when a line was run or a record that one may wait for was read
+ *	last.
  * @shown_ns: when progress was shown last.
  * @check_at: after how many lines and records to check the counters next.
  * @end_ns: when it was over.
@@ -66,6 +69,7 @@ struct player {
 	struct device *dev;
 	const struct schedule *schedule;
 	FILE *records_file;
+	bool settable;
 	__u64 grace_ns;
 	__u64 draw_at_ns;
 	void (*draw)(void *context);

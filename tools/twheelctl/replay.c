@@ -11,9 +11,10 @@
 #include "clock.h"
 #include "command.h"
 #include "draw.h"
-#include "number.h"
+#include "options.h"
 #include "player.h"
 #include "schedule.h"
+#include "setup.h"
 #include "summary.h"
 
 struct replay_options {
@@ -22,7 +23,7 @@ struct replay_options {
 	__u64 nr_generate;
 	__u64 seed;
 	__u64 span_ns;
-	__u64 max_events;
+	struct setup setup;
 	__u64 grace_ns;
 	__u64 draw_at_ns;
 	const char *write;
@@ -35,7 +36,6 @@ struct replay_options {
 enum {
 	KEY_SEED = 256,
 	KEY_DURATION,
-	KEY_MAX_EVENTS,
 	KEY_GRACE,
 	KEY_DRAW_AT,
 	KEY_INTERRUPTS,
@@ -43,34 +43,6 @@ enum {
 
 /* The least span in which generated events can be told apart. */
 #define MIN_SPAN_NS	NSEC_PER_MSEC
-
-static __u64 count_option(struct argp_state *state, const char *name,
-			  const char *text, __u64 min, __u64 max)
-{
-	const char *wrong;
-	__u64 value;
-
-	wrong = count_parse(text, &value);
-	if (wrong || value < min || value > max)
-		argp_error(state, "--%s \"%s\" is not a whole number from %llu to %llu",
-			   name, text, min, max);
-	return value;
-}
-
-static __u64 seconds_option(struct argp_state *state, const char *name,
-			    const char *text, __u64 min_ns)
-{
-	const char *wrong;
-	__u64 ns;
-
-	wrong = seconds_parse(text, &ns);
-	if (wrong)
-		argp_error(state, "--%s \"%s\" %s", name, text, wrong);
-	if (ns < min_ns)
-		argp_error(state, "--%s \"%s\" is less than %g", name, text,
-			   (double)min_ns / NSEC_PER_SEC);
-	return ns;
-}
 
 static void check_options(struct argp_state *state,
 			  const struct replay_options *options)
@@ -88,28 +60,24 @@ static error_t parse_replay(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = options->settings;
+		setup_children_init(state, options->settings, &options->setup);
 		return 0;
 	case 'g':
-		options->nr_generate = count_option(state, "generate", arg, 1,
+		options->nr_generate = option_count(state, "generate", arg, 1,
 						    ~0U / 2);
 		return 0;
 	case KEY_SEED:
-		options->seed = count_option(state, "seed", arg, 0, ~0ULL);
+		options->seed = option_count(state, "seed", arg, 0, ~0ULL);
 		return 0;
 	case KEY_DURATION:
-		options->span_ns = seconds_option(state, "duration", arg,
+		options->span_ns = option_seconds(state, "duration", arg,
 						  MIN_SPAN_NS);
 		return 0;
-	case KEY_MAX_EVENTS:
-		options->max_events = count_option(state, "max-events", arg, 1,
-						   ~0ULL);
-		return 0;
 	case KEY_GRACE:
-		options->grace_ns = seconds_option(state, "grace", arg, 0);
+		options->grace_ns = option_seconds(state, "grace", arg, 0);
 		return 0;
 	case KEY_DRAW_AT:
-		options->draw_at_ns = seconds_option(state, "draw-at", arg, 0);
+		options->draw_at_ns = option_seconds(state, "draw-at", arg, 0);
 		return 0;
 	case KEY_INTERRUPTS:
 		options->interrupts = true;
@@ -148,10 +116,8 @@ static const struct argp_option replay_argp_options[] = {
 	  "Write the schedule to FILE (- for stdout) and run nothing", 0 },
 	{ "records", 'r', "FILE", 0,
 	  "Write name,due_s,fired_s,count,reason of each record to FILE", 0 },
-	{ "max-events", KEY_MAX_EVENTS, "N", 0,
-	  "Allow N events at once; default as the device has it", 0 },
 	{ "grace", KEY_GRACE, "S", 0,
-	  "Wait for records that are due until none came for S; default 5", 0 },
+	  "Wait for records that are due, slack included, until none came for S; default 5", 0 },
 	{ "draw-at", KEY_DRAW_AT, "S", 0, "Draw the wheels S after the start", 0 },
 	{ "interrupts", KEY_INTERRUPTS, NULL, 0,
 	  "Tell how many interrupts the wheels took", 0 },
@@ -163,19 +129,25 @@ static const struct argp_option replay_argp_options[] = {
 static const struct argp replay_argp = {
 	.options = replay_argp_options,
 	.parser = parse_replay,
-	.children = settings_child,
+	.children = setup_children,
 	.args_doc = "FILE\n--generate N",
 	.doc = "Runs a schedule of events on the device and checks that each event that was\n"
 	       "armed ends in exactly one way: by one record, not before it was due, or\n"
-	       "cancelled.\vFILE (- for stdin) has lines at_s,command,name,delay_s; blank lines\n"
-	       "and those that begin with # are left out. At at_s seconds after the start, the\n"
-	       "command is done to the event of that name:\n"
+	       "cancelled.\vFILE (- for stdin) has lines\n"
+	       "  " SCHEDULE_FIELDS "\n"
+	       "and blank ones and comments that begin with #. At at_s seconds after the\n"
+	       "start, the command is done to the event of that name:\n"
 	       "  add     a new event\n"
-	       "  modify  another time for one that was added\n"
+	       "  modify  another time, interval and slack for one that was added\n"
 	       "  arm     modify it if it is still to come, else add it\n"
-	       "  cancel  (without delay_s)\n"
-	       "It is then due at at_s + delay_s, even if the line was run late. at_s never\n"
+	       "  cancel  (the line ends with the name)\n"
+	       "It is then due at at_s + delay_s, even if the line was run late; with\n"
+	       "interval_s, again and again; with slack_s, up to that much later. at_s never\n"
 	       "decreases. The whole schedule is checked before anything is armed.\n"
+	       "\n"
+	       "A periodic event that no line ends is cancelled when all else is over. Each\n"
+	       "of its expirations must be covered by exactly one record, whose count says\n"
+	       "how many it covers.\n"
 	       "\n"
 	       "The exit status is 1 where a record was early, lost, duplicated or wrong, a\n"
 	       "command failed, or the counters in fdinfo did not add up.",
@@ -217,20 +189,6 @@ static bool count_interrupts(const struct replay_options *options, __u64 *count)
 	return true;
 }
 
-static int open_device(struct device *dev, const struct replay_options *options)
-{
-	int ret = device_open(dev, options->settings->device);
-
-	if (ret || !options->max_events)
-		return ret;
-	ret = device_limit(dev, options->max_events);
-	if (ret)
-		warnx("--max-events %llu: %s%s", options->max_events,
-		      strerror(-ret), ret == -ENOSPC ?
-		      "; the module's parameters set how many are allowed" : "");
-	return ret;
-}
-
 static int open_records(struct player *player,
 			const struct replay_options *options)
 {
@@ -268,19 +226,28 @@ static int play(struct player *player, const struct replay_options *options,
 	return ret ? ret : closed;
 }
 
+static __u64 greater(__u64 a, __u64 b)
+{
+	return a > b ? a : b;
+}
+
 static enum status replay(const struct schedule *schedule,
 			  struct replay_options *options)
 {
+	const struct twheel_config *config = &options->setup.config;
 	static struct player player;
 	struct interrupts interrupts = { 0 };
 	struct device dev;
 
-	if (open_device(&dev, options))
+	if (setup_open(&dev, options->settings->device, &options->setup) ||
+	    schedule_check_intervals(schedule, dev.info.tick_ns))
 		return STATUS_FAILURE;
 	player = (struct player){
 		.dev = &dev,
 		.schedule = schedule,
-		.grace_ns = options->grace_ns,
+		.settable = config->clockid == CLOCK_REALTIME,
+		.grace_ns = options->grace_ns + greater(config->slack_ns,
+							schedule->slack_ns),
 		.draw_at_ns = options->draw_at_ns,
 		.draw = draw,
 		.draw_context = options,

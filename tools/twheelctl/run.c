@@ -2,18 +2,15 @@
 /*
  * twheelctl run: events by lines on stdin, expirations as JSON on stdout.
  *
- *	add DELAY NAME		{"event":"added","id":"5","name":"hello"}
- *	modify ID DELAY		{"event":"modified",...}
+ *	add WHEN NAME		{"event":"added","id":"5","name":"hello"}
+ *	modify ID WHEN		{"event":"modified",...}
  *	cancel ID		{"event":"cancelled",...}
  *	query ID		{"event":"state",...,"state":"armed",...}
+ *	list			one {"event":"entry",...} for each, {"event":"list",...}
  *
- * A delay begins with a digit and the name is all that follows it. Anything
- * else in the place of a delay is refused, so that words can be given a meaning
- * there later (an absolute time, a period, a slack).
- *
- * The names live here: each event that is armed or ready is in a tree,
- * by id, from the answer to its ADD to its record or the answer to its
- * CANCEL. As one thread does both, the tree always has what the kernel has.
+ * The names live here: each event that is armed or ready is in a tree, by id,
+ * from the answer to its ADD to its last record or the answer to its CANCEL. As
+ * one thread does both, the tree always has what the kernel has.
  */
 #include <err.h>
 #include <errno.h>
@@ -29,26 +26,34 @@
 #include "common.h"
 #include "device.h"
 #include "json.h"
+#include "line.h"
 #include "number.h"
+#include "options.h"
+#include "setup.h"
 
-#define MAX_LINE	4096
 #define NR_RECORDS	256
 
 /* An event that is armed or ready. */
 struct event {
 	__u64 id;
+	bool periodic;
 	char name[];
 };
 
 /**
  * struct run - the state of the command
  * @settings: the options of all commands.
+ * @setup: those of the context.
  * @no_wait: --no-wait.
+ * @max_records: --count; 0 for any number.
  * @dev: the device.
  * @start_ns: when it began; times are told from here on.
  * @events: a tree of struct event, by id.
  * @nr_events: how many it has.
- * @line: the number of the line at hand, from 1.
+ * @nr_records: how many records were printed.
+ * @nr_errors: how many lines were answered by an error.
+ * @nr_lines: how many lines there were, so the number of the line at hand.
+ * @line: what it says.
  * @input: what was read of stdin and has no end of line yet.
  * @input_used: how many bytes that is.
  * @too_long: the line at hand is longer than @input and is left out.
@@ -56,13 +61,18 @@ struct event {
  */
 struct run {
 	struct settings *settings;
+	struct setup setup;
 	bool no_wait;
+	__u64 max_records;
 	struct device dev;
 	__u64 start_ns;
 	void *events;
 	size_t nr_events;
-	unsigned int line;
-	char input[MAX_LINE];
+	__u64 nr_records;
+	__u64 nr_errors;
+	unsigned int nr_lines;
+	struct line line;
+	char input[LINE_MAX_LENGTH + 1];
 	size_t input_used;
 	bool too_long;
 	bool input_ended;
@@ -83,12 +93,14 @@ static struct event *find_event(const struct run *run, __u64 id)
 	return found ? *found : NULL;
 }
 
-static void insert_event(struct run *run, __u64 id, const char *name)
+static void insert_event(struct run *run, const struct twheel_cmd *cmd,
+			 const char *name)
 {
 	struct event *event = malloc(sizeof(*event) + strlen(name) + 1);
 
 	if (event) {
-		event->id = id;
+		event->id = cmd->id;
+		event->periodic = cmd->interval_ns;
 		strcpy(event->name, name);
 	}
 	if (!event || !tsearch(event, &run->events, compare_events))
@@ -105,6 +117,8 @@ static void remove_event(struct run *run, struct event *event)
 
 static json_t *since_start(const struct run *run, __u64 ns)
 {
+	if (ns >= NUMBER_MAX_NS)
+		return json_null();
 	return json_real((double)(__s64)(ns - run->start_ns) / NSEC_PER_SEC);
 }
 
@@ -126,9 +140,9 @@ static void make_ascii(char *text)
 }
 
 static __printf(2, 3)
-void bad_line(const struct run *run, const char *format, ...)
+void bad_line(struct run *run, const char *format, ...)
 {
-	char message[MAX_LINE + 256];
+	char message[LINE_MESSAGE];
 	va_list args;
 
 	va_start(args, format);
@@ -136,202 +150,173 @@ void bad_line(const struct run *run, const char *format, ...)
 	va_end(args);
 	if (!is_utf8(message))
 		make_ascii(message);
+	run->nr_errors++;
 	json_line(json_pack("{s:s, s:i, s:s}", "event", "error", "line",
-			    run->line, "message", message), stdout);
+			    run->nr_lines, "message", message), stdout);
 }
 
-/* Runs one command. Returns what it says of itself, or of the device. */
-static int submit(struct run *run, struct twheel_cmd *cmd)
-{
-	int ret = device_submit(&run->dev, cmd, 1);
-
-	if (ret)
-		errx(EXIT_FAILURE, "%s takes no commands: %s",
-		     run->settings->device, strerror(-ret));
-	return cmd->result;
-}
-
-static void failed(const struct run *run, const char *what, int result)
+static void failed(struct run *run, const char *what, int result)
 {
 	if (result == -ENOENT)
 		bad_line(run, "%s: there is no such event: it has ended, or never was",
 			 what);
 	else if (result == -ENOSPC)
-		bad_line(run, "%s: there are as many events as allowed (here %llu)",
+		bad_line(run, "%s: there are as many events as allowed (here %llu, and there is a limit for each user)",
 			 what, run->dev.info.max_events);
+	else if (result == -EOPNOTSUPP)
+		bad_line(run, "%s: this build of the module cannot do that; twheelctl info tells what it can",
+			 what);
 	else
 		bad_line(run, "%s: %s", what, strerror(-result));
 }
 
-/* Takes the next word off a line; empty at its end. */
-static char *take_word(char **rest)
+/* Runs the line's command. Returns whether it gave 0 or more. */
+static bool submit(struct run *run, const char *what)
 {
-	char *word;
+	struct twheel_cmd *cmd = &run->line.cmd;
+	int ret = device_submit(&run->dev, cmd, 1);
 
-	*rest += strspn(*rest, " \t");
-	word = *rest;
-	*rest += strcspn(*rest, " \t");
-	if (**rest)
-		*(*rest)++ = '\0';
-	return word;
+	if (ret)
+		errx(EXIT_FAILURE, "%s takes no commands: %s",
+		     run->settings->device, strerror(-ret));
+	if (cmd->result < 0)
+		failed(run, what, cmd->result);
+	return cmd->result >= 0;
 }
 
-static bool take_id(const struct run *run, char **rest, __u64 *id)
+static void add(struct run *run)
 {
-	const char *text = take_word(rest);
-	const char *wrong = count_parse(text, id);
+	const struct twheel_cmd *cmd = &run->line.cmd;
+	const char *name = run->line.name;
 
-	if (wrong)
-		bad_line(run, "id \"%s\" %s: it is the number that add answered",
-			 text, wrong);
-	return !wrong;
-}
-
-static bool take_delay(const struct run *run, char **rest, __u64 *delay_ns)
-{
-	const char *text = take_word(rest);
-	const char *wrong = duration_parse(text, delay_ns);
-
-	if (wrong)
-		bad_line(run, "delay \"%s\" %s", text, wrong);
-	return !wrong;
-}
-
-static bool take_end(const struct run *run, char **rest)
-{
-	*rest += strspn(*rest, " \t");
-	if (**rest)
-		bad_line(run, "there is more than expected: \"%s\"", *rest);
-	return !**rest;
-}
-
-static bool take_name(const struct run *run, char **rest)
-{
-	*rest += strspn(*rest, " \t");
-	if (!**rest)
-		bad_line(run, "a name is missing: add DELAY NAME");
-	else if (!is_utf8(*rest))
+	if (!is_utf8(name)) {
 		bad_line(run, "the name is not UTF-8, as all JSON is");
-	else
-		return true;
-	return false;
-}
-
-static void add(struct run *run, char *rest)
-{
-	struct twheel_cmd cmd = { .op = TWHEEL_OP_ADD };
-	int result;
-
-	if (!take_delay(run, &rest, &cmd.time_ns) || !take_name(run, &rest))
-		return;
-	result = submit(run, &cmd);
-	if (result) {
-		failed(run, "add", result);
 		return;
 	}
-	insert_event(run, cmd.id, rest);
+	if (!submit(run, "add"))
+		return;
+	insert_event(run, cmd, name);
 	json_line(json_pack("{s:s, s:o, s:s}", "event", "added",
-			    "id", json_id(cmd.id), "name", rest), stdout);
+			    "id", json_id(cmd->id), "name", name), stdout);
 }
 
 /* Answers a command on an event that there is. */
-static void answer(const struct run *run, const char *what, __u64 id)
+static void answer(const struct run *run, const char *what,
+		   const struct event *event)
 {
-	const struct event *event = find_event(run, id);
-
 	json_line(json_pack("{s:s, s:o, s:s?}", "event", what,
-			    "id", json_id(id), "name",
-			    event ? event->name : NULL), stdout);
+			    "id", json_id(run->line.cmd.id),
+			    "name", event ? event->name : NULL), stdout);
 }
 
-static void modify(struct run *run, char *rest)
+static void modify(struct run *run)
 {
-	struct twheel_cmd cmd = { .op = TWHEEL_OP_MODIFY };
-	int result;
-
-	if (!take_id(run, &rest, &cmd.id) ||
-	    !take_delay(run, &rest, &cmd.time_ns) || !take_end(run, &rest))
-		return;
-	result = submit(run, &cmd);
-	if (result)
-		failed(run, "modify", result);
-	else
-		answer(run, "modified", cmd.id);
-}
-
-static void cancel(struct run *run, char *rest)
-{
-	struct twheel_cmd cmd = { .op = TWHEEL_OP_CANCEL };
 	struct event *event;
-	int result;
 
-	if (!take_id(run, &rest, &cmd.id) || !take_end(run, &rest))
+	if (!submit(run, "modify"))
 		return;
-	result = submit(run, &cmd);
-	if (result) {
-		failed(run, "cancel", result);
+	event = find_event(run, run->line.cmd.id);
+	answer(run, "modified", event);
+	if (event)
+		event->periodic = run->line.cmd.interval_ns;
+}
+
+static void cancel(struct run *run)
+{
+	struct event *event;
+
+	if (!submit(run, "cancel"))
 		return;
-	}
-	answer(run, "cancelled", cmd.id);
-	event = find_event(run, cmd.id);
+	event = find_event(run, run->line.cmd.id);
+	answer(run, "cancelled", event);
 	if (event)
 		remove_event(run, event);
 }
 
-static void query(struct run *run, char *rest)
+/* What query and list tell of an event. */
+static void print_event(const struct run *run, const char *what,
+			const struct twheel_entry *entry)
 {
-	struct twheel_cmd cmd = { .op = TWHEEL_OP_QUERY };
-	const struct event *event;
-	int result;
+	const struct event *event = find_event(run, entry->id);
 
-	if (!take_id(run, &rest, &cmd.id) || !take_end(run, &rest))
+	json_line(json_pack("{s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:o}",
+			    "event", what, "id", json_id(entry->id),
+			    "name", event ? event->name : NULL, "state",
+			    entry->state == TWHEEL_READY ? "ready" : "armed",
+			    "due_s", since_start(run, entry->due_ns),
+			    "due", json_time(entry->due_ns),
+			    "every_s", json_seconds(entry->interval_ns),
+			    "slack_s", json_seconds(entry->slack_ns)), stdout);
+}
+
+static void query(struct run *run)
+{
+	const struct twheel_cmd *cmd = &run->line.cmd;
+	struct twheel_entry entry;
+
+	if (!submit(run, "query"))
 		return;
-	result = submit(run, &cmd);
-	if (result < 0) {
-		failed(run, "query", result);
-		return;
+	entry = (struct twheel_entry){
+		.id = cmd->id,
+		.due_ns = cmd->time_ns,
+		.interval_ns = cmd->interval_ns,
+		.slack_ns = cmd->slack_ns,
+		.state = cmd->result,
+	};
+	print_event(run, "state", &entry);
+}
+
+static void list(struct run *run)
+{
+	struct twheel_entry entries[NR_RECORDS];
+	__u64 cursor = 0, total = 0;
+	int nr;
+
+	while ((nr = device_list(&run->dev, entries, NR_RECORDS, &cursor)) > 0) {
+		for (int i = 0; i < nr; i++)
+			print_event(run, "entry", &entries[i]);
+		total += nr;
 	}
-	event = find_event(run, cmd.id);
-	json_line(json_pack("{s:s, s:o, s:s?, s:s, s:o}", "event", "state",
-			    "id", json_id(cmd.id),
-			    "name", event ? event->name : NULL,
-			    "state", result == TWHEEL_READY ? "ready" : "armed",
-			    "due_s", since_start(run, cmd.time_ns)), stdout);
+	if (nr < 0)
+		failed(run, "list", nr);
+	else
+		json_line(json_pack("{s:s, s:I}", "event", "list",
+				    "events", (json_int_t)total), stdout);
 }
 
 static void run_line(struct run *run, char *text)
 {
-	static const struct {
-		const char *name;
-		void (*function)(struct run *run, char *rest);
-	} verbs[] = {
-		{ "add", add },
-		{ "modify", modify },
-		{ "cancel", cancel },
-		{ "query", query },
-	};
-	const char *word;
-
-	text[strcspn(text, "\r")] = '\0';
-	word = take_word(&text);
-	if (!*word || *word == '#')
+	if (!line_parse(&run->line, text)) {
+		bad_line(run, "%s", run->line.message);
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		if (!strcmp(word, verbs[i].name)) {
-			verbs[i].function(run, text);
-			return;
-		}
 	}
-	bad_line(run, "unknown command \"%s\": it is add, modify, cancel or query",
-		 word);
+	switch (run->line.verb) {
+	case LINE_BLANK:
+		return;
+	case LINE_ADD:
+		add(run);
+		return;
+	case LINE_MODIFY:
+		modify(run);
+		return;
+	case LINE_CANCEL:
+		cancel(run);
+		return;
+	case LINE_QUERY:
+		query(run);
+		return;
+	case LINE_LIST:
+		list(run);
+		return;
+	}
 }
 
 /* At the end of a line: runs it, unless it was too long to keep. */
 static void end_line(struct run *run, char *text)
 {
-	run->line++;
+	run->nr_lines++;
 	if (run->too_long)
-		bad_line(run, "longer than %d bytes", MAX_LINE - 1);
+		bad_line(run, "longer than %d bytes", LINE_MAX_LENGTH);
 	else
 		run_line(run, text);
 	run->too_long = false;
@@ -382,23 +367,35 @@ static void print_record(struct run *run, const struct twheel_record *record)
 	double late_us = (double)(__s64)(record->fired_ns - record->due_ns) /
 			 NSEC_PER_USEC;
 
-	json_line(json_pack("{s:s, s:o, s:s?, s:o, s:o, s:f, s:I, s:s}",
-			    "event", "expired", "id", json_id(record->id),
+	json_line(json_pack("{s:s, s:o, s:s?, s:o, s:o, s:o, s:f, s:I, s:s}",
+			    "event", reason_name(record->reason),
+			    "id", json_id(record->id),
 			    "name", event ? event->name : NULL,
 			    "due_s", since_start(run, record->due_ns),
+			    "due", json_time(record->due_ns),
 			    "fired_s", since_start(run, record->fired_ns),
 			    "late_us", late_us,
 			    "count", (json_int_t)record->count,
 			    "reason", reason_name(record->reason)), stdout);
-	if (event)
+	run->nr_records++;
+	if (event && !(event->periodic && record->reason == TWHEEL_EXPIRED))
 		remove_event(run, event);
+}
+
+static bool has_enough(const struct run *run)
+{
+	return run->max_records && run->nr_records >= run->max_records;
 }
 
 static void read_records(struct run *run)
 {
 	struct twheel_record records[NR_RECORDS];
-	int nr = device_read(&run->dev, records, NR_RECORDS);
+	__u64 room = NR_RECORDS;
+	int nr;
 
+	if (run->max_records && run->max_records - run->nr_records < room)
+		room = run->max_records - run->nr_records;
+	nr = device_read(&run->dev, records, room);
 	if (nr < 0)
 		errx(EXIT_FAILURE, "cannot read %s: %s", run->settings->device,
 		     strerror(-nr));
@@ -423,7 +420,7 @@ static void wait_and_serve(struct run *run)
 		     run->settings->device);
 	if (files[0].revents)
 		read_records(run);
-	if (files[1].revents)
+	if (files[1].revents && !has_enough(run))
 		read_input(run);
 }
 
@@ -431,13 +428,15 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 {
 	struct run *run = state->input;
 
-	(void)arg;
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = run->settings;
+		setup_children_init(state, run->settings, &run->setup);
 		return 0;
 	case 'n':
 		run->no_wait = true;
+		return 0;
+	case 'c':
+		run->max_records = option_count(state, "count", arg, 1, ~0ULL);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -447,30 +446,48 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 static const struct argp_option run_argp_options[] = {
 	{ "no-wait", 'n', NULL, 0,
 	  "Exit at the end of input; what is still armed is gone", 0 },
+	{ "count", 'c', "N", 0, "Exit when N records were read", 0 },
 	{ 0 }
 };
 
 static const struct argp run_argp = {
 	.options = run_argp_options,
 	.parser = parse_run,
-	.children = settings_child,
+	.children = setup_children,
 	.doc = "Arms and cancels events by lines on stdin and prints what becomes of them, one\n"
 	       "line of JSON each.\vLines:\n"
-	       "  add DELAY NAME   a new event; the answer has its ID\n"
-	       "  modify ID DELAY  it is now due DELAY from now\n"
-	       "  cancel ID        it will not expire\n"
-	       "  query ID         is it armed or ready, and when is it due\n"
+	       "  add WHEN [OPTION]... NAME   a new event; the answer has its ID\n"
+	       "  modify ID WHEN [OPTION]...  it is now due then, with these options only\n"
+	       "  cancel ID                   it will not expire\n"
+	       "  query ID                    is it armed or ready, and when is it due\n"
+	       "  list                        so for all events\n"
 	       "\n"
-	       "DELAY is a number with a unit: 250us, 1.5s, 2h (ns us ms s m h d). NAME is any\n"
-	       "text. Blank lines and lines that begin with # are left out. A line that makes\n"
-	       "no sense is answered by an \"error\" with its number, and the rest goes on. Times\n"
-	       "(due_s, fired_s) are seconds since the command began. At the end of input it\n"
-	       "waits until every event has ended.",
+	       "WHEN:\n"
+	       "  1.5s            that long from now: ns us ms s m h d\n"
+	       "  @1700000000.5   at that time on the clock, in seconds\n"
+	       "\n"
+	       "OPTION, before or after NAME:\n"
+	       "  every 100ms     again and again; without WHEN, first after that time\n"
+	       "  slack 10ms      up to that much later, to share an interrupt\n"
+	       "  cancel-on-set   ends as \"clock_set\" when the clock is set (with\n"
+	       "                  --clock realtime and @TIME)\n"
+	       "\n"
+	       "NAME is any text; one with a word of an option is put in \"double quotes\".\n"
+	       "Blank lines and lines that begin with # are left out. A line that makes no\n"
+	       "sense is answered by an \"error\" with its number and changes nothing; the rest\n"
+	       "goes on, and the exit status is 1.\n"
+	       "\n"
+	       "A record is printed with when it was due and fired (due_s, fired_s: seconds\n"
+	       "since the command began; due: on the clock, as after @), by how much it was\n"
+	       "late, how many expirations of a periodic event it covers (count), and why it\n"
+	       "is there (reason). At the end of input the command waits until every event\n"
+	       "has ended; a periodic one never does.",
 };
 
 static bool is_over(const struct run *run)
 {
-	return run->input_ended && (run->no_wait || !run->nr_events);
+	return has_enough(run) ||
+	       (run->input_ended && (run->no_wait || !run->nr_events));
 }
 
 enum status run_main(int argc, char **argv, struct settings *settings)
@@ -478,11 +495,13 @@ enum status run_main(int argc, char **argv, struct settings *settings)
 	struct run run = { .settings = settings };
 
 	argp_parse(&run_argp, argc, argv, 0, NULL, &run);
-	if (device_open(&run.dev, settings->device))
+	if (setup_open(&run.dev, settings->device, &run.setup))
 		return STATUS_FAILURE;
+	run.line.clockid = run.setup.config.clockid;
+	run.line.tick_ns = run.dev.info.tick_ns;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	run.start_ns = now_ns();
 	while (!is_over(&run))
 		wait_and_serve(&run);
-	return STATUS_OK;
+	return run.nr_errors ? STATUS_FAILURE : STATUS_OK;
 }

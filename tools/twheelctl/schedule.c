@@ -12,7 +12,16 @@
 #include "number.h"
 #include "schedule.h"
 
-#define NR_FIELDS	4
+/* Of a line; the last three may be missing. */
+enum {
+	FIELD_AT,
+	FIELD_COMMAND,
+	FIELD_NAME,
+	FIELD_DELAY,
+	FIELD_INTERVAL,
+	FIELD_SLACK,
+	NR_FIELDS
+};
 
 const char * const schedule_command_names[NR_SCHEDULE_COMMANDS] = {
 	[SCHEDULE_ADD] = "add",
@@ -94,12 +103,12 @@ static int split_line(const struct reader *reader, char *text,
 
 	while (text && nr < NR_FIELDS)
 		fields[nr++] = strsep(&text, ",");
-	if (text || nr < NR_FIELDS - 1)
-		return reader_error(reader,
-				    "%s fields: a line is at_s,command,name,delay_s",
-				    text ? "too many" : "too few");
-	if (nr < NR_FIELDS)
-		fields[nr] = empty;
+	if (text || nr <= FIELD_NAME)
+		return reader_error(reader, "%s fields: a line is %s",
+				    text ? "too many" : "too few",
+				    SCHEDULE_FIELDS);
+	while (nr < NR_FIELDS)
+		fields[nr++] = empty;
 	return 0;
 }
 
@@ -117,43 +126,68 @@ static int parse_command(const struct reader *reader, const char *text,
 			    text);
 }
 
-static int parse_delay(const struct reader *reader, const char *text,
+static int parse_time(const struct reader *reader, const char *name,
+		      const char *text, __u64 *ns)
+{
+	const char *wrong = seconds_parse(text, ns);
+
+	if (wrong)
+		return reader_error(reader, "%s \"%s\" %s", name, text, wrong);
+	return 0;
+}
+
+static int refuse_times(const struct reader *reader, char *fields[NR_FIELDS])
+{
+	static const char * const names[NR_FIELDS] = {
+		[FIELD_DELAY] = "delay_s",
+		[FIELD_INTERVAL] = "interval_s",
+		[FIELD_SLACK] = "slack_s",
+	};
+
+	for (int i = FIELD_DELAY; i < NR_FIELDS; i++)
+		if (*fields[i])
+			return reader_error(reader, "%s \"%s\": cancel takes none",
+					    names[i], fields[i]);
+	return 0;
+}
+
+static int parse_times(const struct reader *reader, char *fields[NR_FIELDS],
 		       struct schedule_line *line)
 {
-	const char *command = schedule_command_names[line->command];
-	const char *wrong;
+	int ret;
 
-	if (line->command == SCHEDULE_CANCEL) {
-		if (*text)
-			return reader_error(reader,
-					    "delay_s \"%s\": cancel takes none", text);
-		return 0;
-	}
-	if (!*text)
+	if (line->command == SCHEDULE_CANCEL)
+		return refuse_times(reader, fields);
+	if (!*fields[FIELD_DELAY])
 		return reader_error(reader, "%s without delay_s: when is it due?",
-				    command);
-	wrong = seconds_parse(text, &line->delay_ns);
-	if (!wrong && line->delay_ns > NUMBER_MAX_NS - line->at_ns)
-		wrong = "ends more than 292 years after the start";
-	if (wrong)
-		return reader_error(reader, "delay_s \"%s\" %s", text, wrong);
-	return 0;
+				    schedule_command_names[line->command]);
+	ret = parse_time(reader, "delay_s", fields[FIELD_DELAY],
+			 &line->delay_ns);
+	if (!ret && line->delay_ns > NUMBER_MAX_NS - line->at_ns)
+		ret = reader_error(reader,
+				   "delay_s \"%s\" ends more than 292 years after the start",
+				   fields[FIELD_DELAY]);
+	if (!ret && *fields[FIELD_INTERVAL])
+		ret = parse_time(reader, "interval_s", fields[FIELD_INTERVAL],
+				 &line->interval_ns);
+	if (!ret && *fields[FIELD_SLACK])
+		ret = parse_time(reader, "slack_s", fields[FIELD_SLACK],
+				 &line->slack_ns);
+	return ret;
 }
 
 static int parse_fields(const struct reader *reader, char *fields[NR_FIELDS],
 			struct schedule_line *line)
 {
-	const char *wrong = seconds_parse(fields[0], &line->at_ns);
-	int ret;
+	int ret = parse_time(reader, "at_s", fields[FIELD_AT], &line->at_ns);
 
-	if (wrong)
-		return reader_error(reader, "at_s \"%s\" %s", fields[0], wrong);
-	ret = parse_command(reader, fields[1], line);
+	if (!ret)
+		ret = parse_command(reader, fields[FIELD_COMMAND], line);
 	if (ret)
 		return ret;
-	if (!*fields[2])
+	if (!*fields[FIELD_NAME])
 		return reader_error(reader, "the name is empty");
-	return parse_delay(reader, fields[3], line);
+	return parse_times(reader, fields, line);
 }
 
 static void append_line(struct reader *reader, const struct schedule_line *line,
@@ -194,7 +228,7 @@ static int read_line(struct reader *reader, char *text, size_t len)
 	if (!ret)
 		ret = parse_fields(reader, fields, &line);
 	if (!ret)
-		append_line(reader, &line, fields[2]);
+		append_line(reader, &line, fields[FIELD_NAME]);
 	return ret;
 }
 
@@ -274,8 +308,8 @@ int schedule_read(struct schedule *schedule, const char *path)
 	if (ret)
 		return ret;
 	if (!schedule->nr_lines) {
-		warnx("%s has no commands: a line is at_s,command,name,delay_s",
-		      schedule->source);
+		warnx("%s has no commands: a line is %s", schedule->source,
+		      SCHEDULE_FIELDS);
 		return -EINVAL;
 	}
 	number_events(&reader);
@@ -283,42 +317,73 @@ int schedule_read(struct schedule *schedule, const char *path)
 	return schedule_check(schedule);
 }
 
-/* An event on paper. */
+/* An event on paper; @number is that of its last line. */
 struct sketch {
 	bool known;
 	bool armed;
 	__u64 due_ns;
+	__u64 interval_ns;
+	unsigned int number;
 };
 
-static int check_line(struct schedule *schedule,
-		      const struct schedule_line *line, struct sketch *event)
+/* Lets an event expire as often as it does up to a moment. */
+static void expire_until(struct schedule *schedule, struct sketch *event,
+			 __u64 until_ns)
+{
+	__u64 times = 1;
+
+	if (!event->armed || event->due_ns > until_ns)
+		return;
+	if (event->interval_ns) {
+		times += (until_ns - event->due_ns) / event->interval_ns;
+		event->due_ns += times * event->interval_ns;
+	} else {
+		event->armed = false;
+	}
+	schedule->expirations += times;
+}
+
+/* Whether a line may be, as things stand. */
+static int check_command(const struct schedule *schedule,
+			 const struct schedule_line *line,
+			 const struct sketch *event)
 {
 	const char *name = schedule->names[line->event];
-	const char *command = schedule_command_names[line->command];
 	char due[NUMBER_TEXT];
 
-	if (event->armed && event->due_ns <= line->at_ns) {
-		event->armed = false;
-		schedule->expirations++;
-	}
 	if (line->command == SCHEDULE_ADD && event->armed)
 		return line_error(schedule, line,
-				  "add of \"%s\", which is armed until %s: use arm or modify",
-				  name, seconds_format(due, event->due_ns));
+				  "add of \"%s\", which is armed %s %s: use arm or modify",
+				  name, event->interval_ns ? "and next due at" : "until",
+				  seconds_format(due, event->due_ns));
 	if (!event->known && (line->command == SCHEDULE_MODIFY ||
 			      line->command == SCHEDULE_CANCEL))
 		return line_error(schedule, line,
 				  "%s of \"%s\", which no line above has added",
-				  command, name);
+				  schedule_command_names[line->command], name);
+	return 0;
+}
 
+static int check_line(struct schedule *schedule,
+		      const struct schedule_line *line, struct sketch *event)
+{
+	expire_until(schedule, event, line->at_ns);
+	if (check_command(schedule, line, event))
+		return -EINVAL;
 	event->known = true;
+	event->number = line->number;
 	if (line->command == SCHEDULE_CANCEL)
 		event->armed = false;
 	else if (line->command != SCHEDULE_MODIFY)
 		event->armed = true;
+	if (!event->armed)
+		return 0;
 	event->due_ns = line->at_ns + line->delay_ns;
-	if (event->armed && event->due_ns > schedule->end_ns)
+	event->interval_ns = line->interval_ns;
+	if (event->due_ns > schedule->end_ns)
 		schedule->end_ns = event->due_ns;
+	if (line->slack_ns > schedule->slack_ns)
+		schedule->slack_ns = line->slack_ns;
 	return 0;
 }
 
@@ -335,10 +400,33 @@ static int check_order(const struct schedule *schedule, size_t i)
 			  seconds_format(before, line[-1].at_ns));
 }
 
+static void append_cancel(struct schedule *schedule, __u32 event,
+			  unsigned int number)
+{
+	schedule->lines = grow(schedule->lines, schedule->nr_lines + 1,
+			       sizeof(*schedule->lines));
+	schedule->lines[schedule->nr_lines++] = (struct schedule_line){
+		.at_ns = schedule->end_ns,
+		.event = event,
+		.number = number,
+		.command = SCHEDULE_CANCEL,
+	};
+}
+
+/* Brings a schedule to its end: what is one-shot expires, the rest is cancelled. */
+static void check_end(struct schedule *schedule, struct sketch *events)
+{
+	for (size_t i = 0; i < schedule->nr_events; i++) {
+		expire_until(schedule, &events[i], schedule->end_ns);
+		if (events[i].armed)
+			append_cancel(schedule, i, events[i].number);
+	}
+}
+
 /*
  * Play a schedule through on paper.
  *
- * Return: 0, with @expirations and @end_ns worked out, or -EINVAL after a
+ * Return: 0, with what follows from the lines worked out, or -EINVAL after a
  * message that names the line.
  */
 int schedule_check(struct schedule *schedule)
@@ -349,6 +437,7 @@ int schedule_check(struct schedule *schedule)
 	if (!events)
 		errx(EXIT_FAILURE, "out of memory for the schedule");
 	schedule->expirations = 0;
+	schedule->slack_ns = 0;
 	schedule->end_ns = schedule->lines[schedule->nr_lines - 1].at_ns;
 	for (size_t i = 0; !ret && i < schedule->nr_lines; i++) {
 		const struct schedule_line *line = &schedule->lines[i];
@@ -357,10 +446,31 @@ int schedule_check(struct schedule *schedule)
 		if (!ret)
 			ret = check_line(schedule, line, &events[line->event]);
 	}
-	for (size_t i = 0; i < schedule->nr_events; i++)
-		schedule->expirations += events[i].armed;
+	if (!ret)
+		check_end(schedule, events);
 	free(events);
 	return ret;
+}
+
+/*
+ * Whether a device with that tick takes all periods.
+ *
+ * Return: 0, or -EINVAL after a message that names the line.
+ */
+int schedule_check_intervals(const struct schedule *schedule, __u64 tick_ns)
+{
+	char interval[NUMBER_TEXT], tick[NUMBER_TEXT];
+
+	for (size_t i = 0; i < schedule->nr_lines; i++) {
+		const struct schedule_line *line = &schedule->lines[i];
+
+		if (line->interval_ns && line->interval_ns < tick_ns)
+			return line_error(schedule, line,
+					  "interval_s %s is less than a tick of the device, %s",
+					  seconds_format(interval, line->interval_ns),
+					  seconds_format(tick, tick_ns));
+	}
+	return 0;
 }
 
 static void write_line(const struct schedule *schedule,
@@ -371,10 +481,13 @@ static void write_line(const struct schedule *schedule,
 	fprintf(file, "%s,%s,%s", seconds_format(text, line->at_ns),
 		schedule_command_names[line->command],
 		schedule->names[line->event]);
-	if (line->command == SCHEDULE_CANCEL)
-		fputc('\n', file);
-	else
-		fprintf(file, ",%s\n", seconds_format(text, line->delay_ns));
+	if (line->command != SCHEDULE_CANCEL)
+		fprintf(file, ",%s", seconds_format(text, line->delay_ns));
+	if (line->interval_ns || line->slack_ns)
+		fprintf(file, ",%s", seconds_format(text, line->interval_ns));
+	if (line->slack_ns)
+		fprintf(file, ",%s", seconds_format(text, line->slack_ns));
+	fputc('\n', file);
 }
 
 /*
@@ -393,7 +506,7 @@ int schedule_write(const struct schedule *schedule, const char *path)
 		warn("cannot create %s", path);
 		return -error;
 	}
-	fputs("# at_s,command,name,delay_s\n", file);
+	fprintf(file, "# %s\n", SCHEDULE_FIELDS);
 	for (size_t i = 0; i < schedule->nr_lines; i++)
 		write_line(schedule, &schedule->lines[i], file);
 	error = fflush(file) ? errno : 0;

@@ -46,13 +46,15 @@ static void print_wheel(const struct wheel *wheel)
 {
 	json_t *next = wheel->next ? json_integer(wheel->next) : json_null();
 
-	json_line(json_pack("{s:i, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o}",
+	json_line(json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
 			    "cpu", wheel->cpu, "clock", wheel->clock,
+			    "online", !!wheel->online,
 			    "tick_ns", (json_int_t)wheel->tick_ns,
 			    "clk", (json_int_t)wheel->clk,
 			    "now", (json_int_t)wheel->now,
 			    "next", next,
 			    "armed", (json_int_t)wheel->armed,
+			    "moving", (json_int_t)wheel->moving,
 			    "interrupts", (json_int_t)wheel->interrupts,
 			    "expired", (json_int_t)wheel->expired,
 			    "cascaded", (json_int_t)wheel->cascaded,

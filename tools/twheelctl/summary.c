@@ -35,8 +35,9 @@ static void print_counts(const struct player *player, FILE *out)
 		    "modify or cancel of an event that had ended");
 	print_count(out, "overdue", player->overdue,
 		    "commands run after their event was due");
-	fprintf(out, "%-11s %10llu  (%llu by the schedule alone)\n", "records",
-		ledger->records, player->schedule->expirations);
+	fprintf(out, "%-11s %10llu  for %llu expirations (%llu by the schedule alone)\n",
+		"records", ledger->records, ledger->expirations,
+		player->schedule->expirations);
 }
 
 static void print_mistakes(const struct player *player, FILE *out)
@@ -44,7 +45,7 @@ static void print_mistakes(const struct player *player, FILE *out)
 	const struct ledger *ledger = &player->ledger;
 
 	print_count(out, "early", ledger->early, "");
-	print_count(out, "lost", ledger->live, "");
+	print_count(out, "lost", ledger_lost(ledger), "");
 	print_count(out, "duplicated", ledger->duplicated, "");
 	print_count(out, "wrong", ledger->wrong, "");
 	print_count(out, "failed", ledger->failed,
@@ -112,13 +113,14 @@ static json_t *json_counts(const struct player *player)
 {
 	const struct ledger *ledger = &player->ledger;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "armed", (json_int_t)ledger->armed,
 			 "modified", (json_int_t)ledger->modified,
 			 "cancelled", (json_int_t)ledger->cancelled,
 			 "missed", (json_int_t)ledger->missed,
 			 "overdue", (json_int_t)player->overdue,
 			 "records", (json_int_t)ledger->records,
+			 "expirations", (json_int_t)ledger->expirations,
 			 "expected", (json_int_t)player->schedule->expirations);
 }
 
@@ -128,7 +130,7 @@ static json_t *json_mistakes(const struct player *player)
 
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "early", (json_int_t)ledger->early,
-			 "lost", (json_int_t)ledger->live,
+			 "lost", (json_int_t)ledger_lost(ledger),
 			 "duplicated", (json_int_t)ledger->duplicated,
 			 "wrong", (json_int_t)ledger->wrong,
 			 "failed", (json_int_t)ledger->failed,

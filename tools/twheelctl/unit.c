@@ -14,7 +14,9 @@
 #include "device.h"
 #include "histogram.h"
 #include "ledger.h"
+#include "line.h"
 #include "number.h"
+#include "rates.h"
 
 static bool failed;
 
@@ -259,7 +261,7 @@ static void ledger_holds_a_line_until_the_record_it_follows(void)
 
 	run(&ledger, &add_a, 0, 7);
 	CHECK(!ledger_plan(&ledger, &arm_a_when_over, &cmd));
-	ledger_record(&ledger, &record, 1070);
+	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger_plan(&ledger, &arm_a_when_over, &cmd));
 	CHECK(cmd.op == TWHEEL_OP_ADD);
 }
@@ -272,7 +274,7 @@ static void ledger_is_clean_when_each_event_ends_once(void)
 	run(&ledger, &add_a, 0, 7);
 	CHECK(!ledger_clean(&ledger));
 	run(&ledger, &arm_a, 0, 7);
-	ledger_record(&ledger, &record, 1130);
+	ledger_record(&ledger, &record, 1122, 1130);
 	run(&ledger, &cancel_a, -ENOENT, 0);
 	run(&ledger, &add_a, 0, 8);
 	run(&ledger, &cancel_a, 0, 0);
@@ -288,13 +290,13 @@ static void ledger_counts_early(void)
 
 	run(&ledger, &add_a, 0, 7);
 	record.fired_ns = 1059;
-	ledger_record(&ledger, &record, 1070);
+	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.early == 1 && ledger.wrong == 0 && !ledger.live);
 
 	ledger = begin();
 	run(&ledger, &add_a, 0, 7);
 	record.fired_ns = 1060;
-	ledger_record(&ledger, &record, 1059);
+	ledger_record(&ledger, &record, 1059, 1059);
 	CHECK(ledger.early == 1);
 }
 
@@ -303,17 +305,17 @@ static void ledger_counts_duplicated(void)
 	struct ledger ledger = begin();
 	struct twheel_record record = record_of_a(7, 1060);
 
-	ledger_record(&ledger, &record, 1070);
+	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.duplicated == 1);
 	run(&ledger, &add_a, 0, 7);
 	run(&ledger, &cancel_a, 0, 0);
-	ledger_record(&ledger, &record, 1070);
+	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.duplicated == 2);
 	run(&ledger, &add_a, 0, 8);
-	ledger_record(&ledger, &record, 1070);
+	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.duplicated == 3);
 	record.data = 2;
-	ledger_record(&ledger, &record, 1070);
+	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.duplicated == 4 && ledger.finished == 0);
 }
 
@@ -333,7 +335,7 @@ static void ledger_counts_wrong(void)
 		struct ledger ledger = begin();
 
 		run(&ledger, &add_a, 0, 7);
-		ledger_record(&ledger, &bad[i], 1070);
+		ledger_record(&ledger, &bad[i], 1062, 1070);
 		CHECK(ledger.wrong == 1 && ledger.finished == 1);
 	}
 }
@@ -356,6 +358,148 @@ static void ledger_counts_failed(void)
 	CHECK(ledger.failed == 5);
 }
 
+/* Due at 1060, 1080, 1100 and so on. */
+static const struct schedule_line every_a = {
+	.command = SCHEDULE_ADD, .at_ns = 10, .delay_ns = 50, .interval_ns = 20,
+};
+
+static struct ledger begin_periodic(void)
+{
+	struct ledger ledger = begin();
+
+	run(&ledger, &every_a, 0, 7);
+	return ledger;
+}
+
+static struct twheel_record periodic_record(__u64 due_ns, __u64 count)
+{
+	struct twheel_record record = record_of_a(7, due_ns);
+
+	record.count = count;
+	return record;
+}
+
+static void ledger_follows_the_grid_of_a_periodic_event(void)
+{
+	struct ledger ledger = begin_periodic();
+	struct twheel_record one = periodic_record(1060, 1);
+	struct twheel_record three = periodic_record(1080, 3);
+	struct twheel_record last = periodic_record(1140, 1);
+
+	ledger_record(&ledger, &one, 1065, 1070);
+	ledger_record(&ledger, &three, 1130, 1135);
+	ledger_record(&ledger, &last, 1140, 1150);
+	CHECK(ledger.live == 1 && ledger.finished == 0);
+	CHECK(ledger.records == 3 && ledger.expirations == 5);
+	run(&ledger, &cancel_a, 0, 0);
+	CHECK(ledger_clean(&ledger) && ledger.cancelled == 1);
+}
+
+static void ledger_holds_a_line_until_what_was_due_is_covered(void)
+{
+	static const struct schedule_line cancel_at_85 = {
+		.command = SCHEDULE_CANCEL, .at_ns = 85,
+	};
+	struct twheel_record one = periodic_record(1060, 1);
+	struct twheel_record two = periodic_record(1080, 1);
+	struct ledger ledger = begin_periodic();
+	struct twheel_cmd cmd;
+
+	CHECK(!ledger_plan(&ledger, &cancel_at_85, &cmd));
+	ledger_record(&ledger, &one, 1070, 1075);
+	CHECK(!ledger_plan(&ledger, &cancel_at_85, &cmd));
+	ledger_record(&ledger, &two, 1085, 1090);
+	CHECK(ledger_plan(&ledger, &cancel_at_85, &cmd));
+}
+
+static void ledger_counts_a_skipped_expiration_as_lost(void)
+{
+	struct ledger ledger = begin_periodic();
+	struct twheel_record late = periodic_record(1100, 1);
+
+	ledger_record(&ledger, &late, 1105, 1110);
+	CHECK(ledger.skipped == 2 && ledger_lost(&ledger) == 3);
+	run(&ledger, &cancel_a, 0, 0);
+	CHECK(ledger_lost(&ledger) == 2 && !ledger_clean(&ledger));
+}
+
+static void ledger_counts_what_is_covered_again_as_duplicated(void)
+{
+	struct ledger ledger = begin_periodic();
+	struct twheel_record two = periodic_record(1060, 2);
+	struct twheel_record again = periodic_record(1080, 2);
+
+	ledger_record(&ledger, &two, 1085, 1090);
+	ledger_record(&ledger, &again, 1105, 1110);
+	CHECK(ledger.duplicated == 1);
+}
+
+static void ledger_counts_what_is_covered_too_soon_as_early(void)
+{
+	struct ledger ledger = begin_periodic();
+	struct twheel_record three = periodic_record(1060, 3);
+
+	ledger_record(&ledger, &three, 1085, 1099);
+	CHECK(ledger.early == 1);
+	ledger = begin_periodic();
+	ledger_record(&ledger, &three, 1085, 1100);
+	CHECK(ledger.early == 0 && ledger.wrong == 0);
+}
+
+static void ledger_counts_a_record_that_covers_too_little_as_wrong(void)
+{
+	struct ledger ledger = begin_periodic();
+	struct twheel_record one = periodic_record(1060, 1);
+
+	ledger_record(&ledger, &one, 1080, 1090);
+	CHECK(ledger.wrong == 1);
+	ledger = begin_periodic();
+	ledger_record(&ledger, &one, 1079, 1090);
+	CHECK(ledger.wrong == 0);
+	one.count = 0;
+	ledger = begin_periodic();
+	ledger_record(&ledger, &one, 1062, 1070);
+	CHECK(ledger.wrong == 1);
+}
+
+static void ledger_lets_a_modify_end_or_begin_a_period(void)
+{
+	static const struct schedule_line every = {
+		.command = SCHEDULE_MODIFY, .at_ns = 20, .delay_ns = 30,
+		.interval_ns = 40,
+	};
+	static const struct schedule_line once = {
+		.command = SCHEDULE_MODIFY, .at_ns = 60, .delay_ns = 10,
+	};
+	struct twheel_record periodic = periodic_record(1050, 1);
+	struct twheel_record last = periodic_record(1070, 1);
+	struct ledger ledger = begin();
+
+	run(&ledger, &add_a, 0, 7);
+	run(&ledger, &every, 0, 0);
+	ledger_record(&ledger, &periodic, 1055, 1056);
+	CHECK(ledger.live == 1);
+	run(&ledger, &once, 0, 0);
+	ledger_record(&ledger, &last, 1075, 1076);
+	CHECK(ledger.live == 0 && ledger.finished == 1 && ledger_clean(&ledger));
+}
+
+static void ledger_asks_a_clock_that_is_set_for_no_moment(void)
+{
+	struct twheel_record record = record_of_a(7, 1060);
+	struct ledger ledger = begin();
+
+	ledger.settable = true;
+	run(&ledger, &add_a, 0, 7);
+	ledger_record(&ledger, &record, 1000, 1010);
+	CHECK(ledger_clean(&ledger));
+	record.fired_ns = 1059;
+	record.id = 8;
+	run(&ledger, &add_a, 0, 8);
+	ledger_record(&ledger, &record, 1062, 1070);
+	CHECK(ledger.early == 1);
+}
+
 static void ledger_takes_counters_that_add_up(void)
 {
 	struct counters counters = { .added = 1, .ready = 1 };
@@ -374,6 +518,7 @@ static void ledger_finds_counters_that_do_not(void)
 		{ .added = 1, .finished = 1 },
 		{ .added = 1, .cancelled = 1 },
 		{ .added = 1, .ready = 1, .completed = 1 },
+		{ .added = 1, .ready = 1, .records = 1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -383,6 +528,212 @@ static void ledger_finds_counters_that_do_not(void)
 		ledger_counters(&ledger, &bad[i]);
 		CHECK(ledger.violations == 1);
 	}
+}
+
+/* Parses a line, on a context that goes by @clockid with ticks of 65536 ns. */
+static bool parse(struct line *line, clockid_t clockid, const char *text)
+{
+	static char copy[LINE_MAX_LENGTH + 1];
+
+	line->clockid = clockid;
+	line->tick_ns = 65536;
+	strcpy(copy, text);
+	return line_parse(line, copy);
+}
+
+static bool adds(const char *text, const char *name, const struct twheel_cmd *cmd)
+{
+	static struct line line;
+
+	return parse(&line, CLOCK_REALTIME, text) && line.verb == LINE_ADD &&
+	       !strcmp(line.name, name) &&
+	       line.cmd.op == TWHEEL_OP_ADD && line.cmd.flags == cmd->flags &&
+	       line.cmd.time_ns == cmd->time_ns &&
+	       line.cmd.interval_ns == cmd->interval_ns &&
+	       line.cmd.slack_ns == cmd->slack_ns;
+}
+
+static bool refuses_line(clockid_t clockid, const char *text, const char *reason)
+{
+	static struct line line;
+
+	if (!parse(&line, clockid, text) && strstr(line.message, reason))
+		return true;
+	printf("# \"%s\": %s\n", text, line.message);
+	return false;
+}
+
+static void line_takes_options_before_and_after_the_name(void)
+{
+	const struct twheel_cmd plain = { .time_ns = 5 };
+	const struct twheel_cmd every = { .time_ns = 5, .interval_ns = 100000 };
+	const struct twheel_cmd both = {
+		.time_ns = 5, .interval_ns = 100000, .slack_ns = 7000,
+	};
+
+	CHECK(adds("add 5ns a", "a", &plain));
+	CHECK(adds("\tadd  5ns  a  b ", "a  b", &plain));
+	CHECK(adds("add 5ns a every 100us", "a", &every));
+	CHECK(adds("add 5ns every 100us a", "a", &every));
+	CHECK(adds("add 5ns every 100us slack 7us a b", "a b", &both));
+	CHECK(adds("add 5ns slack 7us a b every 100us ", "a b", &both));
+	CHECK(adds("add 5ns a b slack 7us every 100us\r", "a b", &both));
+}
+
+static void line_takes_a_quoted_name_as_it_is(void)
+{
+	const struct twheel_cmd every = { .time_ns = 5, .interval_ns = 100000 };
+	const struct twheel_cmd plain = { .time_ns = 5 };
+
+	CHECK(adds("add 5ns \"meet every 5m\"", "meet every 5m", &plain));
+	CHECK(adds("add 5ns \" a \" every 100us", " a ", &every));
+	CHECK(adds("add 5ns a\"b\"", "a\"b\"", &plain));
+	CHECK(adds("add 5ns everyone", "everyone", &plain));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 5ns \"a", "no closing quote"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 5ns \"\"", "is empty"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 5ns \"a\" b",
+			   "more than expected: \"b\""));
+}
+
+static void line_takes_absolute_times(void)
+{
+	const struct twheel_cmd absolute = {
+		.flags = TWHEEL_ABS, .time_ns = 1700000000500000000,
+	};
+	const struct twheel_cmd set = {
+		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET,
+		.time_ns = 1700000000500000000,
+	};
+
+	CHECK(adds("add @1700000000.5 a", "a", &absolute));
+	CHECK(adds("add @1700000000.5 cancel-on-set a", "a", &set));
+	CHECK(adds("add @1700000000.5 a cancel-on-set", "a", &set));
+	CHECK(refuses_line(CLOCK_REALTIME, "add @5s a", "has a unit"));
+	CHECK(refuses_line(CLOCK_REALTIME, "add @ a", "time \"@\" is not a number"));
+	CHECK(refuses_line(CLOCK_REALTIME, "add @99999999999 a", "292 years"));
+}
+
+static void line_takes_a_period_as_the_first_delay(void)
+{
+	const struct twheel_cmd every = {
+		.time_ns = 1000000000, .interval_ns = 1000000000,
+	};
+
+	CHECK(adds("add every 1s a", "a", &every));
+	CHECK(adds("add slack 0s every 1s a", "a", &every));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add slack 1s a", "when is it due?"));
+}
+
+static void line_refuses_options_that_make_no_sense(void)
+{
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s every a", "every \"a\" is not"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s every 5 a", "lacks its unit"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s every 65us a",
+			   "every 65000ns: the least period is a tick, 65536ns"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s every 0s a", "least period"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a every 1s every 1s", "twice"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a slack 1s slack 1s", "twice"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s every 1s", "name is missing"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add @1 cancel-on-set a", "realtime"));
+	CHECK(refuses_line(CLOCK_REALTIME, "add 1s cancel-on-set a", "realtime"));
+	CHECK(refuses_line(CLOCK_REALTIME, "modify 1 1s cancel-on-set", "realtime"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "modify 1 1s a", "more than expected"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "list 5", "more than expected"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add every", "every \"\" is not"));
+}
+
+static void line_modifies_with_all_options(void)
+{
+	static struct line line;
+
+	CHECK(parse(&line, CLOCK_REALTIME,
+		    "modify 7 @5 every 1s slack 1ms cancel-on-set"));
+	CHECK(line.verb == LINE_MODIFY && line.cmd.op == TWHEEL_OP_MODIFY);
+	CHECK(line.cmd.id == 7 && line.cmd.time_ns == 5 * NSEC_PER_SEC);
+	CHECK(line.cmd.flags == (TWHEEL_ABS | TWHEEL_CANCEL_ON_SET));
+	CHECK(line.cmd.interval_ns == NSEC_PER_SEC);
+	CHECK(line.cmd.slack_ns == NSEC_PER_MSEC);
+	CHECK(parse(&line, CLOCK_MONOTONIC, "modify 7 every 2s"));
+	CHECK(line.cmd.time_ns == 2 * NSEC_PER_SEC && !line.cmd.flags);
+}
+
+static struct sample sample_at(__u64 at_ns, __u64 expired)
+{
+	return (struct sample){
+		.at_ns = at_ns, .pending = 5, .expired = expired,
+		.interrupts = expired / 2, .cascaded = expired / 4,
+	};
+}
+
+static void rates_are_of_the_time_between(void)
+{
+	struct sample before = sample_at(1000, 100);
+	struct sample after = sample_at(1000 + 2 * NSEC_PER_SEC, 500);
+	struct rates rates;
+
+	rates_between(&rates, &before, &after);
+	CHECK(rates.expired == 400 && rates.per_s == 200 && rates.pending == 5);
+	CHECK(rates.interrupts_per_s == 100 && rates.cascaded_per_s == 50);
+	CHECK(rates.p99_ns == 0 && rates.worst_ns == 0);
+}
+
+static void rates_begin_anew_with_the_module(void)
+{
+	struct sample before = sample_at(1000, 500);
+	struct sample after = sample_at(1000 + NSEC_PER_SEC, 100);
+	struct rates rates;
+
+	rates_between(&rates, &before, &after);
+	CHECK(rates.expired == 100);
+}
+
+static void rates_bound_the_lateness_of_99_and_of_all(void)
+{
+	struct sample before = { .lateness = { 7, 1000 } };
+	struct sample after = before;
+	struct rates rates;
+
+	after.at_ns = NSEC_PER_SEC;
+	after.lateness[0] += 990;
+	after.lateness[3] += 10;
+	rates_between(&rates, &before, &after);
+	CHECK(rates.p99_ns == 1024 && rates.worst_ns == 8192);
+	after.lateness[3]++;
+	rates_between(&rates, &before, &after);
+	CHECK(rates.p99_ns == 8192 && rates.worst_ns == 8192);
+	after.lateness[WHEEL_LATENESS - 1]++;
+	rates_between(&rates, &before, &after);
+	CHECK(rates.p99_ns == 8192 && rates.worst_ns == RATES_ENDLESS);
+}
+
+static void rates_add_all_wheels_up(void)
+{
+	struct wheel wheel[2] = {
+		{ .armed = 1, .moving = 2, .expired = 3, .interrupts = 4 },
+		{ .armed = 10, .expired = 30, .interrupts = 40, .cascaded = 50,
+		  .lateness = { 6, 7 } },
+	};
+	const struct wheels wheels = { .wheel = wheel, .nr = 2 };
+	struct sample sample;
+
+	sample_take(&sample, &wheels, 9);
+	CHECK(sample.at_ns == 9 && sample.pending == 13);
+	CHECK(sample.expired == 33 && sample.interrupts == 44);
+	CHECK(sample.cascaded == 50 && sample.lateness[1] == 7);
+}
+
+static bool shows(__u64 below_ns, const char *expected)
+{
+	char text[NUMBER_TEXT];
+
+	return !strcmp(lateness_format(text, below_ns), expected);
+}
+
+static void lateness_is_told_as_its_bucket(void)
+{
+	CHECK(shows(0, "-"));
+	CHECK(shows(131072, "< 131us"));
+	CHECK(shows(RATES_ENDLESS, "> 4.29s"));
 }
 
 #define TEST(function)	{ #function, function }
@@ -410,8 +761,27 @@ static const struct test {
 	TEST(ledger_counts_duplicated),
 	TEST(ledger_counts_wrong),
 	TEST(ledger_counts_failed),
+	TEST(ledger_follows_the_grid_of_a_periodic_event),
+	TEST(ledger_holds_a_line_until_what_was_due_is_covered),
+	TEST(ledger_counts_a_skipped_expiration_as_lost),
+	TEST(ledger_counts_what_is_covered_again_as_duplicated),
+	TEST(ledger_counts_what_is_covered_too_soon_as_early),
+	TEST(ledger_counts_a_record_that_covers_too_little_as_wrong),
+	TEST(ledger_lets_a_modify_end_or_begin_a_period),
+	TEST(ledger_asks_a_clock_that_is_set_for_no_moment),
 	TEST(ledger_takes_counters_that_add_up),
 	TEST(ledger_finds_counters_that_do_not),
+	TEST(line_takes_options_before_and_after_the_name),
+	TEST(line_takes_a_quoted_name_as_it_is),
+	TEST(line_takes_absolute_times),
+	TEST(line_takes_a_period_as_the_first_delay),
+	TEST(line_refuses_options_that_make_no_sense),
+	TEST(line_modifies_with_all_options),
+	TEST(rates_are_of_the_time_between),
+	TEST(rates_begin_anew_with_the_module),
+	TEST(rates_bound_the_lateness_of_99_and_of_all),
+	TEST(rates_add_all_wheels_up),
+	TEST(lateness_is_told_as_its_bucket),
 };
 
 int main(void)

@@ -69,6 +69,8 @@ static bool take_field(struct wheel *wheel, const char *name, char *value)
 		{ "clk",	&wheel->clk },
 		{ "now",	&wheel->now },
 		{ "armed",	&wheel->armed },
+		{ "online",	&wheel->online },
+		{ "moving",	&wheel->moving },
 		{ "interrupts",	&wheel->interrupts },
 		{ "expired",	&wheel->expired },
 		{ "cascaded",	&wheel->cascaded },
@@ -146,7 +148,7 @@ static int read_all(struct wheels *wheels, DIR *dir, const char *directory)
 	int ret = 0;
 
 	while (!ret && (file = readdir(dir))) {
-		struct wheel wheel = { 0 };
+		struct wheel wheel = { .online = true };
 		struct wheel *all;
 
 		if (!parse_name(file->d_name, &wheel))

@@ -16,6 +16,7 @@
 #define WHEEL_LEVELS	11
 #define WHEEL_SLOTS	64
 #define WHEEL_LATENESS	24
+#define WHEEL_LATENESS_SHIFT	10
 
 #define WHEEL_SPAN_BITS	5	/* a slot spans 32 of the level below */
 
@@ -42,6 +43,9 @@ struct level {
  * @now: the tick it is.
  * @next: the tick with work next; 0 where there is none.
  * @armed: how many events it holds.
+ * @online: whether it takes events: its CPU is there.
+ * @moving: how many of them wait in its second wheel, since the clock was set
+ *	back.
  * @interrupts: how many it took, so far.
  * @expired: how many events came out, so far.
  * @cascaded: how many times one was moved to a lower level, so far.
@@ -57,6 +61,8 @@ struct wheel {
 	__u64 now;
 	__u64 next;
 	__u64 armed;
+	__u64 online;
+	__u64 moving;
 	__u64 interrupts;
 	__u64 expired;
 	__u64 cascaded;

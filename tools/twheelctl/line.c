@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A line of twheelctl run, as text and as the command to submit.
+ *
+ * The functions take words off the front of the text and return whether all is
+ * well; where it is not, they have said why.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common.h"
+#include "line.h"
+#include "number.h"
+
+#define BLANKS	" \t"
+
+static __printf(2, 3)
+bool wrong(struct line *line, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line->message, sizeof(line->message), format, args);
+	va_end(args);
+	return false;
+}
+
+static void skip_blanks(char **rest)
+{
+	*rest += strspn(*rest, BLANKS);
+}
+
+/* Takes the next word; empty at the end. */
+static char *take_word(char **rest)
+{
+	char *word;
+
+	skip_blanks(rest);
+	word = *rest;
+	*rest += strcspn(*rest, BLANKS);
+	if (**rest)
+		*(*rest)++ = '\0';
+	return word;
+}
+
+static bool take_end(struct line *line, char **rest)
+{
+	skip_blanks(rest);
+	return !**rest || wrong(line, "there is more than expected: \"%s\"", *rest);
+}
+
+static bool take_id(struct line *line, char **rest)
+{
+	const char *text = take_word(rest);
+	const char *reason = count_parse(text, &line->cmd.id);
+
+	return !reason ||
+	       wrong(line, "id \"%s\" %s: it is the number that add answered",
+		     text, reason);
+}
+
+static bool take_duration(struct line *line, char **rest, const char *what,
+			  __u64 *ns)
+{
+	const char *text = take_word(rest);
+	const char *reason = duration_parse(text, ns);
+
+	return !reason || wrong(line, "%s \"%s\" %s", what, text, reason);
+}
+
+static bool take_every(struct line *line, char **rest)
+{
+	__u64 *interval_ns = &line->cmd.interval_ns;
+
+	if (*interval_ns)
+		return wrong(line, "\"every\" is there twice");
+	if (!take_duration(line, rest, "every", interval_ns))
+		return false;
+	return *interval_ns >= line->tick_ns ||
+	       wrong(line, "every %lluns: the least period is a tick, %lluns",
+		     *interval_ns, line->tick_ns);
+}
+
+static bool take_slack(struct line *line, char **rest)
+{
+	if (line->cmd.slack_ns)
+		return wrong(line, "\"slack\" is there twice");
+	return take_duration(line, rest, "slack", &line->cmd.slack_ns);
+}
+
+static bool take_cancel_on_set(struct line *line, char **rest)
+{
+	(void)rest;
+	line->cmd.flags |= TWHEEL_CANCEL_ON_SET;
+	return true;
+}
+
+static const struct option {
+	const char *word;
+	bool (*take)(struct line *line, char **rest);
+} options[] = {
+	{ "every",	   take_every },
+	{ "slack",	   take_slack },
+	{ "cancel-on-set", take_cancel_on_set },
+};
+
+/* The option whose word a text begins with, or NULL. */
+static const struct option *find_option(const char *text)
+{
+	size_t len = strcspn(text, BLANKS);
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (strlen(options[i].word) == len &&
+		    !strncmp(text, options[i].word, len))
+			return &options[i];
+	return NULL;
+}
+
+/* Takes options as long as there are any. */
+static bool take_options(struct line *line, char **rest)
+{
+	const struct option *option;
+
+	for (;;) {
+		skip_blanks(rest);
+		option = find_option(*rest);
+		if (!option)
+			return true;
+		take_word(rest);
+		if (!option->take(line, rest))
+			return false;
+	}
+}
+
+static bool take_absolute(struct line *line, char **rest)
+{
+	const char *text = take_word(rest) + 1;
+	const char *reason = seconds_parse(text, &line->cmd.time_ns);
+
+	line->cmd.flags |= TWHEEL_ABS;
+	return !reason || wrong(line, "time \"@%s\" %s", text, reason);
+}
+
+/* Takes when an event is due, and the options that follow. */
+static bool take_when(struct line *line, char **rest)
+{
+	bool ok = true;
+
+	skip_blanks(rest);
+	if (**rest == '@')
+		ok = take_absolute(line, rest);
+	else if (!find_option(*rest))
+		ok = take_duration(line, rest, "delay", &line->cmd.time_ns);
+	else if (!take_options(line, rest))
+		return false;
+	else if (line->cmd.interval_ns)
+		line->cmd.time_ns = line->cmd.interval_ns;
+	else
+		return wrong(line, "when is it due? There is neither a delay, nor @TIME, nor every PERIOD");
+	return ok && take_options(line, rest);
+}
+
+/* Checks what only shows when all options are known. */
+static bool check_options(struct line *line)
+{
+	if (line->cmd.flags & TWHEEL_CANCEL_ON_SET &&
+	    (!(line->cmd.flags & TWHEEL_ABS) || line->clockid != CLOCK_REALTIME))
+		return wrong(line, "cancel-on-set goes with an absolute time (@TIME) and --clock realtime only");
+	return true;
+}
+
+static bool take_quoted_name(struct line *line, char **rest)
+{
+	char *end = strchr(*rest + 1, '"');
+
+	if (!end)
+		return wrong(line, "the name %s has no closing quote", *rest);
+	*end = '\0';
+	line->name = *rest + 1;
+	*rest = end + 1;
+	return *line->name || wrong(line, "the name is empty");
+}
+
+/* Where the words that are no option end. */
+static char *end_of_name(char *text)
+{
+	char *end = text;
+
+	while (*text && !find_option(text)) {
+		end = text + strcspn(text, BLANKS);
+		text = end + strspn(end, BLANKS);
+	}
+	return end;
+}
+
+static bool take_name(struct line *line, char **rest)
+{
+	char *end;
+
+	skip_blanks(rest);
+	if (!**rest)
+		return wrong(line, "a name is missing: add WHEN NAME");
+	if (**rest == '"')
+		return take_quoted_name(line, rest);
+	line->name = *rest;
+	end = end_of_name(*rest);
+	*rest = end + (*end != '\0');
+	*end = '\0';
+	return true;
+}
+
+static bool parse_add(struct line *line, char *rest)
+{
+	line->cmd.op = TWHEEL_OP_ADD;
+	return take_when(line, &rest) && take_name(line, &rest) &&
+	       take_options(line, &rest) && take_end(line, &rest) &&
+	       check_options(line);
+}
+
+static bool parse_modify(struct line *line, char *rest)
+{
+	line->cmd.op = TWHEEL_OP_MODIFY;
+	return take_id(line, &rest) && take_when(line, &rest) &&
+	       take_end(line, &rest) && check_options(line);
+}
+
+static bool parse_cancel(struct line *line, char *rest)
+{
+	line->cmd.op = TWHEEL_OP_CANCEL;
+	return take_id(line, &rest) && take_end(line, &rest);
+}
+
+static bool parse_query(struct line *line, char *rest)
+{
+	line->cmd.op = TWHEEL_OP_QUERY;
+	return take_id(line, &rest) && take_end(line, &rest);
+}
+
+static bool parse_list(struct line *line, char *rest)
+{
+	return take_end(line, &rest);
+}
+
+/*
+ * Work out what a line says.
+ *
+ * @text: the line, which is cut to pieces.
+ *
+ * Return: whether it makes sense; if not, @message says why not.
+ */
+bool line_parse(struct line *line, char *text)
+{
+	static const struct {
+		const char *name;
+		enum verb verb;
+		bool (*parse)(struct line *line, char *rest);
+	} verbs[] = {
+		{ "add",    LINE_ADD,	 parse_add },
+		{ "modify", LINE_MODIFY, parse_modify },
+		{ "cancel", LINE_CANCEL, parse_cancel },
+		{ "query",  LINE_QUERY,	 parse_query },
+		{ "list",   LINE_LIST,	 parse_list },
+	};
+	const char *word;
+
+	text[strcspn(text, "\r")] = '\0';
+	word = take_word(&text);
+	line->verb = LINE_BLANK;
+	line->cmd = (struct twheel_cmd){ 0 };
+	if (!*word || *word == '#')
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(word, verbs[i].name))
+			continue;
+		line->verb = verbs[i].verb;
+		return verbs[i].parse(line, text);
+	}
+	return wrong(line, "unknown command \"%s\": it is add, modify, cancel, query or list",
+		     word);
+}

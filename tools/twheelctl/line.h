@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A line of twheelctl run, as text and as the command to submit.
+ *
+ *	add WHEN [OPTION]... NAME [OPTION]...
+ *	modify ID WHEN [OPTION]...
+ *	cancel ID
+ *	query ID
+ *	list
+ *
+ * WHEN is a delay (1.5s), an absolute time on the context's clock
+ * (@1700000000.5), or missing where the period says it all: every 1s. The
+ * options are words that a name does not have: every PERIOD, slack TIME,
+ * cancel-on-set. So a name is all that stands between them; one that has such a
+ * word is put in double quotes.
+ */
+#ifndef _TWHEELCTL_LINE_H
+#define _TWHEELCTL_LINE_H
+
+#include <stdbool.h>
+#include <time.h>
+#include <linux/twheel.h>
+
+/* The longest line, and room for a message that quotes it. */
+#define LINE_MAX_LENGTH	4095
+#define LINE_MESSAGE	(LINE_MAX_LENGTH + 256)
+
+enum verb {
+	LINE_BLANK,
+	LINE_ADD,
+	LINE_MODIFY,
+	LINE_CANCEL,
+	LINE_QUERY,
+	LINE_LIST,
+};
+
+/**
+ * struct line - what a line says
+ * @clockid: the context's clock; set by the caller.
+ * @tick_ns: the length of a tick; set by the caller.
+ * @verb: what to do.
+ * @cmd: the command for it, but for LINE_BLANK and LINE_LIST.
+ * @name: of the event, for LINE_ADD; a part of the text.
+ * @message: what is wrong with it.
+ */
+struct line {
+	clockid_t clockid;
+	__u64 tick_ns;
+	enum verb verb;
+	struct twheel_cmd cmd;
+	const char *name;
+	char message[LINE_MESSAGE];
+};
+
+bool line_parse(struct line *line, char *text);
+
+#endif /* _TWHEELCTL_LINE_H */
