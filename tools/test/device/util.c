@@ -399,3 +399,12 @@ void unpin(void)
 	memset(&cpus, 0xff, sizeof(cpus));
 	ASSERT_EQ(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
 }
+
+void *map_shared_pages(size_t size)
+{
+	void *pages = mmap(NULL, whole_pages(size), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT(pages != MAP_FAILED);
+	return pages;
+}

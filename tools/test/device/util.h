@@ -116,6 +116,9 @@ void set_cpu_online(int cpu, bool online);
 /* Stay on a CPU no longer. */
 void unpin(void);
 
+/* Fresh zeroed pages that are shared with children. */
+void *map_shared_pages(size_t size);
+
 /* Write a text to an existing file: 0 or -errno. */
 int write_file(const char *path, const char *text);
 
