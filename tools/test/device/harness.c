@@ -155,6 +155,9 @@ static bool wait_end(pid_t pid, siginfo_t *end, double for_s)
 			return true;
 		if (now_s() >= until_s)
 			return false;
+		/* A process that became another user cannot end its group. */
+		if (report->failed)
+			kill(-pid, SIGKILL);
 		sigtimedwait(&set, NULL, &step);
 	}
 }

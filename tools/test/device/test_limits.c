@@ -3,8 +3,8 @@
  * The limit on the events of a user, over all contexts that he opened.
  *
  * tools/test/limits runs these with a limit that is soon reached.  The tests
- * begin as root and become others.  Events are counted in blocks: what a user
- * may have with so many contexts is exact to a block for each.
+ * begin as root and become others.  Events are counted in blocks, and so is the
+ * limit, rounded up: what a user may have is exact to a block for each context.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 
 static char node[64];
 
-/* The limit; the device gets a name that everybody may open. */
+/* The limit in whole blocks; the device gets a name that everybody may open. */
 static long long prepare(void)
 {
 	long long limit = module_parameter("max_user_events");
@@ -49,7 +49,7 @@ static long long prepare(void)
 	unlink(node);
 	umask(0);
 	ASSERT_EQ(mknod(node, S_IFCHR | 0666, status.st_rdev), 0);
-	return limit;
+	return (limit + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 static void become(uid_t uid)
@@ -108,7 +108,7 @@ static void check_all_free(long long limit)
 {
 	int fd = open_node();
 
-	ASSERT_GT(fill(fd, limit), limit - BLOCK);
+	ASSERT_EQ(fill(fd, limit), limit);
 	close(fd);
 }
 
@@ -119,7 +119,7 @@ TEST_NAMED(user_limit_ends_what_one_context_may_have)
 
 	become(USER);
 	fd = open_node();
-	ASSERT_GT(fill(fd, limit), limit - BLOCK);
+	ASSERT_EQ(fill(fd, limit), limit);
 	check_full(fd);
 	ASSERT_GT(get_info(fd).max_events, limit);
 }
@@ -236,7 +236,7 @@ TEST_NAMED(user_limit_is_free_again_after_cancel)
 	fd = open_node();
 	other = open_node();
 	ids = map_pages(limit * sizeof(*ids));
-	nr = limit / BLOCK * BLOCK;
+	nr = limit;
 	add_many(fd, 0, FAR_NS, nr, ids);
 	check_full(other);
 	for (i = 0; i < nr; i++)
@@ -256,7 +256,7 @@ TEST_NAMED(user_limit_is_free_again_after_read)
 	fd = open_node();
 	other = open_node();
 	records = map_pages(limit * sizeof(*records));
-	nr = limit / BLOCK * BLOCK;
+	nr = limit;
 	add_many(fd, 0, 0, nr, NULL);
 	check_full(other);
 	while (get_counters(fd).finished < nr)
@@ -296,7 +296,7 @@ TEST_NAMED(user_limit_counts_periodic_events_with_slack_like_others)
 			break;
 		ASSERT_LE(++nr, limit);
 	}
-	ASSERT_GT(nr, limit - BLOCK);
+	ASSERT_EQ(nr, limit);
 }
 
 TEST_NAMED(user_limit_does_not_bind_who_may_exceed_resources)
@@ -314,7 +314,7 @@ TEST_NAMED(user_limit_goes_by_who_opened_the_file)
 	become(USER);
 	ASSERT_EQ(fill_up_to(fd, limit + 1000), limit + 1000);
 	other = open_node();
-	ASSERT_GT(fill(other, limit), limit - BLOCK);
+	ASSERT_EQ(fill(other, limit), limit);
 }
 
 TEST_NAMED(user_limit_of_a_user_binds_root_who_was_given_the_file)
@@ -325,7 +325,7 @@ TEST_NAMED(user_limit_of_a_user_binds_root_who_was_given_the_file)
 	ASSERT_EQ(setresuid(USER, USER, 0), 0);
 	fd = open_node();
 	ASSERT_EQ(setresuid(0, 0, 0), 0);
-	ASSERT_GT(fill(fd, limit), limit - BLOCK);
+	ASSERT_EQ(fill(fd, limit), limit);
 	check_full(fd);
 }
 
@@ -342,7 +342,7 @@ TEST_NAMED(user_limit_binds_root_without_the_capability)
 	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
 	ASSERT_EQ(syscall(SYS_capset, &header, data), 0);
 	fd = open_node();
-	ASSERT_GT(fill(fd, limit), limit - BLOCK);
+	ASSERT_EQ(fill(fd, limit), limit);
 	check_full(fd);
 }
 
@@ -357,7 +357,7 @@ TEST_NAMED(user_limit_binds_root_of_a_user_namespace)
 	ASSERT_EQ(write_file("/proc/self/uid_map", "0 1000 1"), 0);
 	ASSERT_EQ(geteuid(), 0);
 	fd = open_node();
-	ASSERT_GT(fill(fd, limit), limit - BLOCK);
+	ASSERT_EQ(fill(fd, limit), limit);
 	check_full(fd);
 }
 
