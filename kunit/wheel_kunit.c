@@ -303,6 +303,73 @@ static void due_tick_that_has_passed_is_taken_as_the_current_one(struct kunit *t
 	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
 }
 
+static void roundest_tick_is_a_multiple_of_the_power_of_two_that_fits(struct kunit *test)
+{
+	static const struct {
+		u64 first, last, roundest;
+	} ranges[] = {
+		{ 0, 0, 0 },
+		{ 7, 7, 7 },
+		{ 7, 8, 8 },
+		{ 6, 8, 6 },	/* of two, though 8 is a multiple of four */
+		{ 5, 8, 8 },
+		{ 8, 15, 8 },
+		{ 9, 15, 12 },
+		{ 9, 16, 16 },
+		{ 1000, 1127, 1024 },
+		{ 1000, 1511, 1024 },
+		{ 1025, 1536, 1536 },
+		{ 1, BIT_ULL(40), BIT_ULL(40) },
+		{ 1, BIT_ULL(40) - 1, BIT_ULL(39) },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ranges); i++)
+		KUNIT_EXPECT_EQ(test, wheel_roundest(ranges[i].first, ranges[i].last),
+				ranges[i].roundest);
+}
+
+static void roundest_tick_never_leaves_its_range(struct kunit *test)
+{
+	unsigned int low, high;
+
+	KUNIT_EXPECT_EQ(test, wheel_roundest(U64_MAX, U64_MAX), U64_MAX);
+	KUNIT_EXPECT_EQ(test, wheel_roundest(1, U64_MAX), BIT_ULL(63));
+	for (low = 0; low < 64; low++) {
+		for (high = 0; high < 64; high++) {
+			u64 first = U64_MAX << low, last = U64_MAX - (BIT_ULL(high) - 1);
+			u64 tick;
+
+			if (last < first)
+				continue;
+			tick = wheel_roundest(first, last);
+			KUNIT_ASSERT_GE(test, tick, first);
+			KUNIT_ASSERT_LE(test, tick, last);
+			KUNIT_ASSERT_EQ(test, tick, model_roundest(first, last));
+		}
+	}
+}
+
+/* What slack is for: as many stops as there are windows of its size. */
+static void nodes_with_slack_share_their_stops(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 2000, 0);
+	LIST_HEAD(out);
+	long i;
+
+	for (i = 0; i < 2000; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i],
+			  wheel_roundest(1 + i, 1 + i + 127), 0);
+	check(&fixture);
+	hop_until_empty(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, fixture.stops, DIV_ROUND_UP(2000U, 128));
+	for (i = 0; i < 2000; i++) {
+		KUNIT_ASSERT_EQ(test, pop(&fixture, &out), i);
+		KUNIT_ASSERT_GE(test, (u64)fixture.nodes[i].due, 1ULL + i);
+		KUNIT_ASSERT_LE(test, (u64)fixture.nodes[i].due, 1ULL + i + 127);
+	}
+}
+
 static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(wheel_agrees_with_a_sorted_array),
 	KUNIT_CASE(empty_wheel_has_no_next_tick),
@@ -317,6 +384,9 @@ static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(node_that_came_out_can_be_taken_off_the_list),
 	KUNIT_CASE(wheel_that_lags_behind_places_nodes_low),
 	KUNIT_CASE(due_tick_that_has_passed_is_taken_as_the_current_one),
+	KUNIT_CASE(roundest_tick_is_a_multiple_of_the_power_of_two_that_fits),
+	KUNIT_CASE(roundest_tick_never_leaves_its_range),
+	KUNIT_CASE(nodes_with_slack_share_their_stops),
 	{}
 };
 

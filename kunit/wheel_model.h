@@ -7,12 +7,14 @@
  * do is drawn from a source of numbers: a generator with a seed under KUnit and
  * in userspace, the input of a fuzzer.  After each step the invariants of the
  * wheel are checked; nodes must come out in the order of (due tick, arming).
+ * Some nodes have slack: theirs is the roundest tick in a range.
  *
  * Included by wheel_kunit.c and by tools/test/wheel/.
  */
 #ifndef TWHEEL_WHEEL_MODEL_H
 #define TWHEEL_WHEEL_MODEL_H
 
+#include <linux/bitops.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -158,14 +160,53 @@ static inline u64 model_due(struct wheel_model *model, u64 how, u64 number)
 	return other + model_magnitude(number >> 20, 8);
 }
 
-static inline void model_arm(struct wheel_model *model, struct model_node *node,
-			     u64 how, u64 number)
+/* What wheel_roundest() has to answer, by the definition. */
+static inline u64 model_roundest(u64 first, u64 last)
 {
-	wheel_add(&model->wheel, &node->node, model_due(model, how, number),
-		  model->now);
+	unsigned int shift = 63;
+	u64 unit, beyond;
+
+	/* The largest power of two of at most last - first + 1 ... */
+	while (BIT_ULL(shift) - 1 > last - first)
+		shift--;
+	unit = BIT_ULL(shift);
+	/* ... and its first multiple from there. */
+	beyond = first % unit;
+	return beyond ? first + (unit - beyond) : first;
+}
+
+/* Ask for any range at all. */
+static inline const char *model_check_roundest(u64 how, u64 number)
+{
+	u64 first = how & 1 ? number : model_magnitude(number, 56);
+	u64 slack = model_magnitude(how >> 1, 64);
+	u64 last = slack > ~0ULL - first ? ~0ULL : first + slack;
+
+	if (wheel_roundest(first, last) != model_roundest(first, last))
+		return "a tick is not the roundest in its range";
+	return NULL;
+}
+
+/* One node in four has slack. */
+static inline u64 model_slack(u64 how)
+{
+	return (how >> 16) % 4 ? 0 : model_magnitude(how >> 24, 20);
+}
+
+static inline const char *model_arm(struct wheel_model *model,
+				    struct model_node *node, u64 how, u64 number)
+{
+	u64 first = model_due(model, how, number);
+	u64 last = first + model_slack(how);
+	u64 due = wheel_roundest(first, last);
+
+	if (due != model_roundest(first, last))
+		return "a node's due tick is not the roundest within its slack";
+	wheel_add(&model->wheel, &node->node, due, model->now);
 	node->due = node->node.due;
 	node->age = model->armings++;
 	model_insert(model, node);
+	return NULL;
 }
 
 static inline struct model_node *model_cancel(struct wheel_model *model,
@@ -272,8 +313,9 @@ static inline bool model_step(struct wheel_model *model, const char **broken)
 	switch (what % 16) {
 	case 0 ... 8:
 		if (model->nr_idle)
-			model_arm(model, model->idle[--model->nr_idle],
-				  what >> 4, number);
+			*broken = model_arm(model,
+					    model->idle[--model->nr_idle],
+					    what >> 4, number);
 		break;
 	case 9:
 		if (model->nr_sorted)
@@ -284,8 +326,11 @@ static inline bool model_step(struct wheel_model *model, const char **broken)
 			struct model_node *node = model_cancel(model, number);
 
 			model->nr_idle--;
-			model_arm(model, node, what >> 4, number >> 8);
+			*broken = model_arm(model, node, what >> 4, number >> 8);
 		}
+		break;
+	case 11:
+		*broken = model_check_roundest(what >> 4, number);
 		break;
 	default:
 		*broken = model_advance(model, what >> 4, number);

@@ -36,20 +36,47 @@ static bool round_holds(u64 seed)
 	return true;
 }
 
+/* Every range of small numbers, and the same at the end of all numbers. */
+static bool roundest_is_right(void)
+{
+	u64 first, last;
+
+	for (first = 0; first < 600; first++) {
+		for (last = first; last < 600; last++) {
+			u64 f = ~0ULL - last, l = ~0ULL - first;
+
+			if (wheel_roundest(first, last) != model_roundest(first, last) ||
+			    wheel_roundest(f, l) != model_roundest(f, l)) {
+				printf("# wrong for %" PRIu64 " to %" PRIu64 "\n",
+				       first, last);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static bool report(bool ok, unsigned long number, const char *name)
+{
+	printf("%s %lu - %s", ok ? "ok" : "not ok", number, name);
+	return ok;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 5;
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (u64)time(NULL);
 	unsigned long i, failed = 0;
 
-	printf("1..%lu\n", rounds);
+	printf("1..%lu\n", rounds + 1);
 	for (i = 1; i <= rounds; i++, seed++) {
-		bool ok = round_holds(seed);
-
-		failed += !ok;
-		printf("%s %lu - wheel_agrees_with_a_sorted_array seed %" PRIu64 "\n",
-		       ok ? "ok" : "not ok", i, seed);
+		failed += !report(round_holds(seed), i,
+				  "wheel_agrees_with_a_sorted_array");
+		printf(" seed %" PRIu64 "\n", seed);
 		fflush(stdout);
 	}
+	failed += !report(roundest_is_right(), i,
+			  "roundest_tick_is_right_in_every_small_range");
+	printf("\n");
 	return failed || !rounds;
 }
