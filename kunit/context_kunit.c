@@ -6,13 +6,8 @@
 #include <kunit/test.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <linux/uio.h>
 
-#include "../kmod/command.h"
-#include "../kmod/compat.h"
-#include "../kmod/context.h"
-
-#define HOUR_NS		(3600ULL * NSEC_PER_SEC)
+#include "commands.h"
 
 static int context_suite_init(struct kunit *test)
 {
@@ -24,54 +19,6 @@ static int context_suite_init(struct kunit *test)
 static void context_suite_exit(struct kunit *test)
 {
 	context_destroy(test->priv);
-}
-
-/* Run one command; return its result. */
-static int run(struct kunit *test, struct twheel_cmd *cmd)
-{
-	struct context_batch batch;
-	int ret;
-
-	KUNIT_ASSERT_EQ(test, context_begin(test->priv, &batch), 0);
-	ret = command_run(&batch, cmd);
-	context_end(&batch);
-	return ret;
-}
-
-static int add(struct kunit *test, u64 delay_ns, u64 *id)
-{
-	struct twheel_cmd cmd = { .op = TWHEEL_OP_ADD, .time_ns = delay_ns };
-	int ret = run(test, &cmd);
-
-	*id = cmd.id;
-	return ret;
-}
-
-static int cancel(struct kunit *test, u64 id)
-{
-	struct twheel_cmd cmd = { .op = TWHEEL_OP_CANCEL, .id = id };
-
-	return run(test, &cmd);
-}
-
-static int query(struct kunit *test, u64 id)
-{
-	struct twheel_cmd cmd = { .op = TWHEEL_OP_QUERY, .id = id };
-
-	return run(test, &cmd);
-}
-
-static ssize_t read_records(struct kunit *test, struct twheel_record *records,
-			    size_t nr, bool wait)
-{
-	struct kvec vec = {
-		.iov_base = records,
-		.iov_len = nr * sizeof(*records),
-	};
-	struct iov_iter to;
-
-	iov_iter_kvec(&to, ITER_DEST, &vec, 1, vec.iov_len);
-	return context_read(test->priv, &to, wait);
 }
 
 /* The event of an id, from inside. */
@@ -138,18 +85,20 @@ static void slot_with_the_last_generation_is_retired(struct kunit *test)
 
 static void page_of_retired_slots_leaves_its_number_unused(struct kunit *test)
 {
+	enum { NR = 2 * EVENT_PAGE_EVENTS };
 	struct context *context = test->priv;
-	u64 ids[2 * EVENT_PAGE_EVENTS];
+	u64 *ids = kunit_kcalloc(test, NR, sizeof(*ids), GFP_KERNEL);
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(ids); i++)
+	KUNIT_ASSERT_NOT_NULL(test, ids);
+	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &ids[i]), 0);
 	/* Two pages are emptied, of which one is kept: use up both. */
-	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+	for (i = 0; i < NR; i++) {
 		event_of(test, ids[i])->node.tag = EVENT_GENERATION_MAX;
 		ids[i] = (u64)EVENT_GENERATION_MAX << 32 | (u32)ids[i];
 	}
-	for (i = 0; i < ARRAY_SIZE(ids); i++)
+	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, cancel(test, ids[i]), 0);
 	KUNIT_EXPECT_EQ(test, context->next_number, 2U);
 	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &ids[0]), 0);
@@ -183,15 +132,17 @@ static void memory_given_back_does_not_bring_old_ids_back(struct kunit *test)
 
 static void empty_pages_but_one_are_given_back(struct kunit *test)
 {
+	enum { NR = 200 };
 	struct context *context = test->priv;
-	unsigned long number;
+	u64 *ids = kunit_kcalloc(test, NR, sizeof(*ids), GFP_KERNEL);
 	unsigned int i, pages = 0;
-	u64 ids[200];
+	unsigned long number;
 	void *entry;
 
-	for (i = 0; i < ARRAY_SIZE(ids); i++)
+	KUNIT_ASSERT_NOT_NULL(test, ids);
+	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &ids[i]), 0);
-	for (i = 0; i < ARRAY_SIZE(ids); i++)
+	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, cancel(test, ids[i]), 0);
 	xa_for_each(&context->pages, number, entry)
 		pages += !xa_is_value(entry);
@@ -223,13 +174,11 @@ static void past_event_is_ready_when_add_returns(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, add(test, 0, &id), 0);
 	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
-	KUNIT_EXPECT_EQ(test, read_records(test, &record, 1, false),
-			(ssize_t)sizeof(record));
+	read_record(test, &record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_EQ(test, record.id, id);
 	KUNIT_EXPECT_GE(test, record.fired_ns, record.due_ns);
 	KUNIT_EXPECT_EQ(test, query(test, id), -ENOENT);
-	KUNIT_EXPECT_EQ(test, read_records(test, &record, 1, false),
-			(ssize_t)-EAGAIN);
+	expect_nothing_to_read(test);
 }
 
 static void cancel_of_a_ready_event_leaves_no_record(struct kunit *test)
@@ -242,13 +191,11 @@ static void cancel_of_a_ready_event_leaves_no_record(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, add(test, 0, &ids[i]), 0);
 	/* Once from the part that expiry adds to, once from the reader's. */
 	KUNIT_EXPECT_EQ(test, cancel(test, ids[0]), 0);
-	KUNIT_EXPECT_EQ(test, read_records(test, &record, 1, false),
-			(ssize_t)sizeof(record));
+	read_record(test, &record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_EQ(test, record.id, ids[1]);
 	KUNIT_EXPECT_EQ(test, cancel(test, ids[2]), 0);
 	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
-	KUNIT_EXPECT_EQ(test, read_records(test, &record, 1, false),
-			(ssize_t)-EAGAIN);
+	expect_nothing_to_read(test);
 }
 
 static void events_of_one_tick_are_read_in_the_order_of_arming(struct kunit *test)
@@ -259,7 +206,7 @@ static void events_of_one_tick_are_read_in_the_order_of_arming(struct kunit *tes
 	struct context_batch batch;
 	unsigned int i;
 
-	KUNIT_ASSERT_EQ(test, context_begin(test->priv, &batch), 0);
+	KUNIT_ASSERT_EQ(test, context_begin(test->priv, &batch, CONTEXT_BLOCK), 0);
 	migrate_disable();
 	for (i = 0; i < NR; i++) {
 		struct twheel_cmd cmd = {
@@ -276,8 +223,7 @@ static void events_of_one_tick_are_read_in_the_order_of_arming(struct kunit *tes
 	migrate_enable();
 	context_end(&batch);
 	for (i = 0; i < NR; i++) {
-		KUNIT_ASSERT_EQ(test, read_records(test, &record, 1, true),
-				(ssize_t)sizeof(record));
+		read_record(test, &record, CONTEXT_BLOCK);
 		KUNIT_ASSERT_EQ(test, record.data, (u64)i);
 		KUNIT_ASSERT_GE(test, record.fired_ns, due_ns);
 	}
@@ -302,28 +248,25 @@ static void counters_add_up_at_every_step(struct kunit *test)
 	for (step = 0; step < STEPS; step++) {
 		u32 number = get_random_u32();
 		u64 *id = &ids[number % SLOTS];
-		struct twheel_cmd modify = {
-			.op = TWHEEL_OP_MODIFY,
-			.id = *id,
-			.time_ns = number % (2 * NSEC_PER_MSEC),
-		};
+		u64 delay_ns = number % (2 * NSEC_PER_MSEC);
 		struct twheel_record record;
 
 		switch ((number >> 16) % 8) {
 		case 0 ... 3:
 			if (query(test, *id) != -ENOENT)
 				break;
-			KUNIT_ASSERT_EQ(test, add(test, modify.time_ns, id), 0);
+			KUNIT_ASSERT_EQ(test, add(test, delay_ns, id), 0);
 			added++;
 			break;
 		case 4:
-			run(test, &modify);
+			modify(test, *id, delay_ns);
 			break;
 		case 5:
 			cancelled += !cancel(test, *id);
 			break;
 		default:
-			finished += read_records(test, &record, 1, false) > 0;
+			finished += read_records(test, &record, 1,
+						 CONTEXT_NONBLOCK) > 0;
 		}
 		KUNIT_ASSERT_EQ(test, context->added, added);
 		KUNIT_ASSERT_EQ(test, context->cancelled, cancelled);
@@ -334,8 +277,7 @@ static void counters_add_up_at_every_step(struct kunit *test)
 	while (added > cancelled + finished) {
 		struct twheel_record record;
 
-		KUNIT_ASSERT_EQ(test, read_records(test, &record, 1, true),
-				(ssize_t)sizeof(record));
+		read_record(test, &record, CONTEXT_BLOCK);
 		KUNIT_ASSERT_GE(test, record.fired_ns, record.due_ns);
 		finished++;
 	}

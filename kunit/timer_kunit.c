@@ -1,62 +1,199 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of the timers for other modules, from task, softirq and hardirq
- * context and with several CPUs at the same timers.
+ * KUnit suite of the timers for other modules: what each call does, from task,
+ * softirq and hardirq context.  race_kunit.c has them at the same timers at once.
  */
 #include <kunit/test.h>
-#include <linux/completion.h>
-#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/irq_work.h>
-#include <linux/kthread.h>
-#include <linux/ktime.h>
+#include <linux/log2.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "../kmod/twheel.h"
+#include "../kmod/compat.h"
+#include "counter.h"
 
-#define HOUR_NS		(3600ULL * NSEC_PER_SEC)
+#define DAY_NS		(24 * HOUR_NS)
+#define NEVER_NS	BIT_ULL(63)
 
-/* A timer that counts. */
-struct counter {
-	struct twheel_timer timer;
-	struct completion called;
-	atomic_t calls;
-	atomic_t inside;
-	bool overlapped;
-	u64 at_ns;
-	unsigned int rearm;	/* so many times, */
-	u64 rearm_ns;		/* each time for this */
-	unsigned int linger_us;	/* how long a call takes */
-	bool left;		/* the last call has returned, as far as it can tell */
+/* --- places to call from ---------------------------------------------------- */
+
+/* Something to be done elsewhere. */
+struct errand {
+	void (*work)(void *data);
+	void *data;
+	bool arrived;		/* it was done where it should be */
+	struct completion done;
+	struct tasklet_struct tasklet;
+	struct irq_work irq_work;
+	struct hrtimer hrtimer;
 };
 
-static void count_call(struct twheel_timer *timer)
+static void errand_do(struct errand *errand, bool arrived)
 {
-	struct counter *counter = container_of(timer, struct counter, timer);
-
-	if (atomic_inc_return(&counter->inside) > 1)
-		counter->overlapped = true;
-	counter->left = false;
-	counter->at_ns = ktime_get_ns();
-	atomic_inc(&counter->calls);
-	if (counter->rearm) {
-		counter->rearm--;
-		twheel_timer_arm(timer, counter->rearm_ns, TWHEEL_TIMER_REL);
-	}
-	complete(&counter->called);
-	udelay(counter->linger_us);
-	counter->left = true;
-	atomic_dec(&counter->inside);
+	errand->arrived = arrived;
+	errand->work(errand->data);
+	complete(&errand->done);
 }
 
-static struct counter *counter_make(struct kunit *test)
+static void go_to_task(struct errand *errand)
 {
-	struct counter *counter = kunit_kzalloc(test, sizeof(*counter), GFP_KERNEL);
+	errand_do(errand, in_task() && !irqs_disabled());
+}
 
-	KUNIT_ASSERT_NOT_NULL(test, counter);
-	init_completion(&counter->called);
-	twheel_timer_setup(&counter->timer, count_call);
-	return counter;
+static void go_to_task_with_interrupts_off(struct errand *errand)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	errand_do(errand, in_task() && irqs_disabled());
+	local_irq_restore(flags);
+}
+
+static void errand_tasklet(struct tasklet_struct *tasklet)
+{
+	struct errand *errand = from_tasklet(errand, tasklet, tasklet);
+
+	errand_do(errand, in_serving_softirq());
+}
+
+static void go_to_softirq(struct errand *errand)
+{
+	tasklet_setup(&errand->tasklet, errand_tasklet);
+	tasklet_schedule(&errand->tasklet);
+	wait_for_completion(&errand->done);
+	tasklet_kill(&errand->tasklet);
+}
+
+static void errand_irq_work(struct irq_work *work)
+{
+	errand_do(container_of(work, struct errand, irq_work), in_hardirq());
+}
+
+static void go_to_hardirq(struct errand *errand)
+{
+	errand->irq_work = IRQ_WORK_INIT_HARD(errand_irq_work);
+	irq_work_queue(&errand->irq_work);
+	irq_work_sync(&errand->irq_work);
+}
+
+static enum hrtimer_restart errand_hrtimer(struct hrtimer *hrtimer)
+{
+	errand_do(container_of(hrtimer, struct errand, hrtimer), in_hardirq());
+	return HRTIMER_NORESTART;
+}
+
+/* Where a timer of the kernel's own is being expired. */
+static void go_to_hrtimer(struct errand *errand)
+{
+	twheel_hrtimer_setup(&errand->hrtimer, errand_hrtimer, CLOCK_MONOTONIC,
+			     HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&errand->hrtimer, NSEC_PER_MSEC, HRTIMER_MODE_REL_HARD);
+	wait_for_completion(&errand->done);
+	hrtimer_cancel(&errand->hrtimer);
+}
+
+static const struct place {
+	const char *name;
+	void (*go)(struct errand *errand);
+} places[] = {
+	{ "task", go_to_task },
+	{ "task with interrupts off", go_to_task_with_interrupts_off },
+	{ "softirq", go_to_softirq },
+	{ "hardirq", go_to_hardirq },
+	{ "hrtimer in hardirq", go_to_hrtimer },
+};
+
+static void place_name(const struct place *place, char *name)
+{
+	strscpy(name, place->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(place, places, place_name);
+
+/* Do @work in the place that this run of the test is for. */
+static void do_there(struct kunit *test, void (*work)(void *data), void *data)
+{
+	const struct place *place = test->param_value;
+	struct errand *errand = kunit_kzalloc(test, sizeof(*errand), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, errand);
+	errand->work = work;
+	errand->data = data;
+	init_completion(&errand->done);
+	place->go(errand);
+	KUNIT_EXPECT_TRUE(test, errand->arrived);
+}
+
+/* --- ticks ------------------------------------------------------------------ */
+
+/* The tick that an armed timer waits for. */
+static u64 due_tick(const struct counter *counter)
+{
+	return counter->timer.node.wheel.due;
+}
+
+/* A tick is 2^this ns, as can be seen from a time that is a whole tick. */
+static unsigned int tick_shift(struct kunit *test)
+{
+	struct counter *counter = counter_make(test);
+	unsigned int shift;
+
+	twheel_timer_arm(&counter->timer, BIT_ULL(62), 0, TWHEEL_TIMER_ABS);
+	shift = 62 - ilog2(due_tick(counter));
+	twheel_timer_shutdown(&counter->timer);
+	return shift;
+}
+
+static u64 first_tick(u64 due_ns, unsigned int shift)
+{
+	return (due_ns >> shift) + !!(due_ns & (BIT_ULL(shift) - 1));
+}
+
+/* What the contract says of slack, in its words. */
+static u64 roundest_tick(u64 due_ns, u64 slack_ns, unsigned int shift)
+{
+	u64 first = first_tick(due_ns, shift);
+	u64 last = (due_ns + slack_ns) >> shift;
+	u64 step = 1;
+
+	if (last < first)
+		return first;
+	while (2 * step <= last - first + 1)
+		step *= 2;
+	return DIV64_U64_ROUND_UP(first, step) * step;
+}
+
+/* --- one call --------------------------------------------------------------- */
+
+/* A timer and how to arm it. */
+struct arming {
+	struct counter *counter;
+	u64 time_ns;
+	u64 slack_ns;
+	unsigned int flags;
+	int ret;
+	u64 before_ns;		/* the time just before it was armed, */
+	u64 after_ns;		/* and just after */
+	u64 tick;		/* what it then waited for */
+	int calls;		/* that there were by then */
+};
+
+static void arm(void *data)
+{
+	struct arming *arming = data;
+	unsigned long flags;
+
+	/* What is past is called as soon as interrupts are on. */
+	local_irq_save(flags);
+	arming->before_ns = ktime_get_ns();
+	arming->ret = twheel_timer_arm(&arming->counter->timer, arming->time_ns,
+				       arming->slack_ns, arming->flags);
+	arming->tick = due_tick(arming->counter);
+	arming->after_ns = ktime_get_ns();
+	arming->calls = atomic_read(&arming->counter->calls);
+	local_irq_restore(flags);
 }
 
 static void timer_is_called_once_and_never_early(struct kunit *test)
@@ -66,59 +203,123 @@ static void timer_is_called_once_and_never_early(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(delays_ns); i++) {
-		struct counter *counter = counter_make(test);
-		u64 armed_ns = ktime_get_ns();
+		struct arming arming = {
+			.counter = counter_make(test),
+			.time_ns = delays_ns[i],
+			.flags = TWHEEL_TIMER_REL,
+		};
 
-		KUNIT_EXPECT_EQ(test, twheel_timer_arm(&counter->timer, delays_ns[i],
-						       TWHEEL_TIMER_REL), 0);
-		wait_for_completion(&counter->called);
-		KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
-		KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 1);
-		KUNIT_EXPECT_GE(test, counter->at_ns, armed_ns + delays_ns[i]);
+		do_there(test, arm, &arming);
+		KUNIT_EXPECT_EQ(test, arming.ret, 0);
+		wait_for_completion(&arming.counter->called);
+		KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&arming.counter->timer));
+		KUNIT_EXPECT_EQ(test, atomic_read(&arming.counter->calls), 1);
+		KUNIT_EXPECT_GE(test, arming.counter->at_ns,
+				arming.before_ns + delays_ns[i]);
 	}
 }
 
 static void absolute_time_is_kept(struct kunit *test)
 {
-	struct counter *counter = counter_make(test);
-	u64 due_ns = ktime_get_ns() + 5 * NSEC_PER_MSEC;
+	unsigned int shift = tick_shift(test);
+	struct arming arming = {
+		.counter = counter_make(test),
+		.time_ns = ktime_get_ns() + 50 * NSEC_PER_MSEC,
+		.flags = TWHEEL_TIMER_ABS,
+	};
 
-	twheel_timer_arm(&counter->timer, due_ns, TWHEEL_TIMER_ABS);
-	wait_for_completion(&counter->called);
-	KUNIT_EXPECT_GE(test, counter->at_ns, due_ns);
-	twheel_timer_shutdown(&counter->timer);
+	do_there(test, arm, &arming);
+	/* If the machine stood still for long, it is the next tick that counts. */
+	if (arming.after_ns < arming.time_ns)
+		KUNIT_EXPECT_EQ(test, arming.tick,
+				first_tick(arming.time_ns, shift));
+	wait_for_completion(&arming.counter->called);
+	KUNIT_EXPECT_GE(test, arming.counter->at_ns, arming.time_ns);
+	twheel_timer_shutdown(&arming.counter->timer);
 }
 
-static void past_time_is_not_called_under_the_callers_locks(struct kunit *test)
+static void past_time_goes_to_the_next_tick(struct kunit *test)
 {
-	struct counter *counter = counter_make(test);
-	unsigned long flags;
+	static const u64 times_ns[] = { 0, 1, NSEC_PER_MSEC };
+	unsigned int shift = tick_shift(test);
+	unsigned int i;
 
-	local_irq_save(flags);
-	twheel_timer_arm(&counter->timer, 1, TWHEEL_TIMER_ABS);
-	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 0);
-	local_irq_restore(flags);
-	wait_for_completion(&counter->called);
-	twheel_timer_shutdown(&counter->timer);
+	for (i = 0; i < ARRAY_SIZE(times_ns); i++) {
+		struct arming arming = {
+			.counter = counter_make(test),
+			.time_ns = times_ns[i],
+			.flags = TWHEEL_TIMER_ABS,
+		};
+
+		do_there(test, arm, &arming);
+		KUNIT_EXPECT_EQ(test, arming.ret, 0);
+		KUNIT_EXPECT_EQ(test, arming.calls, 0);
+		KUNIT_EXPECT_GE(test, arming.tick, (arming.before_ns >> shift) + 1);
+		KUNIT_EXPECT_LE(test, arming.tick, (arming.after_ns >> shift) + 1);
+		wait_for_completion(&arming.counter->called);
+		twheel_timer_shutdown(&arming.counter->timer);
+		KUNIT_EXPECT_EQ(test, atomic_read(&arming.counter->calls), 1);
+	}
 }
 
-static void unknown_flags_are_refused(struct kunit *test)
+/* Each call, and what it must answer after those before it. */
+struct usage {
+	struct counter *counter;
+	int answers[14];
+};
+
+static const int expected_answers[] = {
+	0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, -EINVAL, -EINVAL, 0
+};
+
+static_assert(ARRAY_SIZE(expected_answers) == sizeof_field(struct usage, answers) / sizeof(int));
+
+static void use_timer(void *data)
 {
-	struct counter *counter = counter_make(test);
+	struct usage *usage = data;
+	struct twheel_timer *timer = &usage->counter->timer;
+	int *answer = usage->answers;
 
-	KUNIT_EXPECT_EQ(test, twheel_timer_arm(&counter->timer, 0, 2), -EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer, 0, 4), -EINVAL);
-	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&counter->timer));
+	*answer++ = twheel_timer_pending(timer);
+	*answer++ = twheel_timer_cancel(timer);
+	*answer++ = twheel_timer_modify(timer, 0, 0, TWHEEL_TIMER_REL);
+	*answer++ = twheel_timer_arm(timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
+	*answer++ = twheel_timer_pending(timer);
+	*answer++ = twheel_timer_modify(timer, DAY_NS, HOUR_NS, TWHEEL_TIMER_REL);
+	*answer++ = twheel_timer_arm(timer, HOUR_NS, HOUR_NS, TWHEEL_TIMER_REL);
+	*answer++ = twheel_timer_cancel(timer);
+	*answer++ = twheel_timer_pending(timer);
+	*answer++ = twheel_timer_cancel(timer);
+	*answer++ = twheel_timer_modify(timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
+	*answer++ = twheel_timer_arm(timer, 0, 0, 2);
+	*answer++ = twheel_timer_modify(timer, 0, 0, 4);
+	*answer++ = twheel_timer_arm(timer, NSEC_PER_MSEC, 0, TWHEEL_TIMER_REL);
 }
+
+static void every_call_answers_what_the_ones_before_it_left(struct kunit *test)
+{
+	struct usage usage = { .counter = counter_make(test) };
+	unsigned int i;
+
+	do_there(test, use_timer, &usage);
+	for (i = 0; i < ARRAY_SIZE(expected_answers); i++)
+		KUNIT_EXPECT_EQ_MSG(test, usage.answers[i], expected_answers[i],
+				    "answer %u", i);
+	wait_for_completion(&usage.counter->called);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&usage.counter->timer));
+	KUNIT_EXPECT_EQ(test, atomic_read(&usage.counter->calls), 1);
+}
+
+/* --- arm, modify, cancel, shutdown ------------------------------------------ */
 
 static void arming_again_replaces_the_time(struct kunit *test)
 {
 	struct counter *counter = counter_make(test);
 	u64 armed_ns;
 
-	twheel_timer_arm(&counter->timer, HOUR_NS, TWHEEL_TIMER_REL);
+	twheel_timer_arm(&counter->timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
 	armed_ns = ktime_get_ns();
-	KUNIT_EXPECT_EQ(test, twheel_timer_arm(&counter->timer, NSEC_PER_MSEC,
+	KUNIT_EXPECT_EQ(test, twheel_timer_arm(&counter->timer, NSEC_PER_MSEC, 0,
 					       TWHEEL_TIMER_REL), 1);
 	wait_for_completion(&counter->called);
 	KUNIT_EXPECT_GE(test, counter->at_ns, armed_ns + NSEC_PER_MSEC);
@@ -126,31 +327,55 @@ static void arming_again_replaces_the_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 1);
 }
 
+static void modify_makes_it_earlier_later_or_the_same(struct kunit *test)
+{
+	unsigned int shift = tick_shift(test);
+	struct counter *counter = counter_make(test);
+	u64 due_ns = ktime_get_ns() + DAY_NS;
+	static const u64 later_ns[] = { 0, HOUR_NS, 7 * HOUR_NS, 3 * HOUR_NS, 0, 0 };
+	unsigned int i;
+
+	twheel_timer_arm(&counter->timer, due_ns, 0, TWHEEL_TIMER_ABS);
+	for (i = 0; i < ARRAY_SIZE(later_ns); i++) {
+		KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer,
+							  due_ns + later_ns[i], 0,
+							  TWHEEL_TIMER_ABS), 1);
+		KUNIT_EXPECT_EQ(test, due_tick(counter),
+				first_tick(due_ns + later_ns[i], shift));
+	}
+	KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counter->timer));
+}
+
 static void modify_leaves_an_idle_timer_alone(struct kunit *test)
 {
 	struct counter *counter = counter_make(test);
 
-	KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer, 0,
+	KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer, 0, 0,
 						  TWHEEL_TIMER_REL), 0);
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&counter->timer));
-	twheel_timer_arm(&counter->timer, HOUR_NS, TWHEEL_TIMER_REL);
-	KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer, 0,
-						  TWHEEL_TIMER_REL), 1);
+	twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
 	wait_for_completion(&counter->called);
-	twheel_timer_shutdown(&counter->timer);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_cancel_sync(&counter->timer));
+	KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer, 0, 0,
+						  TWHEEL_TIMER_REL), 0);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 1);
 }
 
+/* One that comes later on the same wheel tells that its turn has passed. */
 static void cancelled_timer_is_not_called(struct kunit *test)
 {
 	struct counter *counter = counter_make(test);
 	struct counter *later = counter_make(test);
 
-	twheel_timer_arm(&counter->timer, 2 * NSEC_PER_MSEC, TWHEEL_TIMER_REL);
+	migrate_disable();
+	twheel_timer_arm(&counter->timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
+	twheel_timer_modify(&counter->timer, 200 * NSEC_PER_MSEC, 0, TWHEEL_TIMER_REL);
 	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&counter->timer));
 	KUNIT_EXPECT_TRUE(test, twheel_timer_cancel(&counter->timer));
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&counter->timer));
-	KUNIT_EXPECT_FALSE(test, twheel_timer_cancel(&counter->timer));
-	twheel_timer_arm(&later->timer, 4 * NSEC_PER_MSEC, TWHEEL_TIMER_REL);
+	twheel_timer_arm(&later->timer, 201 * NSEC_PER_MSEC, 0, TWHEEL_TIMER_REL);
+	migrate_enable();
 	wait_for_completion(&later->called);
 	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 0);
 	twheel_timer_shutdown(&later->timer);
@@ -158,12 +383,20 @@ static void cancelled_timer_is_not_called(struct kunit *test)
 
 static void time_beyond_all_clocks_is_never(struct kunit *test)
 {
+	static const u64 times_ns[] = { NEVER_NS, NEVER_NS + 1, U64_MAX };
 	struct counter *counter = counter_make(test);
+	unsigned int shift = tick_shift(test);
+	unsigned int i, flags;
 
-	twheel_timer_arm(&counter->timer, U64_MAX, TWHEEL_TIMER_ABS);
-	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&counter->timer));
-	twheel_timer_arm(&counter->timer, U64_MAX, TWHEEL_TIMER_REL);
-	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&counter->timer));
+	for (i = 0; i < ARRAY_SIZE(times_ns); i++) {
+		for (flags = TWHEEL_TIMER_REL; flags <= TWHEEL_TIMER_ABS; flags++) {
+			twheel_timer_arm(&counter->timer, times_ns[i], 0, flags);
+			KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&counter->timer));
+			KUNIT_EXPECT_EQ(test, due_tick(counter), NEVER_NS >> shift);
+			twheel_timer_arm(&counter->timer, times_ns[i], U64_MAX, flags);
+			KUNIT_EXPECT_EQ(test, due_tick(counter), NEVER_NS >> shift);
+		}
+	}
 	KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counter->timer));
 }
 
@@ -171,23 +404,214 @@ static void timer_that_was_shut_down_refuses_to_be_armed(struct kunit *test)
 {
 	struct counter *counter = counter_make(test);
 
-	twheel_timer_arm(&counter->timer, HOUR_NS, TWHEEL_TIMER_REL);
+	twheel_timer_arm(&counter->timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
 	KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counter->timer));
-	KUNIT_EXPECT_EQ(test, twheel_timer_arm(&counter->timer, 0, TWHEEL_TIMER_REL),
-			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_timer_arm(&counter->timer, 0, 0,
+					       TWHEEL_TIMER_REL), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer, 0, 0,
+						  TWHEEL_TIMER_REL), -ESHUTDOWN);
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&counter->timer));
+	KUNIT_EXPECT_FALSE(test, twheel_timer_cancel(&counter->timer));
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+
+	twheel_timer_setup(&counter->timer, counter_call);
+	KUNIT_EXPECT_EQ(test, twheel_timer_arm(&counter->timer, 0, 0,
+					       TWHEEL_TIMER_REL), 0);
+	wait_for_completion(&counter->called);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+}
+
+/* --- slack ------------------------------------------------------------------ */
+
+static void slack_chooses_the_roundest_tick(struct kunit *test)
+{
+	enum { ROUNDS = 2000 };
+	unsigned int shift = tick_shift(test);
+	struct counter *counter = counter_make(test);
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		u64 due_ns = ktime_get_ns() + DAY_NS + (get_random_u64() >> 14);
+		/* Of any magnitude, from none to two weeks. */
+		u64 slack_ns = get_random_u64() >> (14 + get_random_u32() % 50);
+		int ret = i % 2 ?
+			twheel_timer_arm(&counter->timer, due_ns, slack_ns,
+					 TWHEEL_TIMER_ABS) :
+			twheel_timer_modify(&counter->timer, due_ns, slack_ns,
+					    TWHEEL_TIMER_ABS);
+
+		KUNIT_ASSERT_EQ(test, ret, i > 1 ? 1 : 0);
+		if (i)
+			KUNIT_ASSERT_EQ(test, due_tick(counter),
+					roundest_tick(due_ns, slack_ns, shift));
+	}
+	KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counter->timer));
+}
+
+static void slack_below_a_tick_changes_nothing(struct kunit *test)
+{
+	unsigned int shift = tick_shift(test);
+	struct counter *counter = counter_make(test);
+	u64 tick = (ktime_get_ns() + DAY_NS) >> shift;
+	u64 due_ns[] = {
+		tick << shift,
+		(tick << shift) + 1,
+		((tick + 1) << shift) - 1,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(due_ns); i++) {
+		twheel_timer_arm(&counter->timer, due_ns[i], BIT_ULL(shift) - 1,
+				 TWHEEL_TIMER_ABS);
+		KUNIT_EXPECT_EQ(test, due_tick(counter), first_tick(due_ns[i], shift));
+	}
+	twheel_timer_shutdown(&counter->timer);
+}
+
+static void slack_of_a_relative_time_is_kept_too(struct kunit *test)
+{
+	unsigned int shift = tick_shift(test);
+	unsigned int i;
+
+	for (i = 0; i < 40; i++) {
+		struct arming arming = {
+			.counter = counter_make(test),
+			.time_ns = DAY_NS,
+			.slack_ns = BIT_ULL(i),
+			.flags = TWHEEL_TIMER_REL,
+		};
+
+		do_there(test, arm, &arming);
+		KUNIT_EXPECT_GE(test, arming.tick,
+				first_tick(arming.before_ns + DAY_NS, shift));
+		KUNIT_EXPECT_LE(test, arming.tick,
+				max(first_tick(arming.after_ns + DAY_NS, shift),
+				    (arming.after_ns + DAY_NS + BIT_ULL(i)) >> shift));
+		twheel_timer_shutdown(&arming.counter->timer);
+	}
+}
+
+static void slack_saturates(struct kunit *test)
+{
+	unsigned int shift = tick_shift(test);
+	struct counter *counter = counter_make(test);
+	u64 due_ns = ktime_get_ns() + DAY_NS;
+
+	twheel_timer_arm(&counter->timer, due_ns, U64_MAX, TWHEEL_TIMER_ABS);
+	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&counter->timer));
+	KUNIT_EXPECT_GE(test, due_tick(counter), first_tick(due_ns, shift));
+	KUNIT_EXPECT_LE(test, due_tick(counter), NEVER_NS >> shift);
+	twheel_timer_arm(&counter->timer, NEVER_NS - 1, U64_MAX, TWHEEL_TIMER_ABS);
+	KUNIT_EXPECT_EQ(test, due_tick(counter), NEVER_NS >> shift);
+	KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counter->timer));
+}
+
+static void timer_with_slack_is_called_once_and_never_early(struct kunit *test)
+{
+	static const u64 slacks_ns[] = { 0, 1, 65535, 65536, 1000000, 16777216 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slacks_ns); i++) {
+		struct arming arming = {
+			.counter = counter_make(test),
+			.time_ns = NSEC_PER_MSEC,
+			.slack_ns = slacks_ns[i],
+			.flags = TWHEEL_TIMER_REL,
+		};
+
+		do_there(test, arm, &arming);
+		wait_for_completion(&arming.counter->called);
+		KUNIT_EXPECT_GE(test, arming.counter->at_ns,
+				arming.before_ns + NSEC_PER_MSEC);
+		KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&arming.counter->timer));
+		KUNIT_EXPECT_EQ(test, atomic_read(&arming.counter->calls), 1);
+	}
+}
+
+static void neighbours_with_slack_share_a_tick(struct kunit *test)
+{
+	enum { NR = 100, SPREAD_TICKS = 1000, SLACK_TICKS = 256 };
+	unsigned int shift = tick_shift(test);
+	struct counter *counters = counters_make(test, NR);
+	u64 tick = (ktime_get_ns() + DAY_NS) >> shift, last = 0;
+	unsigned int i, distinct = 0;
+
+	for (i = 0; i < NR; i++) {
+		twheel_timer_arm(&counters[i].timer,
+				 (tick + i * SPREAD_TICKS / NR) << shift,
+				 (u64)SLACK_TICKS << shift, TWHEEL_TIMER_ABS);
+		distinct += due_tick(&counters[i]) != last;
+		last = due_tick(&counters[i]);
+	}
+	KUNIT_EXPECT_LE(test, distinct, SPREAD_TICKS / SLACK_TICKS + 2U);
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counters[i].timer));
+}
+
+/* --- the function ----------------------------------------------------------- */
+
+/* What a function sees and may do. */
+struct witness {
+	struct twheel_timer timer;
+	struct counter *other;
+	struct completion called;
+	bool softirq;		/* it was called in softirq context */
+	bool interrupts;	/* with interrupts on */
+	int answers[8];
+};
+
+static void look_around(struct twheel_timer *timer)
+{
+	struct witness *witness = container_of(timer, struct witness, timer);
+	struct twheel_timer *other = &witness->other->timer;
+	int *answer = witness->answers;
+
+	witness->softirq = in_serving_softirq() && !in_hardirq();
+	witness->interrupts = !irqs_disabled();
+	*answer++ = twheel_timer_pending(timer);
+	*answer++ = twheel_timer_modify(timer, 0, 0, TWHEEL_TIMER_REL);
+	*answer++ = twheel_timer_arm(timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
+	*answer++ = twheel_timer_pending(timer);
+	*answer++ = twheel_timer_cancel(timer);
+	*answer++ = twheel_timer_cancel(other);
+	*answer++ = twheel_timer_arm(other, HOUR_NS, 0, TWHEEL_TIMER_REL);
+	*answer++ = twheel_timer_modify(other, 0, 0, TWHEEL_TIMER_REL);
+	complete(&witness->called);
+}
+
+static void function_may_use_its_own_and_other_timers(struct kunit *test)
+{
+	static const int expected[] = { 0, 0, 0, 1, 1, 1, 0, 1 };
+	struct witness witness = { .other = counter_make(test) };
+	unsigned int i;
+
+	init_completion(&witness.called);
+	twheel_timer_setup(&witness.timer, look_around);
+	twheel_timer_arm(&witness.other->timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
+	twheel_timer_arm(&witness.timer, 0, 0, TWHEEL_TIMER_REL);
+	wait_for_completion(&witness.called);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&witness.timer));
+
+	KUNIT_EXPECT_TRUE(test, witness.softirq);
+	KUNIT_EXPECT_TRUE(test, witness.interrupts);
+	for (i = 0; i < ARRAY_SIZE(expected); i++)
+		KUNIT_EXPECT_EQ_MSG(test, witness.answers[i], expected[i],
+				    "answer %u", i);
+	wait_for_completion(&witness.other->called);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&witness.other->timer));
 }
 
 static void function_may_arm_its_timer_again(struct kunit *test)
 {
 	struct counter *counter = counter_make(test);
+	unsigned int i;
 
 	counter->rearm = 20;
 	counter->rearm_ns = 100000;
-	twheel_timer_arm(&counter->timer, 0, TWHEEL_TIMER_REL);
-	while (atomic_read(&counter->calls) < 21)
+	twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
+	for (i = 0; i <= 20; i++)
 		wait_for_completion(&counter->called);
-	twheel_timer_shutdown(&counter->timer);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
 	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 21);
 	KUNIT_EXPECT_FALSE(test, counter->overlapped);
 }
@@ -200,10 +624,10 @@ static void cancel_sync_waits_for_the_function(struct kunit *test)
 		struct counter *counter = counter_make(test);
 
 		counter->linger_us = 300;
-		twheel_timer_arm(&counter->timer, 0, TWHEEL_TIMER_REL);
+		twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
 		wait_for_completion(&counter->called);
 		KUNIT_EXPECT_FALSE(test, twheel_timer_cancel_sync(&counter->timer));
-		KUNIT_EXPECT_TRUE(test, counter->left);
+		KUNIT_EXPECT_EQ(test, atomic_read(&counter->inside), 0);
 	}
 }
 
@@ -213,258 +637,226 @@ static void cancel_sync_ends_a_timer_that_arms_itself(struct kunit *test)
 	int calls;
 
 	counter->rearm = UINT_MAX;
-	twheel_timer_arm(&counter->timer, 0, TWHEEL_TIMER_REL);
+	twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
 	wait_for_completion(&counter->called);
 	twheel_timer_cancel_sync(&counter->timer);
 	calls = atomic_read(&counter->calls);
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&counter->timer));
 	KUNIT_EXPECT_EQ(test, atomic_read(&counter->inside), 0);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), calls);
+}
+
+static void shutdown_ends_a_timer_that_arms_itself(struct kunit *test)
+{
+	struct counter *counter = counter_make(test);
+	int calls;
+
+	counter->rearm = UINT_MAX;
+	counter->linger_us = 100;
+	twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
+	wait_for_completion(&counter->called);
 	twheel_timer_shutdown(&counter->timer);
+	calls = atomic_read(&counter->calls);
+	KUNIT_EXPECT_EQ(test, atomic_read(&counter->inside), 0);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&counter->timer));
 	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), calls);
 }
 
 /* Frees its timer as the last thing that it does. */
-struct suicide {
+struct mayfly {
 	struct twheel_timer timer;
-	struct completion *done;
+	struct completion *died;
 };
 
 static void free_timer(struct twheel_timer *timer)
 {
-	struct suicide *suicide = container_of(timer, struct suicide, timer);
-	struct completion *done = suicide->done;
+	struct mayfly *mayfly = container_of(timer, struct mayfly, timer);
+	struct completion *died = mayfly->died;
 
-	kfree(suicide);
-	complete(done);
+	kfree(mayfly);
+	complete(died);
 }
 
 static void function_may_free_its_timer(struct kunit *test)
 {
-	DECLARE_COMPLETION_ONSTACK(done);
+	DECLARE_COMPLETION_ONSTACK(died);
 	unsigned int i;
 
 	for (i = 0; i < 100; i++) {
-		struct suicide *suicide = kzalloc(sizeof(*suicide), GFP_KERNEL);
+		struct mayfly *mayfly = kzalloc(sizeof(*mayfly), GFP_KERNEL);
 
-		KUNIT_ASSERT_NOT_NULL(test, suicide);
-		suicide->done = &done;
-		twheel_timer_setup(&suicide->timer, free_timer);
-		twheel_timer_arm(&suicide->timer, i * 10000, TWHEEL_TIMER_REL);
+		KUNIT_ASSERT_NOT_NULL(test, mayfly);
+		mayfly->died = &died;
+		twheel_timer_setup(&mayfly->timer, free_timer);
+		twheel_timer_arm(&mayfly->timer, i * 10000, 0, TWHEEL_TIMER_REL);
 	}
 	for (i = 0; i < 100; i++)
-		wait_for_completion(&done);
+		wait_for_completion(&died);
 }
+
+/* --- many timers, several CPUs ---------------------------------------------- */
 
 static void many_timers_are_each_called_once(struct kunit *test)
 {
 	enum { NR = 2000 };
 	struct counter *counters = kvcalloc(NR, sizeof(*counters), GFP_KERNEL);
-	unsigned int i;
+	unsigned int i, wrong = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, counters);
 	for (i = 0; i < NR; i++) {
-		init_completion(&counters[i].called);
-		twheel_timer_setup(&counters[i].timer, count_call);
+		counter_init(&counters[i]);
 		twheel_timer_arm(&counters[i].timer,
 				 get_random_u32() % (50 * NSEC_PER_MSEC),
+				 get_random_u32() % (10 * NSEC_PER_MSEC),
 				 TWHEEL_TIMER_REL);
 	}
 	for (i = 0; i < NR; i++) {
 		wait_for_completion(&counters[i].called);
-		twheel_timer_shutdown(&counters[i].timer);
+		wrong += twheel_timer_shutdown(&counters[i].timer);
 	}
 	for (i = 0; i < NR; i++)
-		KUNIT_ASSERT_EQ(test, atomic_read(&counters[i].calls), 1);
+		wrong += atomic_read(&counters[i].calls) != 1;
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
 	kvfree(counters);
 }
 
-/* Arms its timer in hardirq context. */
-struct hardirq_armer {
-	struct irq_work work;
-	struct counter *counter;
-	bool in_hardirq;
-};
-
-static void arm_in_hardirq(struct irq_work *work)
+static void arm_one_here(void *data)
 {
-	struct hardirq_armer *armer = container_of(work, struct hardirq_armer, work);
+	struct counter *counters = data;
 
-	armer->in_hardirq = in_hardirq();
-	twheel_timer_arm(&armer->counter->timer, 100000, TWHEEL_TIMER_REL);
-	twheel_timer_modify(&armer->counter->timer, HOUR_NS, TWHEEL_TIMER_REL);
-	twheel_timer_cancel(&armer->counter->timer);
-	twheel_timer_arm(&armer->counter->timer, 200000, TWHEEL_TIMER_REL);
+	twheel_timer_arm(&counters[smp_processor_id()].timer, NSEC_PER_MSEC, 0,
+			 TWHEEL_TIMER_REL);
 }
 
-static void timer_can_be_used_in_hardirq_context(struct kunit *test)
+static void timer_is_called_on_the_cpu_that_armed_it(struct kunit *test)
 {
-	struct hardirq_armer armer = { .counter = counter_make(test) };
+	struct counter *counters = counters_make(test, nr_cpu_ids);
+	unsigned int cpu;
 
-	init_irq_work(&armer.work, arm_in_hardirq);
-	irq_work_queue(&armer.work);
-	irq_work_sync(&armer.work);
-	KUNIT_EXPECT_TRUE(test, armer.in_hardirq || IS_ENABLED(CONFIG_PREEMPT_RT));
-	wait_for_completion(&armer.counter->called);
-	twheel_timer_shutdown(&armer.counter->timer);
-	KUNIT_EXPECT_EQ(test, atomic_read(&armer.counter->calls), 1);
-}
-
-/*
- * Threads on all CPUs do what they like to a few timers.  What was armed has been
- * called, or was cancelled or armed again before.
- */
-#define RACE_TIMERS	8
-#define RACE_ROUNDS	20000
-
-struct race {
-	struct counter counters[RACE_TIMERS];
-	atomic_t armed;		/* armings that found the timer idle */
-	atomic_t cancelled;	/* cancels that found it armed */
-	atomic_t threads;
-	struct completion done;
-};
-
-static int race_thread(void *data)
-{
-	struct race *race = data;
-	unsigned int i;
-
-	for (i = 0; i < RACE_ROUNDS; i++) {
-		u32 number = get_random_u32();
-		struct twheel_timer *timer =
-			&race->counters[number % RACE_TIMERS].timer;
-		u64 delay_ns = (number >> 8) % 400000;
-
-		switch ((number >> 4) % 8) {
-		case 0 ... 3:
-			if (!twheel_timer_arm(timer, delay_ns, TWHEEL_TIMER_REL))
-				atomic_inc(&race->armed);
-			break;
-		case 4:
-			twheel_timer_modify(timer, delay_ns, TWHEEL_TIMER_REL);
-			break;
-		case 5 ... 6:
-			if (twheel_timer_cancel(timer))
-				atomic_inc(&race->cancelled);
-			break;
-		default:
-			twheel_timer_pending(timer);
-		}
-		cond_resched();
-	}
-	if (atomic_dec_and_test(&race->threads))
-		complete(&race->done);
-	return 0;
-}
-
-static void threads_on_all_cpus_lose_and_double_nothing(struct kunit *test)
-{
-	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
-	unsigned int i, cpu;
-	int calls = 0;
-
-	KUNIT_ASSERT_NOT_NULL(test, race);
-	init_completion(&race->done);
-	for (i = 0; i < RACE_TIMERS; i++) {
-		init_completion(&race->counters[i].called);
-		race->counters[i].linger_us = i * 10;
-		twheel_timer_setup(&race->counters[i].timer, count_call);
-	}
-	atomic_set(&race->threads, num_online_cpus() + 1);
+	run_on_all_cpus(test, arm_one_here, counters);
 	for_each_online_cpu(cpu) {
-		struct task_struct *task = kthread_create_on_cpu(race_thread, race,
-								 cpu, "race/%u");
-
-		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-		wake_up_process(task);
+		wait_for_completion(&counters[cpu].called);
+		twheel_timer_shutdown(&counters[cpu].timer);
+		KUNIT_EXPECT_EQ(test, counters[cpu].cpu, cpu);
+		KUNIT_EXPECT_EQ(test, atomic_read(&counters[cpu].calls), 1);
 	}
-	race_thread(race);
-	wait_for_completion(&race->done);
-
-	for (i = 0; i < RACE_TIMERS; i++) {
-		if (twheel_timer_shutdown(&race->counters[i].timer))
-			atomic_inc(&race->cancelled);
-		KUNIT_EXPECT_FALSE(test, race->counters[i].overlapped);
-		calls += atomic_read(&race->counters[i].calls);
-	}
-	kunit_info(test, "%d armed, %d cancelled, %d called\n",
-		   atomic_read(&race->armed), atomic_read(&race->cancelled), calls);
-	KUNIT_EXPECT_EQ(test, atomic_read(&race->armed),
-			atomic_read(&race->cancelled) + calls);
 }
 
-/* Arm, and take back with cancel_sync what may be running by then. */
-static int sync_thread(void *data)
-{
-	struct race *race = data;
-	unsigned int index = atomic_dec_return(&race->threads) % RACE_TIMERS;
-	struct counter *counter = &race->counters[index];
-	unsigned int i;
+/* A timer that one CPU runs while another one arms it again. */
+struct pair {
+	struct twheel_timer timer;
+	struct completion called;
+	struct completion armer_is_there;
+	unsigned int runner, armer;	/* CPUs */
+	unsigned int calls;
+	unsigned int cpus[2];		/* where the calls were */
+	bool armed_again;
+	int ret;
+	bool pending;
+};
 
-	for (i = 0; i < RACE_ROUNDS / 10; i++) {
-		if (!twheel_timer_arm(&counter->timer,
-				      get_random_u32() % 200000, TWHEEL_TIMER_REL))
-			atomic_inc(&race->armed);
-		udelay(get_random_u32() % 200);
-		if (twheel_timer_cancel_sync(&counter->timer))
-			atomic_inc(&race->cancelled);
-		if (atomic_read(&counter->inside) ||
-		    twheel_timer_pending(&counter->timer))
-			counter->overlapped = true;
-		cond_resched();
-	}
-	complete(&race->done);
-	return 0;
+static void wait_to_be_armed(struct twheel_timer *timer)
+{
+	struct pair *pair = container_of(timer, struct pair, timer);
+
+	if (pair->calls < 2)
+		pair->cpus[pair->calls] = smp_processor_id();
+	pair->calls++;
+	complete(&pair->called);
+	while (!smp_load_acquire(&pair->armed_again))
+		cpu_relax();
 }
 
-static void nothing_runs_after_cancel_sync(struct kunit *test)
+static void do_half(void *data)
 {
-	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
-	unsigned int i;
-	int calls = 0;
+	struct pair *pair = data;
+	unsigned int cpu = smp_processor_id();
 
-	KUNIT_ASSERT_NOT_NULL(test, race);
-	init_completion(&race->done);
-	atomic_set(&race->threads, RACE_TIMERS);
-	for (i = 0; i < RACE_TIMERS; i++) {
-		init_completion(&race->counters[i].called);
-		race->counters[i].linger_us = i * 10;
-		twheel_timer_setup(&race->counters[i].timer, count_call);
+	/* Once the function runs, nothing else does on its CPU. */
+	if (cpu == pair->runner) {
+		wait_for_completion(&pair->armer_is_there);
+		twheel_timer_arm(&pair->timer, 0, 0, TWHEEL_TIMER_REL);
+	} else if (cpu == pair->armer) {
+		complete(&pair->armer_is_there);
+		wait_for_completion(&pair->called);
+		pair->ret = twheel_timer_arm(&pair->timer, 0, 0, TWHEEL_TIMER_REL);
+		pair->pending = twheel_timer_pending(&pair->timer);
+		smp_store_release(&pair->armed_again, true);
 	}
-	/* Not bound to a CPU, so that timers move between bases. */
-	for (i = 0; i < RACE_TIMERS; i++) {
-		struct task_struct *task = kthread_run(sync_thread, race, "sync");
+}
 
-		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	}
-	for (i = 0; i < RACE_TIMERS; i++)
-		wait_for_completion(&race->done);
-	for (i = 0; i < RACE_TIMERS; i++) {
-		KUNIT_EXPECT_FALSE(test, race->counters[i].overlapped);
-		calls += atomic_read(&race->counters[i].calls);
-	}
-	KUNIT_EXPECT_EQ(test, atomic_read(&race->armed),
-			atomic_read(&race->cancelled) + calls);
+static void timer_armed_while_its_function_runs_stays_on_that_cpu(struct kunit *test)
+{
+	struct pair pair = {
+		.runner = cpumask_first(cpu_online_mask),
+		.armer = cpumask_last(cpu_online_mask),
+	};
+
+	if (pair.runner == pair.armer)
+		kunit_skip(test, "needs two CPUs");
+	init_completion(&pair.called);
+	init_completion(&pair.armer_is_there);
+	twheel_timer_setup(&pair.timer, wait_to_be_armed);
+	run_on_all_cpus(test, do_half, &pair);
+	wait_for_completion(&pair.called);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&pair.timer));
+	KUNIT_EXPECT_EQ(test, pair.ret, 0);
+	KUNIT_EXPECT_TRUE(test, pair.pending);
+	KUNIT_EXPECT_EQ(test, pair.calls, 2U);
+	KUNIT_EXPECT_EQ(test, pair.cpus[0], pair.runner);
+	KUNIT_EXPECT_EQ(test, pair.cpus[1], pair.runner);
+}
+
+/* The first CPU arms, the others in turn arm what is on another's wheel. */
+static void arm_what_another_cpu_has_armed(void *data)
+{
+	struct arming *arming = data;
+
+	twheel_timer_arm(&arming->counter->timer, DAY_NS, 0, TWHEEL_TIMER_REL);
+	twheel_timer_arm(&arming->counter->timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
+}
+
+static void timer_can_be_armed_and_cancelled_from_any_cpu(struct kunit *test)
+{
+	struct arming arming = { .counter = counter_make(test) };
+
+	run_on_all_cpus(test, arm_what_another_cpu_has_armed, &arming);
+	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&arming.counter->timer));
+	KUNIT_EXPECT_TRUE(test, twheel_timer_cancel_sync(&arming.counter->timer));
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&arming.counter->timer));
+	KUNIT_EXPECT_EQ(test, atomic_read(&arming.counter->calls), 0);
 }
 
 static struct kunit_case timer_cases[] = {
-	KUNIT_CASE(timer_is_called_once_and_never_early),
-	KUNIT_CASE(absolute_time_is_kept),
-	KUNIT_CASE(past_time_is_not_called_under_the_callers_locks),
-	KUNIT_CASE(unknown_flags_are_refused),
+	KUNIT_CASE_PARAM(timer_is_called_once_and_never_early, place_gen_params),
+	KUNIT_CASE_PARAM(absolute_time_is_kept, place_gen_params),
+	KUNIT_CASE_PARAM(past_time_goes_to_the_next_tick, place_gen_params),
+	KUNIT_CASE_PARAM(every_call_answers_what_the_ones_before_it_left,
+			 place_gen_params),
 	KUNIT_CASE(arming_again_replaces_the_time),
+	KUNIT_CASE(modify_makes_it_earlier_later_or_the_same),
 	KUNIT_CASE(modify_leaves_an_idle_timer_alone),
 	KUNIT_CASE(cancelled_timer_is_not_called),
 	KUNIT_CASE(time_beyond_all_clocks_is_never),
 	KUNIT_CASE(timer_that_was_shut_down_refuses_to_be_armed),
+	KUNIT_CASE(slack_chooses_the_roundest_tick),
+	KUNIT_CASE(slack_below_a_tick_changes_nothing),
+	KUNIT_CASE_PARAM(slack_of_a_relative_time_is_kept_too, place_gen_params),
+	KUNIT_CASE(slack_saturates),
+	KUNIT_CASE_PARAM(timer_with_slack_is_called_once_and_never_early,
+			 place_gen_params),
+	KUNIT_CASE(neighbours_with_slack_share_a_tick),
+	KUNIT_CASE(function_may_use_its_own_and_other_timers),
 	KUNIT_CASE(function_may_arm_its_timer_again),
 	KUNIT_CASE(cancel_sync_waits_for_the_function),
 	KUNIT_CASE(cancel_sync_ends_a_timer_that_arms_itself),
+	KUNIT_CASE(shutdown_ends_a_timer_that_arms_itself),
 	KUNIT_CASE(function_may_free_its_timer),
 	KUNIT_CASE(many_timers_are_each_called_once),
-	KUNIT_CASE(timer_can_be_used_in_hardirq_context),
-	KUNIT_CASE(threads_on_all_cpus_lose_and_double_nothing),
-	KUNIT_CASE(nothing_runs_after_cancel_sync),
+	KUNIT_CASE(timer_is_called_on_the_cpu_that_armed_it),
+	KUNIT_CASE(timer_armed_while_its_function_runs_stays_on_that_cpu),
+	KUNIT_CASE(timer_can_be_armed_and_cancelled_from_any_cpu),
 	{}
 };
 

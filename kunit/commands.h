@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the suites of contexts share: single commands, and reading.
+ *
+ * The context of a test is its test->priv.
+ */
+#ifndef TWHEEL_COMMANDS_H
+#define TWHEEL_COMMANDS_H
+
+#include <kunit/test.h>
+#include <linux/uio.h>
+
+#include "../kmod/command.h"
+#include "../kmod/compat.h"
+#include "../kmod/context.h"
+
+#define HOUR_NS		(3600ULL * NSEC_PER_SEC)
+#define DAY_NS		(24 * HOUR_NS)
+
+/* Run one command; return its result. */
+static inline int run(struct kunit *test, struct twheel_cmd *cmd)
+{
+	struct context_batch batch;
+	int ret = context_begin(test->priv, &batch, CONTEXT_BLOCK);
+
+	if (ret)
+		return ret;
+	ret = command_run(&batch, cmd);
+	context_end(&batch);
+	return ret;
+}
+
+static inline int add(struct kunit *test, u64 delay_ns, u64 *id)
+{
+	struct twheel_cmd cmd = { .op = TWHEEL_OP_ADD, .time_ns = delay_ns };
+	int ret = run(test, &cmd);
+
+	*id = cmd.id;
+	return ret;
+}
+
+static inline int modify(struct kunit *test, u64 id, u64 delay_ns)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_MODIFY,
+		.id = id,
+		.time_ns = delay_ns,
+	};
+
+	return run(test, &cmd);
+}
+
+static inline int cancel(struct kunit *test, u64 id)
+{
+	struct twheel_cmd cmd = { .op = TWHEEL_OP_CANCEL, .id = id };
+
+	return run(test, &cmd);
+}
+
+static inline int query(struct kunit *test, u64 id)
+{
+	struct twheel_cmd cmd = { .op = TWHEEL_OP_QUERY, .id = id };
+
+	return run(test, &cmd);
+}
+
+/* How many bytes of records were read, or an errno. */
+static inline ssize_t read_records(struct kunit *test,
+				   struct twheel_record *records, size_t nr,
+				   enum context_wait wait)
+{
+	struct kvec vec = {
+		.iov_base = records,
+		.iov_len = nr * sizeof(*records),
+	};
+	struct iov_iter to;
+
+	iov_iter_kvec(&to, ITER_DEST, &vec, 1, vec.iov_len);
+	return context_read(test->priv, &to, wait);
+}
+
+/* Read one record, for which there must be one, at once or at its time. */
+static inline void read_record(struct kunit *test, struct twheel_record *record,
+			       enum context_wait wait)
+{
+	KUNIT_ASSERT_EQ(test, read_records(test, record, 1, wait),
+			(ssize_t)sizeof(*record));
+}
+
+static inline void expect_nothing_to_read(struct kunit *test)
+{
+	struct twheel_record record;
+
+	KUNIT_EXPECT_EQ(test, read_records(test, &record, 1, CONTEXT_NONBLOCK),
+			(ssize_t)-EAGAIN);
+}
+
+/* List from the cursor on; how many entries were written, or an errno. */
+static inline ssize_t list_entries(struct kunit *test, u64 *cursor,
+				   struct twheel_entry *entries, size_t nr)
+{
+	struct kvec vec = {
+		.iov_base = entries,
+		.iov_len = nr * sizeof(*entries),
+	};
+	struct iov_iter to;
+
+	iov_iter_kvec(&to, ITER_DEST, &vec, 1, vec.iov_len);
+	return context_list(test->priv, cursor, &to, sizeof(*entries));
+}
+
+#endif /* TWHEEL_COMMANDS_H */

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit suite of races: threads on all CPUs, interrupts, and the functions
+ * themselves at the same timers at the same time.
+ *
+ * What must come out of it, whatever the order was: no function runs twice at
+ * once; each arming of an idle timer ends by a call or by a cancel, exactly one
+ * of them; what a _sync call has ended is over when it returns.
+ */
+#include <kunit/test.h>
+#include <linux/irq_work.h>
+#include <linux/mutex.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "counter.h"
+
+/* --- anything goes ---------------------------------------------------------- */
+
+#define RACE_TIMERS	8
+#define RACE_ROUNDS	5000
+
+/**
+ * struct race - timers that all CPUs are at, and the account of what they did
+ * @counters: the timers, of which each lingers a little longer than the last.
+ * @armed: armings that found a timer idle.
+ * @cancelled: cancels that found it armed.
+ * @replaced: armings and modifications that found it armed.
+ * @sync: they use cancel_sync too, which can cancel more than one arming while it
+ *	waits and counts as one.
+ */
+struct race {
+	struct counter counters[RACE_TIMERS];
+	bool sync;
+	atomic_t armed;
+	atomic_t cancelled;
+	atomic_t replaced;
+};
+
+static struct race *race_make(struct kunit *test)
+{
+	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, race);
+	for (i = 0; i < RACE_TIMERS; i++) {
+		counter_init(&race->counters[i]);
+		race->counters[i].linger_us = i * 10;
+	}
+	return race;
+}
+
+/* Something that any context may do; what, is in the bits of @number. */
+static void race_act(struct race *race, u32 number)
+{
+	struct twheel_timer *timer = &race->counters[number % RACE_TIMERS].timer;
+	u64 delay_ns = (number >> 8) % 300000;
+	u64 slack_ns = number >> 31 ? delay_ns / 2 : 0;
+
+	switch ((number >> 4) % 8) {
+	case 0 ... 3:
+		if (twheel_timer_arm(timer, delay_ns, slack_ns, TWHEEL_TIMER_REL))
+			atomic_inc(&race->replaced);
+		else
+			atomic_inc(&race->armed);
+		break;
+	case 4:
+		if (twheel_timer_modify(timer, delay_ns, slack_ns, TWHEEL_TIMER_REL))
+			atomic_inc(&race->replaced);
+		break;
+	case 5 ... 6:
+		if (twheel_timer_cancel(timer))
+			atomic_inc(&race->cancelled);
+		break;
+	default:
+		twheel_timer_pending(timer);
+	}
+}
+
+/* The same from an interrupt. */
+struct race_interrupt {
+	struct irq_work work;
+	struct race *race;
+	u32 number;
+};
+
+static void race_interrupt(struct irq_work *work)
+{
+	struct race_interrupt *interrupt =
+		container_of(work, struct race_interrupt, work);
+
+	race_act(interrupt->race, interrupt->number);
+}
+
+static void race_run(void *data)
+{
+	struct race *race = data;
+	struct race_interrupt interrupt = {
+		.work = IRQ_WORK_INIT_HARD(race_interrupt),
+		.race = race,
+	};
+	unsigned int i;
+
+	for (i = 0; i < RACE_ROUNDS; i++) {
+		u32 number = get_random_u32();
+		struct counter *counter = &race->counters[number % RACE_TIMERS];
+
+		if (i % 16 == 0) {
+			interrupt.number = number;
+			irq_work_queue(&interrupt.work);
+			irq_work_sync(&interrupt.work);
+		} else if (race->sync && i % 16 == 1) {
+			if (twheel_timer_cancel_sync(&counter->timer))
+				atomic_inc(&race->cancelled);
+		} else {
+			race_act(race, number);
+		}
+		/* So that not all are cancelled or replaced before they are due. */
+		udelay(number % 64);
+		cond_resched();
+	}
+}
+
+static void race_settle(struct kunit *test, struct race *race)
+{
+	int calls = 0, armed, ended;
+	unsigned int i;
+
+	for (i = 0; i < RACE_TIMERS; i++) {
+		struct counter *counter = &race->counters[i];
+
+		if (twheel_timer_shutdown(&counter->timer))
+			atomic_inc(&race->cancelled);
+		KUNIT_EXPECT_FALSE(test, counter->overlapped);
+		KUNIT_EXPECT_EQ(test, atomic_read(&counter->inside), 0);
+		calls += atomic_read(&counter->calls);
+	}
+	armed = atomic_read(&race->armed);
+	ended = atomic_read(&race->cancelled) + calls;
+	kunit_info(test, "%d armed, %d replaced, %d cancelled, %d called", armed,
+		   atomic_read(&race->replaced), ended - calls, calls);
+	KUNIT_EXPECT_GT(test, calls, 0);
+	if (race->sync)
+		KUNIT_EXPECT_LE(test, ended, armed);
+	else
+		KUNIT_EXPECT_EQ(test, ended, armed);
+}
+
+static void each_arming_is_called_or_cancelled_or_replaced(struct kunit *test)
+{
+	struct race *race = race_make(test);
+
+	run_on_all_cpus(test, race_run, race);
+	race_settle(test, race);
+}
+
+static void cancel_sync_may_meet_anything(struct kunit *test)
+{
+	struct race *race = race_make(test);
+
+	race->sync = true;
+	run_on_all_cpus(test, race_run, race);
+	race_settle(test, race);
+}
+
+/* --- functions that take their time, armed from everywhere ------------------ */
+
+#define CROWD_ROUNDS	2000
+
+static void arm_all_the_time(void *data)
+{
+	struct race *race = data;
+	unsigned int i;
+
+	for (i = 0; i < CROWD_ROUNDS; i++) {
+		struct counter *counter = &race->counters[i % RACE_TIMERS];
+		bool armed = twheel_timer_arm(&counter->timer, 0, 0,
+					      TWHEEL_TIMER_REL);
+
+		atomic_inc(armed ? &race->replaced : &race->armed);
+		/* While it runs, or soon after that. */
+		udelay(get_random_u32() % 100);
+		cond_resched();
+	}
+}
+
+static void function_never_runs_twice_at_once(struct kunit *test)
+{
+	struct race *race = race_make(test);
+	unsigned int i;
+
+	for (i = 0; i < RACE_TIMERS; i++)
+		race->counters[i].linger_us = 100;
+	run_on_all_cpus(test, arm_all_the_time, race);
+	race_settle(test, race);
+}
+
+/* --- what is over after a _sync call ---------------------------------------- */
+
+#define SYNC_ROUNDS	500
+
+/**
+ * struct owned - timers that have one owner at a time, whose CPU they move to
+ * @counters: the timers.
+ * @owners: who holds one of these owns the timer.
+ * @armed: armings.
+ * @cancelled: how many of them were cancelled.
+ * @survived: how often a timer was not at rest after cancel_sync.
+ */
+struct owned {
+	struct counter *counters;
+	struct mutex owners[RACE_TIMERS];
+	atomic_t armed;
+	atomic_t cancelled;
+	atomic_t survived;
+};
+
+static void arm_and_cancel_sync(void *data)
+{
+	struct owned *owned = data;
+	unsigned int i;
+
+	for (i = 0; i < SYNC_ROUNDS; i++) {
+		unsigned int index = get_random_u32() % RACE_TIMERS;
+		struct counter *counter = &owned->counters[index];
+
+		mutex_lock(&owned->owners[index]);
+		if (!twheel_timer_arm(&counter->timer, get_random_u32() % 200000,
+				      get_random_u32() % 100000, TWHEEL_TIMER_REL))
+			atomic_inc(&owned->armed);
+		udelay(get_random_u32() % 300);
+		if (twheel_timer_cancel_sync(&counter->timer))
+			atomic_inc(&owned->cancelled);
+		if (atomic_read(&counter->inside) ||
+		    twheel_timer_pending(&counter->timer))
+			atomic_inc(&owned->survived);
+		mutex_unlock(&owned->owners[index]);
+		cond_resched();
+	}
+}
+
+static void nothing_runs_after_cancel_sync(struct kunit *test)
+{
+	struct owned *owned = kunit_kzalloc(test, sizeof(*owned), GFP_KERNEL);
+	unsigned int i;
+	int calls = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, owned);
+	owned->counters = counters_make(test, RACE_TIMERS);
+	for (i = 0; i < RACE_TIMERS; i++) {
+		mutex_init(&owned->owners[i]);
+		owned->counters[i].linger_us = i * 10;
+	}
+	run_on_all_cpus(test, arm_and_cancel_sync, owned);
+	for (i = 0; i < RACE_TIMERS; i++) {
+		struct counter *counter = &owned->counters[i];
+
+		KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+		KUNIT_EXPECT_FALSE(test, counter->overlapped);
+		calls += atomic_read(&counter->calls);
+		mutex_destroy(&owned->owners[i]);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&owned->survived), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&owned->armed),
+			atomic_read(&owned->cancelled) + calls);
+	KUNIT_EXPECT_GT(test, calls, 0);
+}
+
+/* All CPUs cancel timers whose functions arm them again, until they are quiet. */
+#define RESTLESS_TIMERS	32
+
+struct restless {
+	struct counter *counters;
+	atomic_t survived;
+};
+
+static void cancel_the_restless(void *data)
+{
+	struct restless *restless = data;
+	unsigned int i;
+
+	for (i = 0; i < RESTLESS_TIMERS; i++) {
+		struct counter *counter = &restless->counters[i];
+
+		twheel_timer_cancel_sync(&counter->timer);
+		if (twheel_timer_pending(&counter->timer) ||
+		    atomic_read(&counter->inside))
+			atomic_inc(&restless->survived);
+	}
+}
+
+static void timers_that_arm_themselves_end_when_all_cpus_cancel_them(struct kunit *test)
+{
+	struct restless restless = {
+		.counters = counters_make(test, RESTLESS_TIMERS),
+	};
+	unsigned int i;
+
+	for (i = 0; i < RESTLESS_TIMERS; i++) {
+		restless.counters[i].rearm = UINT_MAX;
+		restless.counters[i].rearm_ns = i * 50000;
+		twheel_timer_arm(&restless.counters[i].timer, 0, 0,
+				 TWHEEL_TIMER_REL);
+		wait_for_completion(&restless.counters[i].called);
+	}
+	run_on_all_cpus(test, cancel_the_restless, &restless);
+	KUNIT_EXPECT_EQ(test, atomic_read(&restless.survived), 0);
+	for (i = 0; i < RESTLESS_TIMERS; i++) {
+		KUNIT_EXPECT_FALSE(test, restless.counters[i].overlapped);
+		KUNIT_EXPECT_FALSE(test,
+				   twheel_timer_shutdown(&restless.counters[i].timer));
+	}
+}
+
+/* --- shutdown --------------------------------------------------------------- */
+
+#define DOOMED_TIMERS	200
+
+/**
+ * struct doomed - timers that one CPU shuts down while the others arm them
+ * @counters: the timers.
+ * @calls: how often each was called before it was shut down.
+ * @current_one: the one that the others arm; DOOMED_TIMERS: they may stop.
+ * @ends: where the shutting down is done.
+ * @survived: how often a timer was not at rest after that.
+ */
+struct doomed {
+	struct counter *counters;
+	int calls[DOOMED_TIMERS];
+	unsigned int current_one;
+	unsigned int ends;
+	unsigned int survived;
+};
+
+static void shut_down_one(struct doomed *doomed, unsigned int i)
+{
+	struct counter *counter = &doomed->counters[i];
+	struct twheel_timer *timer = &counter->timer;
+
+	twheel_timer_arm(timer, 0, 0, TWHEEL_TIMER_REL);
+	wait_for_completion(&counter->called);
+	twheel_timer_shutdown(timer);
+	doomed->calls[i] = atomic_read(&counter->calls);
+	if (atomic_read(&counter->inside) || twheel_timer_pending(timer) ||
+	    twheel_timer_arm(timer, 0, 0, TWHEEL_TIMER_REL) != -ESHUTDOWN)
+		doomed->survived++;
+}
+
+static void doom(void *data)
+{
+	struct doomed *doomed = data;
+	unsigned int i;
+
+	if (smp_processor_id() == doomed->ends) {
+		for (i = 0; i < DOOMED_TIMERS; i++) {
+			WRITE_ONCE(doomed->current_one, i);
+			shut_down_one(doomed, i);
+		}
+		WRITE_ONCE(doomed->current_one, DOOMED_TIMERS);
+		return;
+	}
+	while ((i = READ_ONCE(doomed->current_one)) < DOOMED_TIMERS) {
+		struct twheel_timer *timer = &doomed->counters[i].timer;
+
+		/* One that is always replaced would never be called. */
+		if (!twheel_timer_pending(timer))
+			twheel_timer_arm(timer, get_random_u32() % 100000, 0,
+					 TWHEEL_TIMER_REL);
+		cond_resched();
+	}
+}
+
+static void timer_is_never_called_after_shutdown(struct kunit *test)
+{
+	struct doomed *doomed = kunit_kzalloc(test, sizeof(*doomed), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, doomed);
+	doomed->counters = counters_make(test, DOOMED_TIMERS);
+	doomed->ends = cpumask_last(cpu_online_mask);
+	for (i = 0; i < DOOMED_TIMERS; i++)
+		doomed->counters[i].linger_us = i % 8 * 20;
+	run_on_all_cpus(test, doom, doomed);
+	KUNIT_EXPECT_EQ(test, doomed->survived, 0U);
+	for (i = 0; i < DOOMED_TIMERS; i++) {
+		KUNIT_EXPECT_EQ(test, atomic_read(&doomed->counters[i].calls),
+				doomed->calls[i]);
+		KUNIT_EXPECT_FALSE(test, doomed->counters[i].overlapped);
+	}
+}
+
+/* --- memory that goes in the function --------------------------------------- */
+
+#define MAYFLIES	300
+
+/* Lives for a call. */
+struct mayfly {
+	struct twheel_timer timer;
+	atomic_t *died;
+};
+
+static void die(struct twheel_timer *timer)
+{
+	struct mayfly *mayfly = container_of(timer, struct mayfly, timer);
+	atomic_t *died = mayfly->died;
+
+	kfree(mayfly);
+	atomic_inc(died);
+}
+
+/* One in four does not live to be called. */
+static void breed(void *data)
+{
+	atomic_t *died = data;
+	unsigned int i;
+
+	for (i = 0; i < MAYFLIES; i++) {
+		struct mayfly *mayfly = kzalloc(sizeof(*mayfly), GFP_KERNEL);
+
+		if (!mayfly) {
+			atomic_inc(died);
+			continue;
+		}
+		mayfly->died = died;
+		twheel_timer_setup(&mayfly->timer, die);
+		twheel_timer_arm(&mayfly->timer, HOUR_NS, 0, TWHEEL_TIMER_REL);
+		if (i % 4 == 0 && twheel_timer_shutdown(&mayfly->timer))
+			die(&mayfly->timer);
+		else
+			twheel_timer_modify(&mayfly->timer,
+					    get_random_u32() % 1000000, 0,
+					    TWHEEL_TIMER_REL);
+	}
+}
+
+static void functions_on_all_cpus_may_free_their_timers(struct kunit *test)
+{
+	atomic_t died = ATOMIC_INIT(0);
+	int all = MAYFLIES * num_online_cpus();
+
+	run_on_all_cpus(test, breed, &died);
+	while (atomic_read(&died) < all)
+		cond_resched();
+	KUNIT_EXPECT_EQ(test, atomic_read(&died), all);
+}
+
+static struct kunit_case race_cases[] = {
+	KUNIT_CASE(each_arming_is_called_or_cancelled_or_replaced),
+	KUNIT_CASE(cancel_sync_may_meet_anything),
+	KUNIT_CASE(function_never_runs_twice_at_once),
+	KUNIT_CASE(nothing_runs_after_cancel_sync),
+	KUNIT_CASE(timers_that_arm_themselves_end_when_all_cpus_cancel_them),
+	KUNIT_CASE(timer_is_never_called_after_shutdown),
+	KUNIT_CASE(functions_on_all_cpus_may_free_their_timers),
+	{}
+};
+
+static struct kunit_suite race_suite = {
+	.name = "twheel_race",
+	.test_cases = race_cases,
+};
+kunit_test_suite(race_suite);
+
+MODULE_DESCRIPTION("KUnit suite of races between twheel's timers");
+MODULE_LICENSE("GPL");
