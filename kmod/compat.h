@@ -26,19 +26,28 @@ twheel_hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* What the caller of IORING_OP_URING_CMD put into the sqe's cmd area. */
+/*
+ * What the caller of IORING_OP_URING_CMD put into the sqe's cmd area, and how to
+ * tell him that it was done.
+ */
 #if !IS_ENABLED(CONFIG_IO_URING)
 #elif defined(TWHEEL_HAVE_SQE_CMD_OF_TYPE)
 #include <linux/io_uring/cmd.h>
 #define twheel_uring_cmd_data(command, type)	\
 	io_uring_sqe_cmd((command)->sqe, type)
+#define twheel_uring_cmd_done(command, result, flags)	\
+	io_uring_cmd_done(command, result, flags)
 #elif defined(TWHEEL_HAVE_SQE_CMD)
 #include <linux/io_uring/cmd.h>
 #define twheel_uring_cmd_data(command, type)	\
 	((const type *)io_uring_sqe_cmd((command)->sqe))
+#define twheel_uring_cmd_done(command, result, flags)	\
+	io_uring_cmd_done(command, result, 0, flags)
 #else
 #include <linux/io_uring.h>
 #define twheel_uring_cmd_data(command, type)	((const type *)(command)->cmd)
+#define twheel_uring_cmd_done(command, result, flags)	\
+	io_uring_cmd_done(command, result, 0, flags)
 #endif
 
 /*

@@ -245,6 +245,15 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 #if IS_ENABLED(CONFIG_IO_URING)
+/* Is there more than we know of in the cmd area, which a large sqe has 80 bytes of? */
+static bool has_unknown(const struct twheel_uring *user, unsigned int issue_flags)
+{
+	size_t size = issue_flags & IO_URING_F_SQE128 ? 80 : sizeof(*user);
+
+	return READ_ONCE(user->reserved) ||
+	       memchr_inv(user + 1, 0, size - sizeof(*user));
+}
+
 /*
  * SUBMIT by io_uring.  The first attempt may not wait for others' commands; the
  * second one is a worker's.
@@ -260,11 +269,15 @@ static int device_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (_IOC_TYPE(cmd->cmd_op) != TWHEEL_IOC_TYPE ||
 	    _IOC_NR(cmd->cmd_op) != _IOC_NR(TWHEEL_IOC_SUBMIT))
 		return -EOPNOTSUPP;
-	if (READ_ONCE(user->reserved))
+	if (has_unknown(user, issue_flags))
 		return -EINVAL;
 	ret = ioctl_submit(cmd->file->private_data, u64_to_user_ptr(argument),
 			   nonblock ? CONTEXT_NOWAIT : CONTEXT_BLOCK);
-	return ret == -ERESTARTSYS ? -EINTR : ret;
+	if (ret == -EAGAIN && nonblock)
+		return ret;
+	/* Not by returning it: 6.1 loses what a worker returns above 0. */
+	twheel_uring_cmd_done(cmd, ret == -ERESTARTSYS ? -EINTR : ret, issue_flags);
+	return -EIOCBQUEUED;
 }
 #endif
 
