@@ -22,6 +22,8 @@ static const char * const feature_names[] = {
 	"operations", "uring_cmd",
 };
 
+#define KNOWN_FEATURES	((1ULL << ARRAY_SIZE(feature_names)) - 1)
+
 static const char *feature_name(unsigned int bit, char text[NUMBER_TEXT])
 {
 	if (bit < ARRAY_SIZE(feature_names))
@@ -46,6 +48,17 @@ static void print_json(const struct twheel_info *info, const char *path)
 			    "features", features), stdout);
 }
 
+static void print_features(const char *title, __u64 features)
+{
+	char text[NUMBER_TEXT];
+
+	printf("%-11s", title);
+	for (unsigned int bit = 0; bit < 64; bit++)
+		if (features >> bit & 1)
+			printf(" %s", feature_name(bit, text));
+	printf("%s\n", features ? "" : " none");
+}
+
 static void print_text(const struct twheel_info *info, const char *path)
 {
 	char text[NUMBER_TEXT];
@@ -55,11 +68,8 @@ static void print_text(const struct twheel_info *info, const char *path)
 	printf("tick        %llu ns (%s)\n", info->tick_ns,
 	       duration_format(text, info->tick_ns));
 	printf("max events  %llu\n", info->max_events);
-	printf("features   ");
-	for (unsigned int bit = 0; bit < 64; bit++)
-		if (info->features >> bit & 1)
-			printf(" %s", feature_name(bit, text));
-	printf("%s\n", info->features ? "" : " none");
+	print_features("features", info->features);
+	print_features("lacks", KNOWN_FEATURES & ~info->features);
 }
 
 static error_t parse_info(int key, char *arg, struct argp_state *state)
@@ -89,7 +99,16 @@ static const struct argp info_argp = {
 	.parser = parse_info,
 	.children = settings_child,
 	.doc = "Tells the version of the device's interface, the length of a tick, how many\n"
-	       "events an open file may have at once, and the features of this build.",
+	       "events an open file may have at once, and which features this build has:\n"
+	       "  periodic    events that are due again and again\n"
+	       "  slack       events that may be late, to share an interrupt\n"
+	       "  clocks      BOOTTIME and REALTIME, and events that end when that is set\n"
+	       "  enter       submitting, waiting and reading in one call\n"
+	       "  wake        readable only at so many records, or when they are so old\n"
+	       "  cpu         an open file whose events are all armed on one CPU\n"
+	       "  list        listing the events of an open file\n"
+	       "  operations  events that signals on a key can complete\n"
+	       "  uring_cmd   submitting by io_uring",
 };
 
 enum status info_main(int argc, char **argv, struct settings *settings)

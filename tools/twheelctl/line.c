@@ -157,7 +157,7 @@ static bool take_when(struct line *line, char **rest)
 	else if (line->cmd.interval_ns)
 		line->cmd.time_ns = line->cmd.interval_ns;
 	else
-		return wrong(line, "when is it due? There is neither a delay, nor @TIME, nor every PERIOD");
+		return wrong(line, "when is it due? Say DELAY, @TIME or every PERIOD");
 	return ok && take_options(line, rest);
 }
 
@@ -166,7 +166,8 @@ static bool check_options(struct line *line)
 {
 	if (line->cmd.flags & TWHEEL_CANCEL_ON_SET &&
 	    (!(line->cmd.flags & TWHEEL_ABS) || line->clockid != CLOCK_REALTIME))
-		return wrong(line, "cancel-on-set goes with an absolute time (@TIME) and --clock realtime only");
+		return wrong(line,
+			     "cancel-on-set goes with @TIME and --clock realtime only");
 	return true;
 }
 

@@ -161,10 +161,12 @@ static void failed(struct run *run, const char *what, int result)
 		bad_line(run, "%s: there is no such event: it has ended, or never was",
 			 what);
 	else if (result == -ENOSPC)
-		bad_line(run, "%s: there are as many events as allowed (here %llu, and there is a limit for each user)",
+		bad_line(run,
+			 "%s: there are as many events as allowed (here %llu, or to this user)",
 			 what, run->dev.info.max_events);
 	else if (result == -EOPNOTSUPP)
-		bad_line(run, "%s: this build of the module cannot do that; twheelctl info tells what it can",
+		bad_line(run,
+			 "%s: this module cannot do that; twheelctl info tells what it can",
 			 what);
 	else
 		bad_line(run, "%s: %s", what, strerror(-result));

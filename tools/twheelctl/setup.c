@@ -120,7 +120,7 @@ static int check_features(const struct device *dev,
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
 		if (!needs[i].wanted || dev->info.features & needs[i].feature)
 			continue;
-		warnx("%s: this build of the module cannot do that; twheelctl info tells what it can",
+		warnx("%s: this module cannot do that; twheelctl info tells what it can",
 		      needs[i].option);
 		return -EOPNOTSUPP;
 	}
@@ -132,10 +132,10 @@ static void explain(const struct twheel_config *config, int error)
 	bool has_cpu = config->flags & TWHEEL_CONFIG_CPU;
 
 	if (error == ENOSPC)
-		warnx("--max-events %llu: more than the module allows; its parameter max_events does",
+		warnx("--max-events %llu: more than the module's parameter max_events allows",
 		      config->max_events);
 	else if (error == EPERM && has_cpu)
-		warnx("--cpu %u: this process may not run there: see taskset, or be given CAP_SYS_NICE",
+		warnx("--cpu %u: this process may not run there; see taskset, or CAP_SYS_NICE",
 		      config->cpu);
 	else if (has_cpu && error != EBUSY)
 		warnx("--cpu %u: %s; is there such a CPU, and is it online?",

@@ -45,22 +45,24 @@ static json_t *json_levels(const struct wheel *wheel)
 static void print_wheel(const struct wheel *wheel)
 {
 	json_t *next = wheel->next ? json_integer(wheel->next) : json_null();
+	json_t *object;
 
-	json_line(json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
-			    "cpu", wheel->cpu, "clock", wheel->clock,
-			    "online", !!wheel->online,
-			    "tick_ns", (json_int_t)wheel->tick_ns,
-			    "clk", (json_int_t)wheel->clk,
-			    "now", (json_int_t)wheel->now,
-			    "next", next,
-			    "armed", (json_int_t)wheel->armed,
-			    "moving", (json_int_t)wheel->moving,
-			    "interrupts", (json_int_t)wheel->interrupts,
-			    "expired", (json_int_t)wheel->expired,
-			    "cascaded", (json_int_t)wheel->cascaded,
-			    "lateness", json_numbers(wheel->lateness,
-						     WHEEL_LATENESS),
-			    "levels", json_levels(wheel)), stdout);
+	object = json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+			   "cpu", wheel->cpu, "clock", wheel->clock,
+			   "online", !!wheel->online,
+			   "tick_ns", (json_int_t)wheel->tick_ns,
+			   "clk", (json_int_t)wheel->clk,
+			   "now", (json_int_t)wheel->now,
+			   "next", next,
+			   "armed", (json_int_t)wheel->armed,
+			   "moving", (json_int_t)wheel->moving,
+			   "interrupts", (json_int_t)wheel->interrupts,
+			   "expired", (json_int_t)wheel->expired,
+			   "cascaded", (json_int_t)wheel->cascaded,
+			   "lateness", json_numbers(wheel->lateness,
+						    WHEEL_LATENESS),
+			   "levels", json_levels(wheel));
+	json_line(object, stdout);
 }
 
 static error_t parse_show(int key, char *arg, struct argp_state *state)
@@ -99,10 +101,10 @@ static const struct argp show_argp = {
 	.parser = parse_show,
 	.children = settings_child,
 	.doc = "Draws the wheel of each CPU and clock from what the module shows in debugfs: a\n"
-	       "row for each level, a cell for each of its 64 slots, the darker the more events\n"
-	       "it holds (on a logarithmic scale up to the fullest slot). A mark stands before\n"
-	       "the slot at which the level is; the slots before the mark come after the last.\n"
-	       "A wheel with nothing armed is one line.",
+	       "row for each level, a cell for each of its 64 slots, the darker the more\n"
+	       "events it holds (on a logarithmic scale up to the fullest slot). A mark stands\n"
+	       "before the slot at which the level is; the slots before the mark come after\n"
+	       "the last. A wheel with nothing armed is one line.",
 };
 
 enum status show_main(int argc, char **argv, struct settings *settings)

@@ -241,9 +241,10 @@ static const struct argp top_argp = {
 	       "interrupts are taken in a second, how many events are pending, and how late 99\n"
 	       "of 100 and the worst were since the last look. On a terminal it fills the\n"
 	       "screen and draws each wheel as show does, until q or ^C; elsewhere it prints a\n"
-	       "line each time.\vLateness is from the beginning of an event's tick, slack\n"
-	       "included, and is known up to a power of two: \"< 131us\" is 65 to 131 us, and \"-\"\n"
-	       "says that no event expired. \"cascaded\" counts events moved to a lower level.",
+	       "line each time.\vLateness is from the beginning of the tick at which an event was to\n"
+	       "expire, and is known up to a power of two: \"< 131us\" is 65.5us to 131us.\n"
+	       "A \"-\" says that no event expired. \"cascaded\" counts the events that were\n"
+	       "moved to a lower level of their wheel.",
 };
 
 enum status top_main(int argc, char **argv, struct settings *settings)
