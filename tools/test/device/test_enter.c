@@ -750,13 +750,15 @@ TEST(enter_that_waits_sleeps_on_when_a_record_is_cancelled)
 	size_t i;
 
 	for (i = 0; i < 20; i++) {
-		__u64 id = add(waiter.fd, 0, 0, i);
+		__u64 id;
 
+		wait_waiter_asleep(&waiter);
+		id = add(waiter.fd, 0, 0, i);
 		wait_ready(waiter.fd, 1);
 		ASSERT_EQ(cancel(waiter.fd, id), 0);
-		wait_waiter_asleep(&waiter);
-		ASSERT(!waiter.done);
 	}
+	wait_waiter_asleep(&waiter);
+	ASSERT(!waiter.done);
 	add_many(waiter.fd, 0, 0, 2, NULL);
 	join_thread(thread);
 	ASSERT_EQ(waiter.arg.records_done, 2);
