@@ -209,7 +209,7 @@ u64 wheel_next(const struct wheel *wheel)
 /**
  * wheel_roundest() - choose a tick that neighbours are likely to choose too
  * @first: the first tick that will do.
- * @last: the last one; @first if it is before that.
+ * @last: the last one, less than 2^63; @first if it is before that.
  *
  * Return: @first, rounded up to a multiple of the largest power of two that is
  * not more than the number of ticks to choose from.
