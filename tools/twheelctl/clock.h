@@ -21,6 +21,7 @@
 
 void clock_use(clockid_t id);
 __u64 now_ns(void);
+__u64 steady_ns(void);
 int wait_until(struct pollfd *files, nfds_t nr, __u64 until_ns);
 
 #endif /* _TWHEELCTL_CLOCK_H */

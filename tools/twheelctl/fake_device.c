@@ -121,6 +121,11 @@ __u64 now_ns(void)
 	return clock_ns;
 }
 
+__u64 steady_ns(void)
+{
+	return now_ns();
+}
+
 /* Where there is stdin, waits for it, as nobody knows for how long. */
 int wait_until(struct pollfd *files, nfds_t nr, __u64 until_ns)
 {

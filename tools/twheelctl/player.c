@@ -84,9 +84,9 @@ static int submit_lines(struct player *player, __u64 now)
 
 	if (!nr)
 		return 0;
-	before = now_ns();
+	before = steady_ns();
 	ret = device_submit(player->dev, player->cmds, nr);
-	after = now_ns();
+	after = steady_ns();
 	if (ret) {
 		warnx("the device takes no commands: %s", strerror(-ret));
 		return ret;
@@ -95,7 +95,7 @@ static int submit_lines(struct player *player, __u64 now)
 	player->behind_ns = later(player->behind_ns,
 				  now - line_ns(player, player->next));
 	player->progress_ns = after;
-	take_results(player, nr, before);
+	take_results(player, nr, now);
 	return nr;
 }
 
@@ -128,7 +128,7 @@ static void take_record(struct player *player,
 			__u64 now)
 {
 	if (is_waited_for(player, record))
-		player->progress_ns = now;
+		player->progress_ns = steady_ns();
 	ledger_record(&player->ledger, record, before, now);
 	if (record->fired_ns >= record->due_ns)
 		histogram_add(&player->lateness,
@@ -146,6 +146,7 @@ static void take_record(struct player *player,
  */
 static int read_records(struct player *player)
 {
+	__u64 began = steady_ns();
 	__u64 before = now_ns();
 	int nr = device_read(player->dev, player->records, PLAYER_BATCH);
 	__u64 after = now_ns();
@@ -154,7 +155,7 @@ static int read_records(struct player *player)
 		warnx("the device cannot be read: %s", strerror(-nr));
 	if (nr <= 0)
 		return nr;
-	add_cost(&player->read, nr, after - before);
+	add_cost(&player->read, nr, steady_ns() - began);
 	for (int i = 0; i < nr; i++)
 		take_record(player, &player->records[i], before, after);
 	return nr;
@@ -177,33 +178,34 @@ static int wait_for_records(struct player *player, __u64 until_ns)
 	return ret;
 }
 
-/* Until when to wait for a record, before it is given up for lost. */
-static __u64 give_up_ns(const struct player *player)
+/*
+ * When what comes next is due: the next line or, after the last, the last event.
+ *
+ * If that is by the moment at which submit_lines() looked, only a record can get
+ * it any further. A line whose time came after that was not tried yet, and waits
+ * for nothing.
+ */
+static __u64 next_ns(const struct player *player)
 {
-	__u64 due_ns = start_ns(player) + player->schedule->end_ns;
-
-	if (player_left(player))
-		due_ns = line_ns(player, player->next);
-	return later(due_ns, player->progress_ns) + player->grace_ns;
+	return player_left(player) ? line_ns(player, player->next) :
+	       start_ns(player) + player->schedule->end_ns;
 }
 
-/*
- * Whether only a record can get it any further.
- *
- * @now: what submit_lines() was told: a line whose time came after that was not
- * tried yet, and waits for nothing.
- */
-static bool needs_record(const struct player *player, __u64 now)
+/* How much longer to wait for a record that is due. */
+static __u64 grace_left(const struct player *player)
 {
-	return !player_left(player) || line_ns(player, player->next) <= now;
+	__u64 waited_ns = steady_ns() - player->progress_ns;
+
+	return waited_ns < player->grace_ns ? player->grace_ns - waited_ns : 0;
 }
 
 /* When there is something to do next, records aside. */
 static __u64 wake_ns(const struct player *player, __u64 now)
 {
-	__u64 wake = needs_record(player, now) ? give_up_ns(player) :
-		     line_ns(player, player->next);
+	__u64 wake = next_ns(player);
 
+	if (wake <= now)
+		wake = now + grace_left(player);
 	if (player->draw_at_ns != NEVER_NS)
 		wake = earlier(wake, start_ns(player) + player->draw_at_ns);
 	if (player->show_progress)
@@ -246,14 +248,13 @@ static void show_progress(struct player *player, __u64 now)
 {
 	static const char bar[PROGRESS_WIDTH + 1] =
 		"################";
-	double part = (double)(now - start_ns(player)) /
+	double part = ((double)now - start_ns(player)) /
 		      (player->schedule->end_ns + 1);
 
 	if (now < player->shown_ns + PROGRESS_NS)
 		return;
 	player->shown_ns = now;
-	if (part > 1)
-		part = 1;
+	part = part < 0 ? 0 : part > 1 ? 1 : part;
 	fprintf(stderr, "\r[%-*.*s] %3.0f%%  %zu/%zu lines, %llu live, %llu records ",
 		PROGRESS_WIDTH, (int)(part * PROGRESS_WIDTH), bar, 100 * part,
 		player->next, player->schedule->nr_lines, player->ledger.live,
@@ -284,6 +285,8 @@ static int turn(struct player *player)
 
 	if (lines < 0)
 		return lines;
+	if (next_ns(player) > now)
+		player->progress_ns = steady_ns();
 	draw_on_the_way(player, now);
 	if (player->show_progress)
 		show_progress(player, now);
@@ -293,8 +296,7 @@ static int turn(struct player *player)
 	if (ready < 0)
 		return ready;
 	check_on_the_way(player);
-	return lines || ready || !needs_record(player, now) ||
-	       now_ns() < give_up_ns(player);
+	return lines || ready || next_ns(player) > now || grace_left(player);
 }
 
 /* There must be nothing left to read, and nothing left in the counters. */
@@ -319,16 +321,17 @@ static int finish(struct player *player)
  */
 int player_run(struct player *player)
 {
+	__u64 began = steady_ns();
 	int ret = 1;
 
 	ledger_init(&player->ledger, player->schedule, now_ns());
 	player->ledger.settable = player->settable;
-	player->progress_ns = start_ns(player);
+	player->progress_ns = began;
 	while (ret > 0 && !is_over(player))
 		ret = turn(player);
 	if (ret >= 0)
 		ret = finish(player);
-	player->end_ns = now_ns();
+	player->took_ns = steady_ns() - began;
 	if (player->show_progress)
 		clear_progress();
 	return ret;

@@ -51,11 +51,11 @@ struct cost {
  * @show_progress: whether to show progress on stderr.
  * @ledger: what became of each event.
  * @next: the line to be run next.
- * @progress_ns: when a line was run or a record that one may wait for was read
- *	last.
+ * @progress_ns: when it last waited for no record that is due, ran a line, or
+ *	read a record that it may have waited for; on the steady clock.
  * @shown_ns: when progress was shown last.
  * @check_at: after how many lines and records to check the counters next.
- * @end_ns: when it was over.
+ * @took_ns: how long it took.
  * @overdue: commands that were submitted after their event was due.
  * @behind_ns: how late the latest line was run.
  * @submit: the cost of commands.
@@ -81,7 +81,7 @@ struct player {
 	__u64 progress_ns;
 	__u64 shown_ns;
 	__u64 check_at;
-	__u64 end_ns;
+	__u64 took_ns;
 	__u64 overdue;
 	__u64 behind_ns;
 	struct cost submit;

@@ -92,7 +92,7 @@ void summary_print(const struct player *player,
 
 	fprintf(out, "%s: %zu lines, %zu names, in %s s\n", schedule->source,
 		schedule->nr_lines, schedule->nr_events,
-		seconds_format(text, player->end_ns - player->ledger.start_ns));
+		seconds_format(text, player->took_ns));
 	print_counts(player, out);
 	print_mistakes(player, out);
 	print_cost(out, "submit", "command", &player->submit);
@@ -170,8 +170,7 @@ void summary_print_json(const struct player *player,
 			    "ok", summary_is_good(player),
 			    "lines", (json_int_t)schedule->nr_lines,
 			    "names", (json_int_t)schedule->nr_events,
-			    "took_s", json_seconds(player->end_ns -
-						   player->ledger.start_ns),
+			    "took_s", json_seconds(player->took_ns),
 			    "submit", json_cost(&player->submit),
 			    "read", json_cost(&player->read),
 			    "interrupts", taken,
