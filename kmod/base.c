@@ -901,8 +901,8 @@ static struct base *base_create(unsigned int cpu, enum base_clock clock)
 	unsigned int i, nr = nr_wheels(clock);
 	struct base *base;
 
-	base = kvzalloc_node(struct_size(base, wheels, nr), GFP_KERNEL,
-			     cpu_to_node(cpu));
+	base = kvzalloc_node(struct_size(base, wheels, nr),
+			     GFP_KERNEL | __GFP_NOWARN, cpu_to_node(cpu));
 	if (!base)
 		return NULL;
 	raw_spin_lock_init(&base->lock);
