@@ -369,12 +369,13 @@ TEST(clock_events_go_to_the_wheel_of_their_clock)
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
 		int fd = device_open_clock(clocks[i]), cpu = sched_getcpu();
 		long long before[ARRAY_SIZE(clocks)], now;
+		__u64 due_ns = clock_ns(clocks[i]) + FAR_NS;
 
-		add(fd, 0, FAR_NS, 0);
+		add(fd, TWHEEL_ABS, due_ns, 0);
 		for (j = 0; j < ARRAY_SIZE(clocks); j++)
 			before[j] = base_number(cpu, clocks[j], "armed");
 		ASSERT_GE(before[i], 1);
-		add_many(fd, 0, FAR_NS, 10, NULL);
+		add_many(fd, TWHEEL_ABS, due_ns, 10, NULL);
 		for (j = 0; j < ARRAY_SIZE(clocks); j++) {
 			now = base_number(cpu, clocks[j], "armed");
 			ASSERT_EQ(now, before[j] + (i == j ? 10 : 0));

@@ -155,19 +155,19 @@ TEST(cpu_can_be_configured_away_before_the_first_add)
 static void check_wheel(clockid_t clock, int cpu, int from_cpu)
 {
 	const size_t nr = 100;
-	__u64 ids[nr], i;
+	__u64 ids[nr], due_ns = clock_ns(clock) + FAR_NS, i;
 	int fd = open_on_cpu(clock, cpu);
 	long long before, before_from;
 
 	pin_to_cpu(from_cpu);
 	/* The first use of a clock gives it its wheels. */
-	add(fd, 0, FAR_NS, 0);
+	add(fd, TWHEEL_ABS, due_ns, 0);
 	before = base_number(cpu, clock, "armed");
 	before_from = base_number(from_cpu, clock, "armed");
-	add_many(fd, 0, FAR_NS, nr, ids);
+	add_many(fd, TWHEEL_ABS, due_ns, nr, ids);
 	ASSERT_EQ(base_number(cpu, clock, "armed"), before + nr);
 	for (i = 0; i < nr; i++)
-		ASSERT_EQ(modify(fd, ids[i], 0, 2 * FAR_NS), 0);
+		ASSERT_EQ(modify(fd, ids[i], TWHEEL_ABS, due_ns + i), 0);
 	ASSERT_EQ(base_number(cpu, clock, "armed"), before + nr);
 	ASSERT_EQ(base_number(from_cpu, clock, "armed"), before_from);
 	for (i = 0; i < nr; i++)

@@ -109,7 +109,8 @@ TEST(hotplug_events_of_a_cpu_that_goes_live_on_another)
 
 		test_about("clock %d", clocks[i]);
 		pin_to_cpu(cpus[1]);
-		add_many(fd, 0, FAR_NS, nr, ids);
+		add_many(fd, TWHEEL_ABS, clock_ns(clocks[i]) + FAR_NS, nr,
+			 ids);
 		ASSERT_EQ(base_number(cpus[1], clocks[i], "online"), 1);
 		ASSERT_GE(base_number(cpus[1], clocks[i], "armed"), nr);
 		pin_to_cpu(cpus[0]);
@@ -521,12 +522,13 @@ TEST_NAMED(isolated_cpu_has_its_events_on_housekeeping_ones)
 	pin_to_cpu(cpu);
 	for (i = 0; i < (int)ARRAY_SIZE(clocks); i++) {
 		int fd = device_open_clock(clocks[i]), other;
+		__u64 due_ns = clock_ns(clocks[i]) + FAR_NS;
 		long long before, elsewhere = 0;
 
 		test_about("clock %d", clocks[i]);
-		add(fd, 0, FAR_NS, 0);
+		add(fd, TWHEEL_ABS, due_ns, 0);
 		before = base_number(cpu, clocks[i], "armed");
-		add_many(fd, 0, FAR_NS, nr, NULL);
+		add_many(fd, TWHEEL_ABS, due_ns, nr, NULL);
 		ASSERT_EQ(base_number(cpu, clocks[i], "armed"), before);
 		ASSERT_EQ(before, 0);
 		for (other = 0; other < MAX_CPUS; other++) {
@@ -538,7 +540,8 @@ TEST_NAMED(isolated_cpu_has_its_events_on_housekeeping_ones)
 		ASSERT_GE(elsewhere, nr);
 		/* Neither early nor lost. */
 		for (j = 0; j < nr; j++)
-			add(fd, 0, j * 20 * NSEC_PER_USEC, j);
+			add(fd, TWHEEL_ABS, clock_ns(clocks[i]) +
+			    j * 20 * NSEC_PER_USEC, j);
 		for (j = 0; j < nr; j++)
 			wait_expired_on(fd, clocks[i]);
 		check_nothing_ready(fd);
