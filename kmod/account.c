@@ -17,8 +17,21 @@
 
 #include "account.h"
 
+#define MAX_USER_EVENTS_LIMIT	2147483648
+
 static unsigned int max_user_events = 4194304;
-module_param(max_user_events, uint, 0444);
+
+static int set_max_user_events(const char *value, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(value, param, 0, MAX_USER_EVENTS_LIMIT);
+}
+
+static const struct kernel_param_ops max_user_events_ops = {
+	.set = set_max_user_events,
+	.get = param_get_uint,
+};
+
+module_param_cb(max_user_events, &max_user_events_ops, &max_user_events, 0444);
 MODULE_PARM_DESC(max_user_events,
 		 "Events a user may have without CAP_SYS_RESOURCE (default 4194304)");
 

@@ -731,7 +731,7 @@ EXPORT_SYMBOL_FOR_KUNIT(context_configure);
 
 static int context_lock(struct context *context, enum context_wait wait)
 {
-	if (wait == CONTEXT_NOWAIT)
+	if (wait >= CONTEXT_NOWAIT)
 		return mutex_trylock(&context->mutex) ? 0 : -EAGAIN;
 	return mutex_lock_interruptible(&context->mutex) ? -ERESTARTSYS : 0;
 }
@@ -748,7 +748,7 @@ static void batch_init(struct context_batch *batch, struct context *context)
  * @batch: out: the batch, to be ended by context_end().
  * @wait: whether to wait for the mutex, which it takes.
  *
- * Return: 0; -ERESTARTSYS, a signal; -EAGAIN, CONTEXT_NOWAIT and it is taken.
+ * Return: 0; -ERESTARTSYS, a signal; -EAGAIN, it is taken and not to be waited for.
  */
 int context_begin(struct context *context, struct context_batch *batch,
 		  enum context_wait wait)
@@ -1299,8 +1299,9 @@ static void wake_next(struct context *context)
  * @wait: whether to wait until the context is readable.
  *
  * Return: how many bytes, whole records; -EINVAL, there is no room for one;
- * -EAGAIN, nothing is ready, or with CONTEXT_NOWAIT not enough; -EFAULT, the first
- * record could not be copied out and is still there; -ERESTARTSYS, a signal.
+ * -EAGAIN, nothing is ready, or with CONTEXT_NOWAIT the context is not readable or
+ * its mutex is taken; -EFAULT, the first record could not be copied out and is
+ * still there; -ERESTARTSYS, a signal.
  */
 ssize_t context_read(struct context *context, struct iov_iter *to,
 		     enum context_wait wait)

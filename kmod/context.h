@@ -201,7 +201,8 @@ struct context_batch {
 enum context_wait {
 	CONTEXT_BLOCK,		/* for both */
 	CONTEXT_NONBLOCK,	/* for the mutex only: O_NONBLOCK */
-	CONTEXT_NOWAIT,		/* for neither: IOCB_NOWAIT; try again later */
+	CONTEXT_NOWAIT,		/* for neither: IOCB_NOWAIT */
+	CONTEXT_NOWAIT_NONBLOCK,	/* for neither, of a file that is O_NONBLOCK */
 };
 
 extern const struct base_sink context_sink;

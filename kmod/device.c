@@ -70,9 +70,11 @@ static int device_release(struct inode *inode, struct file *file)
 
 static enum context_wait wait_of(const struct kiocb *iocb)
 {
-	if (iocb->ki_filp->f_flags & O_NONBLOCK && !(iocb->ki_flags & IOCB_NOWAIT))
-		return CONTEXT_NONBLOCK;
-	return iocb->ki_flags & IOCB_NOWAIT ? CONTEXT_NOWAIT : CONTEXT_BLOCK;
+	bool nonblock = iocb->ki_filp->f_flags & O_NONBLOCK;
+
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		return nonblock ? CONTEXT_NOWAIT_NONBLOCK : CONTEXT_NOWAIT;
+	return nonblock ? CONTEXT_NONBLOCK : CONTEXT_BLOCK;
 }
 
 static ssize_t device_read_iter(struct kiocb *iocb, struct iov_iter *to)
@@ -180,13 +182,29 @@ static long ioctl_submit(struct context *context, void __user *user,
 	return ret < 0 ? ret : command_submit(context, &submit, wait);
 }
 
-/* Write a field of an argument back, if the caller's struct goes that far. */
-#define put_field(field, argument, user, size)				\
-	((size) < offsetofend(typeof(argument), field) ? 0 :		\
-	 put_user((argument).field, &(user)->field))
+/* Write a part of an argument back, if the caller's struct goes that far. */
+static int put_part(void __user *user, size_t user_size, size_t offset,
+		    const void *part, size_t size)
+{
+	if (user_size < offset + size)
+		return 0;
+	return copy_to_user(user + offset, part, size) ? -EFAULT : 0;
+}
+
+/* How far an ENTER got. */
+static int put_done(const struct twheel_enter *enter, void __user *user,
+		    size_t user_size)
+{
+	size_t offset = offsetof(struct twheel_enter, cmds_done);
+
+	static_assert(offsetof(struct twheel_enter, records_done) ==
+		      offsetofend(struct twheel_enter, cmds_done));
+	return put_part(user, user_size, offset, &enter->cmds_done,
+			offsetofend(struct twheel_enter, records_done) - offset);
+}
 
 /* Nothing is done before it is known that what was done can be told. */
-static long ioctl_enter(struct context *context, struct twheel_enter __user *user)
+static long ioctl_enter(struct context *context, void __user *user)
 {
 	struct twheel_enter enter;
 	long size = copy_argument(&enter, sizeof(enter), user);
@@ -194,18 +212,15 @@ static long ioctl_enter(struct context *context, struct twheel_enter __user *use
 
 	if (size < 0)
 		return size;
-	if (put_field(cmds_done, enter, user, size) ||
-	    put_field(records_done, enter, user, size))
+	if (put_done(&enter, user, size))
 		return -EFAULT;
-
 	ret = command_enter(context, &enter);
-	if (put_field(cmds_done, enter, user, size) ||
-	    put_field(records_done, enter, user, size))
+	if (put_done(&enter, user, size))
 		return -EFAULT;
 	return ret;
 }
 
-static long ioctl_list(struct context *context, struct twheel_list __user *user)
+static long ioctl_list(struct context *context, void __user *user)
 {
 	struct twheel_list list;
 	long size = copy_argument(&list, sizeof(list), user);
@@ -214,7 +229,8 @@ static long ioctl_list(struct context *context, struct twheel_list __user *user)
 	if (size < 0)
 		return size;
 	ret = command_list(context, &list);
-	if (ret > 0 && put_field(cursor, list, user, size))
+	if (ret > 0 && put_part(user, size, offsetof(struct twheel_list, cursor),
+				&list.cursor, sizeof(list.cursor)))
 		return -EFAULT;
 	return ret;
 }
