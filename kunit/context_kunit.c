@@ -4,8 +4,11 @@
  * can only be seen from inside.  What a process sees is tested by tools/test/.
  */
 #include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/math64.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 
 #include "commands.h"
 
@@ -32,6 +35,8 @@ static struct event *event_of(struct kunit *test, u64 id)
 	KUNIT_ASSERT_FALSE(test, xa_is_value(page));
 	return &page->events[id % (1U << EVENT_INDEX_BITS)];
 }
+
+/* --- ids and memory --------------------------------------------------------- */
 
 static void id_is_of_no_use_after_the_events_end(struct kunit *test)
 {
@@ -167,6 +172,8 @@ static void full_context_refuses_and_recovers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, context_configure(test->priv, &config), -EBUSY);
 }
 
+/* --- one-shot events -------------------------------------------------------- */
+
 static void past_event_is_ready_when_add_returns(struct kunit *test)
 {
 	struct twheel_record record;
@@ -228,6 +235,611 @@ static void events_of_one_tick_are_read_in_the_order_of_arming(struct kunit *tes
 		KUNIT_ASSERT_GE(test, record.fired_ns, due_ns);
 	}
 }
+
+/* --- MODIFY and CANCEL of what is READY -------------------------------------- */
+
+/* Events that are READY: two that expiry has just queued, two the reader has seen. */
+static void add_four_ready(struct kunit *test, u64 ids[4])
+{
+	struct twheel_record record;
+	unsigned int i;
+	u64 first;
+
+	KUNIT_ASSERT_EQ(test, add(test, 0, &first), 0);
+	KUNIT_ASSERT_EQ(test, add(test, 0, &ids[0]), 0);
+	KUNIT_ASSERT_EQ(test, add(test, 0, &ids[1]), 0);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_ASSERT_EQ(test, record.id, first);
+	KUNIT_ASSERT_EQ(test, add(test, 0, &ids[2]), 0);
+	KUNIT_ASSERT_EQ(test, add(test, 0, &ids[3]), 0);
+	for (i = 0; i < 4; i++)
+		KUNIT_ASSERT_EQ(test, query(test, ids[i]), TWHEEL_READY);
+}
+
+static void modify_of_a_ready_event_suppresses_its_record(struct kunit *test)
+{
+	struct context *context = test->priv;
+	struct twheel_record record;
+	u64 ids[4];
+
+	add_four_ready(test, ids);
+	KUNIT_EXPECT_EQ(test, modify(test, ids[0], HOUR_NS), 0);
+	KUNIT_EXPECT_EQ(test, modify(test, ids[2], HOUR_NS), 0);
+	KUNIT_EXPECT_EQ(test, query(test, ids[0]), TWHEEL_ARMED);
+	KUNIT_EXPECT_EQ(test, query(test, ids[2]), TWHEEL_ARMED);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, record.id, ids[1]);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, record.id, ids[3]);
+	expect_nothing_to_read(test);
+
+	/* Due at once again: one record, and at the end of the queue. */
+	KUNIT_EXPECT_EQ(test, modify(test, ids[2], 0), 0);
+	KUNIT_EXPECT_EQ(test, modify(test, ids[0], 0), 0);
+	KUNIT_EXPECT_EQ(test, modify(test, ids[2], 0), 0);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, record.id, ids[0]);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, record.id, ids[2]);
+	expect_nothing_to_read(test);
+	KUNIT_EXPECT_EQ(test, context->finished, 5ULL);
+	KUNIT_EXPECT_EQ(test, context->added, 5ULL);
+}
+
+static void modify_replaces_data_only_if_told_to(struct kunit *test)
+{
+	struct twheel_cmd cmd = { .op = TWHEEL_OP_ADD, .data = 1 };
+	struct twheel_record record;
+	u64 id;
+
+	KUNIT_EXPECT_EQ(test, run(test, &cmd), 0);
+	id = cmd.id;
+	KUNIT_EXPECT_EQ(test, modify(test, id, 0), 0);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, record.data, 1ULL);
+
+	KUNIT_EXPECT_EQ(test, run(test, &cmd), 0);
+	cmd.op = TWHEEL_OP_MODIFY;
+	cmd.flags = TWHEEL_SET_DATA;
+	cmd.data = 2;
+	KUNIT_EXPECT_EQ(test, run(test, &cmd), 0);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, record.data, 2ULL);
+}
+
+/* --- periodic events -------------------------------------------------------- */
+
+static int add_periodic(struct kunit *test, u64 time_ns, u64 interval_ns,
+			u16 flags, u64 *id)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_ADD,
+		.flags = flags,
+		.time_ns = time_ns,
+		.interval_ns = interval_ns,
+	};
+	int ret = run(test, &cmd);
+
+	*id = cmd.id;
+	return ret;
+}
+
+static void periodic_event_stays_on_its_grid(struct kunit *test)
+{
+	enum { ROUNDS = 30, INTERVAL_NS = 3 * NSEC_PER_MSEC + 77 };
+	struct context *context = test->priv;
+	u64 id, due_ns = ktime_get_ns() + NSEC_PER_MSEC;
+	struct twheel_record record;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, add_periodic(test, due_ns, INTERVAL_NS, TWHEEL_ABS,
+					   &id), 0);
+	for (i = 0; i < ROUNDS; i++) {
+		read_record(test, &record, CONTEXT_BLOCK);
+		KUNIT_ASSERT_EQ(test, record.id, id);
+		KUNIT_ASSERT_EQ(test, record.due_ns, due_ns);
+		KUNIT_ASSERT_GE(test, record.fired_ns, due_ns);
+		KUNIT_ASSERT_GE(test, record.count, 1ULL);
+		due_ns += record.count * INTERVAL_NS;
+		KUNIT_ASSERT_GT(test, query(test, id), 0);
+	}
+	KUNIT_EXPECT_EQ(test, context->added, 1ULL);
+	KUNIT_EXPECT_EQ(test, context->finished, 0ULL);
+	KUNIT_EXPECT_EQ(test, context->records, (u64)ROUNDS);
+	KUNIT_EXPECT_EQ(test, cancel(test, id), 0);
+	expect_nothing_to_read(test);
+}
+
+static void count_is_worked_out_when_the_record_is_read(struct kunit *test)
+{
+	const u64 interval_ns = 10 * NSEC_PER_MSEC;
+	u64 id, due_ns = ktime_get_ns() - NSEC_PER_SEC, before_ns, after_ns;
+	struct twheel_record record;
+
+	KUNIT_ASSERT_EQ(test, add_periodic(test, due_ns, interval_ns, TWHEEL_ABS,
+					   &id), 0);
+	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
+	/* It covers what passes meanwhile. */
+	usleep_range(2 * interval_ns / NSEC_PER_USEC,
+		     3 * interval_ns / NSEC_PER_USEC);
+	before_ns = ktime_get_ns();
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	after_ns = ktime_get_ns();
+	KUNIT_EXPECT_EQ(test, record.due_ns, due_ns);
+	KUNIT_EXPECT_LT(test, record.fired_ns, before_ns);
+	KUNIT_EXPECT_GE(test, record.count,
+			1 + div64_u64(before_ns - due_ns, interval_ns));
+	KUNIT_EXPECT_LE(test, record.count,
+			1 + div64_u64(after_ns - due_ns, interval_ns));
+	read_record(test, &record, CONTEXT_BLOCK);
+	KUNIT_EXPECT_EQ(test, (record.due_ns - due_ns) % interval_ns, 0ULL);
+	KUNIT_EXPECT_GE(test, record.due_ns, before_ns);
+}
+
+/* It costs nothing until it is read, whatever happens to its grid. */
+static void unread_periodic_event_is_on_no_wheel(struct kunit *test)
+{
+	struct context *context = test->priv;
+	u64 id;
+
+	KUNIT_ASSERT_EQ(test, add_periodic(test, NSEC_PER_MSEC, NSEC_PER_MSEC, 0,
+					   &id), 0);
+	KUNIT_ASSERT_EQ(test, context_wait_for(context, 0, NULL), 0);
+	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
+	KUNIT_EXPECT_PTR_EQ(test, context->ready.next, &event_of(test, id)->ready);
+	usleep_range(5000, 6000);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(context->nr_ready), 1ULL);
+	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
+	KUNIT_EXPECT_EQ(test, cancel(test, id), 0);
+	expect_nothing_to_read(test);
+}
+
+static void period_beyond_all_clocks_comes_once(struct kunit *test)
+{
+	struct twheel_cmd look = { .op = TWHEEL_OP_QUERY };
+	struct twheel_record record;
+	u64 id;
+
+	KUNIT_ASSERT_EQ(test, add_periodic(test, 0, U64_MAX, 0, &id), 0);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, record.count, 1ULL);
+	look.id = id;
+	KUNIT_EXPECT_EQ(test, run(test, &look), TWHEEL_ARMED);
+	KUNIT_EXPECT_GE(test, look.time_ns, BIT_ULL(63));
+	KUNIT_EXPECT_EQ(test, look.interval_ns, U64_MAX);
+	KUNIT_EXPECT_EQ(test, cancel(test, id), 0);
+}
+
+static void modify_makes_a_periodic_event_a_one_shot_and_back(struct kunit *test)
+{
+	struct context *context = test->priv;
+	struct twheel_cmd again = {
+		.op = TWHEEL_OP_MODIFY,
+		.interval_ns = HOUR_NS,
+	};
+	struct twheel_record record;
+	u64 id;
+
+	KUNIT_ASSERT_EQ(test, add_periodic(test, 0, HOUR_NS, 0, &id), 0);
+	again.id = id;
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_ARMED);
+	KUNIT_EXPECT_EQ(test, run(test, &again), 0);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_ARMED);
+	KUNIT_EXPECT_EQ(test, modify(test, id, 0), 0);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, query(test, id), -ENOENT);
+	KUNIT_EXPECT_EQ(test, context->finished, 1ULL);
+	KUNIT_EXPECT_EQ(test, context->records, 3ULL);
+}
+
+/* --- slack ------------------------------------------------------------------ */
+
+static void context_slack_is_the_least_of_every_event(struct kunit *test)
+{
+	struct twheel_config config = {
+		.clockid = CLOCK_MONOTONIC,
+		.slack_ns = 10 * NSEC_PER_SEC,
+	};
+	static const u64 asked_ns[] = { 0, 1, 10 * NSEC_PER_SEC, HOUR_NS };
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, context_configure(test->priv, &config), 0);
+	for (i = 0; i < ARRAY_SIZE(asked_ns); i++) {
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_ADD,
+			.time_ns = DAY_NS,
+			.slack_ns = asked_ns[i],
+		};
+		u64 id;
+
+		KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
+		id = cmd.id;
+		cmd = (struct twheel_cmd){ .op = TWHEEL_OP_QUERY, .id = id };
+		KUNIT_EXPECT_EQ(test, run(test, &cmd), TWHEEL_ARMED);
+		KUNIT_EXPECT_EQ(test, cmd.slack_ns,
+				max_t(u64, asked_ns[i], 10 * NSEC_PER_SEC));
+	}
+}
+
+static void events_with_slack_share_a_tick_and_keep_their_due_time(struct kunit *test)
+{
+	u64 due_ns = ktime_get_ns() + DAY_NS, tick = 0;
+	unsigned int i, distinct = 0;
+
+	for (i = 0; i < 100; i++) {
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_ADD,
+			.flags = TWHEEL_ABS,
+			.time_ns = due_ns + i * 10 * NSEC_PER_MSEC,
+			.slack_ns = 10 * NSEC_PER_SEC,
+		};
+		u64 id, mine;
+
+		KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
+		id = cmd.id;
+		mine = event_of(test, id)->node.wheel.due;
+		KUNIT_EXPECT_GE(test, mine, tick);
+		distinct += mine != tick;
+		tick = mine;
+		cmd = (struct twheel_cmd){ .op = TWHEEL_OP_QUERY, .id = id };
+		KUNIT_EXPECT_EQ(test, run(test, &cmd), TWHEEL_ARMED);
+		KUNIT_EXPECT_EQ(test, cmd.time_ns, due_ns + i * 10 * NSEC_PER_MSEC);
+	}
+	/* A second of events, in steps of at least five. */
+	KUNIT_EXPECT_LE(test, distinct, 2U);
+}
+
+/* --- when a context is readable --------------------------------------------- */
+
+static void configure_wake(struct kunit *test, u32 count, u64 delay_ns,
+			   u64 max_events)
+{
+	struct twheel_config config = {
+		.clockid = CLOCK_MONOTONIC,
+		.max_events = max_events,
+		.wake_count = count,
+		.wake_delay_ns = delay_ns,
+	};
+
+	KUNIT_ASSERT_EQ(test, context_configure(test->priv, &config), 0);
+}
+
+static void context_is_readable_when_enough_is_ready(struct kunit *test)
+{
+	struct twheel_record records[3];
+	unsigned int i;
+	u64 id;
+
+	configure_wake(test, 3, HOUR_NS, 0);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+		KUNIT_EXPECT_EQ(test, add(test, 0, &id), 0);
+	}
+	KUNIT_EXPECT_TRUE(test, context_readable(test->priv));
+	KUNIT_EXPECT_EQ(test, read_records(test, records, 3, CONTEXT_BLOCK),
+			(ssize_t)sizeof(records));
+	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+}
+
+static void read_without_waiting_takes_what_there_is(struct kunit *test)
+{
+	struct twheel_record record;
+	u64 id;
+
+	configure_wake(test, 3, HOUR_NS, 0);
+	KUNIT_EXPECT_EQ(test, add(test, 0, &id), 0);
+	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	KUNIT_EXPECT_EQ(test, record.id, id);
+	expect_nothing_to_read(test);
+}
+
+static void context_is_readable_when_it_is_full(struct kunit *test)
+{
+	u64 ids[2];
+
+	configure_wake(test, 3, HOUR_NS, 2);
+	KUNIT_EXPECT_EQ(test, add(test, 0, &ids[0]), 0);
+	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &ids[1]), 0);
+	KUNIT_EXPECT_TRUE(test, context_readable(test->priv));
+	KUNIT_EXPECT_EQ(test, cancel(test, ids[1]), 0);
+	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+}
+
+static void context_is_readable_when_a_record_is_old_and_not_before(struct kunit *test)
+{
+	enum { ROUNDS = 20, DELAY_NS = 5 * NSEC_PER_MSEC };
+	struct twheel_record records[2];
+	unsigned int i;
+	u64 id;
+
+	configure_wake(test, 1000, DELAY_NS, 0);
+	for (i = 0; i < ROUNDS; i++) {
+		KUNIT_ASSERT_EQ(test, add(test, i % 2 ? NSEC_PER_MSEC : 0, &id), 0);
+		KUNIT_ASSERT_EQ(test, read_records(test, records, 2, CONTEXT_BLOCK),
+				(ssize_t)sizeof(records[0]));
+		KUNIT_ASSERT_GE(test, ktime_get_ns(), records[0].fired_ns + DELAY_NS);
+	}
+}
+
+/* --- listing ---------------------------------------------------------------- */
+
+#define LISTED	500
+
+/* How often each event was listed, by the data that it has. */
+struct listing {
+	u64 ids[LISTED];
+	unsigned int listed[LISTED];
+	struct twheel_entry entries[7];
+};
+
+static struct listing *listing_make(struct kunit *test)
+{
+	struct listing *listing = kunit_kzalloc(test, sizeof(*listing), GFP_KERNEL);
+	u64 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, listing);
+	for (i = 0; i < LISTED; i++) {
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_ADD,
+			.data = i,
+			.time_ns = i % 5 ? HOUR_NS : 0,
+		};
+
+		KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
+		listing->ids[i] = cmd.id;
+	}
+	return listing;
+}
+
+/* List the next few; false at the end. */
+static bool list_some(struct kunit *test, struct listing *listing, u64 *cursor)
+{
+	ssize_t i, nr = list_entries(test, cursor, listing->entries,
+				     ARRAY_SIZE(listing->entries));
+
+	KUNIT_ASSERT_GE(test, nr, (ssize_t)0);
+	for (i = 0; i < nr; i++) {
+		const struct twheel_entry *entry = &listing->entries[i];
+
+		if (entry->data >= LISTED)
+			continue;
+		listing->listed[entry->data]++;
+		KUNIT_EXPECT_EQ(test, entry->id, listing->ids[entry->data]);
+		KUNIT_EXPECT_EQ(test, entry->state,
+				entry->data % 5 ? (u32)TWHEEL_ARMED : (u32)TWHEEL_READY);
+		KUNIT_EXPECT_EQ(test, entry->reserved, 0ULL);
+	}
+	return nr;
+}
+
+static void every_event_is_listed_once(struct kunit *test)
+{
+	struct listing *listing = listing_make(test);
+	u64 cursor = 0;
+	unsigned int i;
+
+	while (list_some(test, listing, &cursor))
+		;
+	for (i = 0; i < LISTED; i++)
+		KUNIT_EXPECT_EQ(test, listing->listed[i], 1U);
+	KUNIT_EXPECT_FALSE(test, list_some(test, listing, &cursor));
+}
+
+/* Others come, go, and come to where those that went had been. */
+static void event_that_stays_is_listed_once_whatever_others_do(struct kunit *test)
+{
+	struct listing *listing = listing_make(test);
+	struct twheel_record record;
+	unsigned int i, step = 0;
+	u64 cursor = 0;
+
+	while (list_some(test, listing, &cursor)) {
+		unsigned int victim = step++ * 6 % LISTED;
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_ADD,
+			.data = LISTED,
+			.time_ns = HOUR_NS,
+		};
+
+		KUNIT_ASSERT_LT(test, step, 10U * LISTED);
+		if (victim % 5)
+			cancel(test, listing->ids[victim]);
+		else if (step % 4 == 0)
+			read_record(test, &record, CONTEXT_NONBLOCK);
+		if (step < LISTED)
+			KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
+	}
+	for (i = 0; i < LISTED; i++) {
+		KUNIT_EXPECT_LE(test, listing->listed[i], 1U);
+		if (query(test, listing->ids[i]) != -ENOENT)
+			KUNIT_EXPECT_EQ(test, listing->listed[i], 1U);
+	}
+}
+
+/* --- clocks and CPUs -------------------------------------------------------- */
+
+static const struct clock {
+	const char *name;
+	clockid_t id;
+	enum base_clock base;
+	u64 (*now_ns)(void);
+} clocks[] = {
+	{ "monotonic", CLOCK_MONOTONIC, BASE_MONOTONIC, ktime_get_ns },
+	{ "boottime", CLOCK_BOOTTIME, BASE_BOOTTIME, ktime_get_boottime_ns },
+	{ "realtime", CLOCK_REALTIME, BASE_REALTIME, ktime_get_real_ns },
+};
+
+static void clock_name(const struct clock *clock, char *name)
+{
+	strscpy(name, clock->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(clock, clocks, clock_name);
+
+static void configure_clock(struct kunit *test, clockid_t id)
+{
+	struct twheel_config config = { .clockid = id };
+
+	KUNIT_ASSERT_EQ(test, context_configure(test->priv, &config), 0);
+}
+
+static void event_goes_by_the_clock_of_its_context(struct kunit *test)
+{
+	const struct clock *clock = test->param_value;
+	struct twheel_record record;
+	struct twheel_cmd cmd = { .op = TWHEEL_OP_ADD, .flags = TWHEEL_ABS };
+	u64 due_ns = clock->now_ns() + 20 * NSEC_PER_MSEC;
+
+	configure_clock(test, clock->id);
+	cmd.time_ns = due_ns;
+	KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
+	KUNIT_EXPECT_EQ(test, event_of(test, cmd.id)->node.base % BASE_CLOCKS,
+			(int)clock->base);
+	read_record(test, &record, CONTEXT_BLOCK);
+	KUNIT_EXPECT_GE(test, clock->now_ns(), record.fired_ns);
+	KUNIT_EXPECT_GE(test, record.fired_ns, due_ns);
+	KUNIT_EXPECT_EQ(test, record.due_ns, due_ns);
+}
+
+static void relative_time_is_told_on_the_clock_of_the_context(struct kunit *test)
+{
+	const struct clock *clock = test->param_value;
+	struct twheel_cmd cmd = { .op = TWHEEL_OP_ADD, .time_ns = HOUR_NS };
+	struct twheel_record record;
+	u64 before_ns, after_ns, id;
+
+	configure_clock(test, clock->id);
+	before_ns = clock->now_ns();
+	KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
+	after_ns = clock->now_ns();
+	id = cmd.id;
+	cmd = (struct twheel_cmd){ .op = TWHEEL_OP_QUERY, .id = id };
+	KUNIT_EXPECT_EQ(test, run(test, &cmd), TWHEEL_ARMED);
+	KUNIT_EXPECT_GE(test, cmd.time_ns, before_ns + HOUR_NS);
+	KUNIT_EXPECT_LE(test, cmd.time_ns, after_ns + HOUR_NS);
+
+	KUNIT_EXPECT_EQ(test, modify(test, id, NSEC_PER_MSEC), 0);
+	read_record(test, &record, CONTEXT_BLOCK);
+	KUNIT_EXPECT_GE(test, record.fired_ns, record.due_ns);
+	KUNIT_EXPECT_GE(test, record.due_ns, before_ns + NSEC_PER_MSEC);
+}
+
+static void cancel_on_set_is_for_absolute_times_on_realtime(struct kunit *test)
+{
+	const struct clock *clock = test->param_value;
+	unsigned int absolute;
+
+	configure_clock(test, clock->id);
+	for (absolute = 0; absolute < 2; absolute++) {
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_ADD,
+			.flags = TWHEEL_CANCEL_ON_SET | absolute * TWHEEL_ABS,
+			.time_ns = absolute * clock->now_ns() + HOUR_NS,
+		};
+
+		KUNIT_EXPECT_EQ(test, run(test, &cmd),
+				absolute && clock->id == CLOCK_REALTIME ? 0 : -EINVAL);
+	}
+}
+
+/* Move CLOCK_REALTIME. */
+static void step_clock(struct kunit *test, s64 by_ns)
+{
+	struct timespec64 time;
+
+	ktime_get_real_ts64(&time);
+	time = timespec64_add(time, ns_to_timespec64(by_ns));
+	KUNIT_ASSERT_EQ(test, do_settimeofday64(&time), 0);
+}
+
+static void setting_the_clock_ends_the_events_that_asked_for_it(struct kunit *test)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_ADD,
+		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET,
+		.interval_ns = HOUR_NS,
+	};
+	struct twheel_record record;
+	u64 id, other;
+
+	configure_clock(test, CLOCK_REALTIME);
+	cmd.time_ns = ktime_get_real_ns() + DAY_NS;
+	KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
+	id = cmd.id;
+	KUNIT_ASSERT_EQ(test, add(test, DAY_NS, &other), 0);
+	step_clock(test, -(s64)NSEC_PER_SEC);
+	KUNIT_ASSERT_EQ(test, context_wait_for(test->priv, 0, NULL), 0);
+
+	/* It cannot be taken back by a MODIFY, and is the last of a periodic one. */
+	KUNIT_EXPECT_EQ(test, modify(test, id, HOUR_NS), -EALREADY);
+	read_record(test, &record, CONTEXT_BLOCK);
+	KUNIT_EXPECT_EQ(test, record.id, id);
+	KUNIT_EXPECT_EQ(test, record.reason, (u32)TWHEEL_CLOCK_SET);
+	KUNIT_EXPECT_EQ(test, record.count, 1ULL);
+	KUNIT_EXPECT_EQ(test, query(test, id), -ENOENT);
+	KUNIT_EXPECT_EQ(test, query(test, other), TWHEEL_ARMED);
+	expect_nothing_to_read(test);
+	step_clock(test, NSEC_PER_SEC);
+}
+
+static void setting_the_clock_back_makes_nothing_early(struct kunit *test)
+{
+	enum { NR = 300 };
+	struct twheel_record record;
+	struct twheel_cmd cmd = { .op = TWHEEL_OP_ADD, .flags = TWHEEL_ABS };
+	u64 now_ns, i;
+
+	configure_clock(test, CLOCK_REALTIME);
+	now_ns = ktime_get_real_ns();
+	for (i = 0; i < NR; i++) {
+		cmd.data = i;
+		cmd.time_ns = now_ns + NSEC_PER_SEC + i * NSEC_PER_MSEC / 10;
+		KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
+	}
+	step_clock(test, -300 * (s64)NSEC_PER_MSEC);
+	for (i = 0; i < NR; i++) {
+		read_record(test, &record, CONTEXT_BLOCK);
+		KUNIT_ASSERT_GE(test, record.fired_ns, record.due_ns);
+		KUNIT_ASSERT_GE(test, ktime_get_real_ns(), record.due_ns);
+	}
+	expect_nothing_to_read(test);
+	step_clock(test, 300 * NSEC_PER_MSEC);
+}
+
+static void bound_context_arms_on_its_cpu_alone(struct kunit *test)
+{
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu) {
+		struct twheel_config config = {
+			.flags = TWHEEL_CONFIG_CPU,
+			.clockid = CLOCK_MONOTONIC,
+			.cpu = cpu,
+		};
+		struct twheel_record record;
+		unsigned int i;
+		u64 id;
+
+		context_destroy(test->priv);
+		test->priv = context_create();
+		KUNIT_ASSERT_NOT_NULL(test, test->priv);
+		KUNIT_ASSERT_EQ(test, context_configure(test->priv, &config), 0);
+		for (i = 0; i < 100; i++) {
+			KUNIT_ASSERT_EQ(test, add(test, NSEC_PER_MSEC, &id), 0);
+			KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &id), 0);
+			KUNIT_EXPECT_EQ(test, event_of(test, id)->node.base,
+					(int)(cpu * BASE_CLOCKS + BASE_MONOTONIC));
+		}
+		for (i = 0; i < 100; i++)
+			read_record(test, &record, CONTEXT_BLOCK);
+	}
+}
+
+/* --- memory and counters ---------------------------------------------------- */
 
 static void event_needs_at_most_64_bytes(struct kunit *test)
 {
@@ -296,6 +908,29 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(past_event_is_ready_when_add_returns),
 	KUNIT_CASE(cancel_of_a_ready_event_leaves_no_record),
 	KUNIT_CASE(events_of_one_tick_are_read_in_the_order_of_arming),
+	KUNIT_CASE(modify_of_a_ready_event_suppresses_its_record),
+	KUNIT_CASE(modify_replaces_data_only_if_told_to),
+	KUNIT_CASE(periodic_event_stays_on_its_grid),
+	KUNIT_CASE(count_is_worked_out_when_the_record_is_read),
+	KUNIT_CASE(unread_periodic_event_is_on_no_wheel),
+	KUNIT_CASE(period_beyond_all_clocks_comes_once),
+	KUNIT_CASE(modify_makes_a_periodic_event_a_one_shot_and_back),
+	KUNIT_CASE(context_slack_is_the_least_of_every_event),
+	KUNIT_CASE(events_with_slack_share_a_tick_and_keep_their_due_time),
+	KUNIT_CASE(context_is_readable_when_enough_is_ready),
+	KUNIT_CASE(read_without_waiting_takes_what_there_is),
+	KUNIT_CASE(context_is_readable_when_it_is_full),
+	KUNIT_CASE(context_is_readable_when_a_record_is_old_and_not_before),
+	KUNIT_CASE(every_event_is_listed_once),
+	KUNIT_CASE(event_that_stays_is_listed_once_whatever_others_do),
+	KUNIT_CASE_PARAM(event_goes_by_the_clock_of_its_context, clock_gen_params),
+	KUNIT_CASE_PARAM(relative_time_is_told_on_the_clock_of_the_context,
+			 clock_gen_params),
+	KUNIT_CASE_PARAM(cancel_on_set_is_for_absolute_times_on_realtime,
+			 clock_gen_params),
+	KUNIT_CASE(setting_the_clock_ends_the_events_that_asked_for_it),
+	KUNIT_CASE(setting_the_clock_back_makes_nothing_early),
+	KUNIT_CASE(bound_context_arms_on_its_cpu_alone),
 	KUNIT_CASE(event_needs_at_most_64_bytes),
 	KUNIT_CASE(counters_add_up_at_every_step),
 	{}
