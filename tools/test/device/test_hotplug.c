@@ -167,7 +167,7 @@ static void check_lives_on_cpu(int fd, clockid_t clock)
 
 TEST(hotplug_bound_context_whose_cpu_goes_says_so)
 {
-	int cpus[MAX_CPUS], fd, i;
+	int cpus[MAX_CPUS], fresh, fd, i;
 
 	need_cpus(cpus);
 	need_debugfs();
@@ -185,12 +185,13 @@ TEST(hotplug_bound_context_whose_cpu_goes_says_so)
 		ASSERT_EQ(wait_record(fd).data, 1);
 
 		set_cpu_online(cpus[1], true);
-		/* It stays away, or is back and says that. */
-		if (fdinfo_number(fd, "moved"))
-			ASSERT_NE(fdinfo_number(fd, "cpu"), cpus[1]);
-		else
-			ASSERT_EQ(fdinfo_number(fd, "cpu"), cpus[1]);
+		/* New events go there again; those from before do not. */
+		ASSERT_EQ(fdinfo_number(fd, "cpu"), cpus[1]);
+		ASSERT_EQ(fdinfo_number(fd, "moved"), 1);
 		check_lives_on_cpu(fd, CLOCK_MONOTONIC);
+		fresh = open_on_cpu(CLOCK_MONOTONIC, cpus[1]);
+		ASSERT_EQ(fdinfo_number(fresh, "moved"), 0);
+		close(fresh);
 	}
 }
 

@@ -522,6 +522,12 @@ static void command_ring_open(struct io_uring *ring, unsigned int flags)
 		test_skip("this kernel has no IORING_OP_URING_CMD");
 }
 
+/* What the entry tells the module. */
+static struct twheel_uring *sqe_command(struct io_uring_sqe *sqe)
+{
+	return (struct twheel_uring *)sqe->cmd;
+}
+
 /* @argument: the address of a struct twheel_submit. */
 static struct io_uring_sqe *ring_command(struct io_uring *ring, int fd,
 					 __u32 cmd_op, __u64 argument)
@@ -532,7 +538,7 @@ static struct io_uring_sqe *ring_command(struct io_uring *ring, int fd,
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = fd;
 	sqe->cmd_op = cmd_op;
-	memcpy(sqe->cmd, &argument, sizeof(argument));
+	sqe_command(sqe)->argument = argument;
 	return sqe;
 }
 
@@ -733,10 +739,10 @@ TEST(uring_cmd_refuses_more_in_the_entry_than_an_address)
 
 	command_ring_open(&ring, 0);
 	sqe = ring_submit_cmd(&ring, fd, &submit);
-	sqe->cmd[8] = 1;
+	sqe_command(sqe)->reserved = 1;
 	ASSERT_EQ(ring_run(&ring), -EINVAL);
 	sqe = ring_submit_cmd(&ring, fd, &submit);
-	sqe->cmd[15] = 1;
+	sqe_command(sqe)->reserved = 1ULL << 63;
 	ASSERT_EQ(ring_run(&ring), -EINVAL);
 	ASSERT_EQ(get_counters(fd).added, 0);
 	io_uring_queue_exit(&ring);
