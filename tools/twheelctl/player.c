@@ -127,8 +127,10 @@ static void take_record(struct player *player,
 			const struct twheel_record *record, __u64 before,
 			__u64 now)
 {
-	if (is_waited_for(player, record))
+	if (is_waited_for(player, record)) {
 		player->progress_ns = steady_ns();
+		player->nr_awaited++;
+	}
 	ledger_record(&player->ledger, record, before, now);
 	if (record->fired_ns >= record->due_ns)
 		histogram_add(&player->lateness,
@@ -281,6 +283,7 @@ static int turn(struct player *player)
 {
 	__u64 now = now_ns();
 	int lines = submit_lines(player, now);
+	__u64 nr_awaited = player->nr_awaited;
 	int ready;
 
 	if (lines < 0)
@@ -296,19 +299,23 @@ static int turn(struct player *player)
 	if (ready < 0)
 		return ready;
 	check_on_the_way(player);
-	return lines || ready || next_ns(player) > now || grace_left(player);
+	return lines || player->nr_awaited > nr_awaited ||
+	       next_ns(player) > now || grace_left(player);
 }
 
-/* There must be nothing left to read, and nothing left in the counters. */
+/*
+ * There must be nothing left to read, and nothing left in the counters. Where
+ * something was given up, what is periodic can still go on, and has no end.
+ */
 static int finish(struct player *player)
 {
 	int nr;
 
 	do {
 		nr = read_records(player);
-	} while (nr > 0);
+	} while (nr > 0 && is_over(player));
 	check_counters(player);
-	return nr;
+	return nr < 0 ? nr : 0;
 }
 
 /*

@@ -53,6 +53,7 @@ struct cost {
  * @next: the line to be run next.
  * @progress_ns: when it last waited for no record that is due, ran a line, or
  *	read a record that it may have waited for; on the steady clock.
+ * @nr_awaited: records read that it may have waited for.
  * @shown_ns: when progress was shown last.
  * @check_at: after how many lines and records to check the counters next.
  * @took_ns: how long it took.
@@ -79,6 +80,7 @@ struct player {
 	struct ledger ledger;
 	size_t next;
 	__u64 progress_ns;
+	__u64 nr_awaited;
 	__u64 shown_ns;
 	__u64 check_at;
 	__u64 took_ns;
