@@ -498,6 +498,63 @@ TEST(enter_that_faults_half_way_gives_the_whole_records_before)
 	}
 }
 
+/* Two pages; a thread flips whether the second one may be written to. */
+struct flipped {
+	char *pages;
+	atomic_bool stop;
+};
+
+static void *flip_protection(void *arg)
+{
+	struct flipped *flipped = arg;
+	char *second = flipped->pages + PAGE_BYTES;
+
+	while (!flipped->stop) {
+		ASSERT_EQ(mprotect(second, PAGE_BYTES, PROT_READ), 0);
+		ASSERT_EQ(mprotect(second, PAGE_BYTES, PROT_READ | PROT_WRITE),
+			  0);
+	}
+	return NULL;
+}
+
+TEST(enter_into_records_that_become_read_only_meanwhile_loses_none)
+{
+	const unsigned int rounds = test_count(5000);
+	struct flipped flipped = { .pages = map_pages(2 * PAGE_BYTES) };
+	struct twheel_record record;
+	int fd = device_open_nonblock();
+	__u64 added = 0, read = 0;
+	unsigned int round;
+	pthread_t thread;
+	char *array;
+	size_t i;
+
+	/* The fourth record lies across the two pages. */
+	array = flipped.pages + PAGE_BYTES - 3 * sizeof(record) - 32;
+	thread = start_thread(flip_protection, &flipped);
+	for (round = 0; round < rounds; round++) {
+		struct twheel_enter arg = make_enter(NULL, 0, (void *)array, 8);
+
+		test_about("round %u", round);
+		for (; added < read + 8; added++)
+			add(fd, TWHEEL_ABS, 1, added);
+		arg.min_records = 8;
+		arg.timeout_ns = NSEC_PER_MSEC;
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_GE(arg.records_done, 3);
+		for (i = 0; i < arg.records_done; i++) {
+			memcpy(&record, array + i * sizeof(record),
+			       sizeof(record));
+			ASSERT_EQ(record.data, read);
+			ASSERT_EQ(record.due_ns, 1);
+			read++;
+		}
+		ASSERT_EQ(get_counters(fd).finished, read);
+	}
+	flipped.stop = true;
+	join_thread(thread);
+}
+
 TEST(enter_into_unmapped_records_reports_the_commands)
 {
 	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
