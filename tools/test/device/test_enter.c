@@ -498,6 +498,25 @@ TEST(enter_that_faults_half_way_gives_the_whole_records_before)
 	}
 }
 
+TEST(enter_that_faults_in_its_last_record_does_not_wait_for_it)
+{
+	size_t room;
+
+	for (room = 1; room < sizeof(struct twheel_record); room += 21) {
+		struct twheel_record *records =
+			map_before_hole(2 * sizeof(*records) + room);
+		struct twheel_enter arg = make_enter(NULL, 0, records, 3);
+		int fd = open_with_ready(3);
+
+		test_about("room for 2 records and %zu bytes", room);
+		arg.min_records = 3;
+		arg.timeout_ns = ENTER_FOR_EVER;
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_EQ(arg.records_done, 2);
+		ASSERT_EQ(wait_record(fd).data, 2);
+	}
+}
+
 /* Two pages; a thread flips whether the second one may be written to. */
 struct flipped {
 	char *pages;
