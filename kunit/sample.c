@@ -29,13 +29,13 @@ static void beat(struct twheel_timer *timer)
 		twheel_timer_modify(&watchdog, patience_ms * NSEC_PER_MSEC, 0, TWHEEL_TIMER_REL);
 		twheel_timer_arm(timer, period_ns, period_ns / 8, TWHEEL_TIMER_REL);
 	} else if (twheel_timer_cancel(&watchdog)) {
-		pr_info("the last beat; the watchdog sleeps\n");
+		pr_info("twheel_sample: the last beat; the watchdog sleeps\n");
 	}
 }
 
 static void bark(struct twheel_timer *timer)
 {
-	pr_info("the watchdog barks: no beat, and %u were left\n", beats);
+	pr_info("twheel_sample: the watchdog barks, %u beats were left\n", beats);
 }
 
 static int __init sample_init(void)
