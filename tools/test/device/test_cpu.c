@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,16 +229,17 @@ TEST(cpu_is_told_of_an_earlier_event_armed_elsewhere)
 }
 
 /* Threads on all CPUs that take turns in arming for the same ticks. */
-#define TURNS	2000
+#define TURNS	1000
 
 struct turns {
 	int fd;
 	int nr_cpus;
 	int cpus[MAX_CPUS];
+	sem_t sems[MAX_CPUS];	/* it is this one's turn */
+	unsigned int nr;
 	__u64 due_ns;
 	__u64 tick_ns;
 	atomic_int next_cpu;	/* index of whose thread is to start */
-	atomic_uint turn;
 };
 
 static void *take_turns(void *arg)
@@ -246,12 +248,12 @@ static void *take_turns(void *arg)
 	unsigned int me = turns->next_cpu++, turn;
 
 	pin_to_cpu(turns->cpus[me]);
-	for (turn = me; turn < TURNS; turn += turns->nr_cpus) {
-		while (turns->turn != turn)
-			sched_yield();
+	for (turn = me; turn < turns->nr; turn += turns->nr_cpus) {
+		ASSERT_EQ(sem_wait(&turns->sems[me]), 0);
 		add(turns->fd, TWHEEL_ABS,
 		    turns->due_ns + turn % 3 * turns->tick_ns, turn);
-		turns->turn++;
+		ASSERT_EQ(sem_post(&turns->sems[(turn + 1) % turns->nr_cpus]),
+			  0);
 	}
 	return NULL;
 }
@@ -262,7 +264,8 @@ static bool arm_by_turns(struct turns *turns, __u64 delay_ns)
 	pthread_t threads[MAX_CPUS];
 	int i;
 
-	turns->turn = 0;
+	for (i = 0; i < turns->nr_cpus; i++)
+		ASSERT_EQ(sem_init(&turns->sems[i], 0, !i), 0);
 	turns->next_cpu = 0;
 	turns->due_ns = (monotonic_ns() + delay_ns) / turns->tick_ns *
 			turns->tick_ns;
@@ -276,19 +279,19 @@ static bool arm_by_turns(struct turns *turns, __u64 delay_ns)
 TEST(cpu_keeps_the_order_of_arming_from_all_cpus)
 {
 	struct twheel_record records[TURNS], before = { .due_ns = 0 };
-	struct turns turns = { .next_cpu = 0 };
-	__u64 delay_ns = 10 * SOON_NS;
-	int i;
+	struct turns turns = { .nr = test_count(TURNS) };
+	__u64 delay_ns = 20 * SOON_NS;
+	unsigned int i;
 
 	turns.nr_cpus = get_cpus(turns.cpus, MAX_CPUS);
 	turns.fd = open_on_cpu(CLOCK_MONOTONIC, turns.cpus[turns.nr_cpus - 1]);
 	turns.tick_ns = get_info(turns.fd).tick_ns;
 	while (!arm_by_turns(&turns, delay_ns)) {
-		wait_ready(turns.fd, TURNS);
-		ASSERT_EQ(read_records(turns.fd, records, TURNS), TURNS);
-		delay_ns *= 2;
+		wait_ready(turns.fd, turns.nr);
+		ASSERT_EQ(read_records(turns.fd, records, TURNS), turns.nr);
+		delay_ns *= 4;
 	}
-	for (i = 0; i < TURNS; i++) {
+	for (i = 0; i < turns.nr; i++) {
 		struct twheel_record record = wait_record(turns.fd);
 
 		ASSERT_GE(record.due_ns, before.due_ns);

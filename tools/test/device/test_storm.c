@@ -24,8 +24,8 @@
 #include "device.h"
 #include "util.h"
 
-#define TURNS		6
-#define TURN_NS		(300 * NSEC_PER_MSEC)
+#define TURNS		5
+#define TURN_NS		(200 * NSEC_PER_MSEC)
 
 /* How many times less often is still no harm; a starved timer never fires. */
 #define RATIO		10
@@ -74,7 +74,7 @@ static void __noreturn run_beside(const struct storm *storm,
 /* How often a plain timer fires in a turn. */
 static unsigned long long count_sleeps(void)
 {
-	const struct timespec nap = { .tv_nsec = 200 * NSEC_PER_USEC };
+	const struct timespec nap = { .tv_nsec = NSEC_PER_MSEC };
 	__u64 end_ns = monotonic_ns() + TURN_NS;
 	unsigned long long sleeps = 0;
 
@@ -300,14 +300,28 @@ TEST(storm_of_a_periodic_event_set_to_1_ns_starves_no_timer)
 	check_storm(&storm);
 }
 
-/* A storm of one CPU on the wheel of another. */
+/* A thread on one CPU whose events are on the wheel of another. */
+struct elsewhere {
+	int fd;
+	int cpu;
+	atomic_bool storming;
+	atomic_bool stop;
+};
+
+/*
+ * A storm of one CPU on the wheel of another; the loop of getpid() is there so
+ * that the other CPU is as busy without it.
+ */
 static void *storm_from_elsewhere(void *arg)
 {
-	int fd = *(int *)arg;
+	struct elsewhere *elsewhere = arg;
 
-	for (;;) {
-		modify_many(fd, 0, 1);
-		pthread_testcancel();
+	pin_to_cpu(elsewhere->cpu);
+	while (!elsewhere->stop) {
+		if (elsewhere->storming)
+			modify_many(elsewhere->fd, 0, 1);
+		else
+			call_getpid(elsewhere->fd);
 	}
 	return NULL;
 }
@@ -315,31 +329,34 @@ static void *storm_from_elsewhere(void *arg)
 TEST(storm_from_another_cpu_starves_no_timer)
 {
 	struct twheel_config config = default_config();
+	struct elsewhere elsewhere = { .stop = false };
 	unsigned long long sleeps[2] = { 0 };
-	int cpus[2], turn, fd;
 	pthread_t thread;
+	int cpus[2], turn;
 
 	if (get_cpus(cpus, 2) < 2)
 		test_skip("one CPU");
 	config.flags = TWHEEL_CONFIG_CPU;
 	config.cpu = cpus[0];
-	fd = device_open_configured(O_RDWR | O_NONBLOCK, &config);
-	add_many_far(fd);
+	elsewhere.cpu = cpus[1];
+	elsewhere.fd = device_open_configured(O_RDWR | O_NONBLOCK, &config);
+	add_many_far(elsewhere.fd);
+	pin_to_cpu(cpus[0]);
+	thread = start_thread(storm_from_elsewhere, &elsewhere);
 	for (turn = 0; turn < 2 * TURNS; turn++) {
 		bool storming = turn % 2;
 
-		pin_to_cpu(cpus[1]);
-		if (storming)
-			thread = start_thread(storm_from_elsewhere, &fd);
-		pin_to_cpu(cpus[0]);
+		elsewhere.storming = storming;
 		sleeps[storming] += count_sleeps();
-		if (storming) {
-			ASSERT_EQ(pthread_cancel(thread), 0);
-			join_thread(thread);
-		}
 	}
-	printf("# %llu sleeps beside the storm, %llu without\n", sleeps[1],
-	       sleeps[0]);
-	/* Here it shares no time with the storm, only the wheel's. */
-	ASSERT_GE(sleeps[1] * RATIO, sleeps[0]);
+	elsewhere.stop = true;
+	join_thread(thread);
+	printf("# from elsewhere: %llu sleeps beside the storm, %llu without\n",
+	       sleeps[1], sleeps[0]);
+	/*
+	 * Less is asked for than above: the CPU does the work of all that the
+	 * other arms, and an emulated one waits for locks whose holder stands
+	 * still.
+	 */
+	ASSERT_GE(sleeps[1] * 5 * RATIO, sleeps[0]);
 }

@@ -49,7 +49,7 @@ static void need_sleep(void)
 /* For how long: the alarm must not come before the machine is asleep. */
 static unsigned int sleep_s(void)
 {
-	return is_debug_kernel() ? 20 : 8;
+	return is_debug_kernel() ? 15 : 8;
 }
 
 /* How much further than CLOCK_MONOTONIC CLOCK_BOOTTIME is. */
@@ -85,7 +85,7 @@ static void sleep_once(void)
 
 static void arm_at_random(int fd, clockid_t clock, size_t nr, __u64 *seed)
 {
-	__u64 span_ns = 2 * sleep_s() * NSEC_PER_SEC, now_ns = clock_ns(clock);
+	__u64 span_ns = 3 * sleep_s() * NSEC_PER_SEC / 2, now_ns = clock_ns(clock);
 	struct twheel_cmd *cmds = calloc(nr, sizeof(*cmds));
 	size_t i;
 
