@@ -942,6 +942,7 @@ static struct kunit_suite context_suite = {
 	.exit = context_suite_exit,
 	.test_cases = context_cases,
 };
+
 kunit_test_suite(context_suite);
 
 MODULE_DESCRIPTION("KUnit suite of twheel's contexts");

@@ -239,6 +239,7 @@ static struct kunit_suite fault_suite = {
 	.exit = fault_suite_exit,
 	.test_cases = fault_cases,
 };
+
 kunit_test_suite(fault_suite);
 
 MODULE_DESCRIPTION("KUnit suite of failing allocations under twheel's contexts");

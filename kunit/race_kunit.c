@@ -209,7 +209,7 @@ static void function_never_runs_twice_at_once(struct kunit *test)
  */
 struct owned {
 	struct counter *counters;
-	struct mutex owners[RACE_TIMERS];
+	struct mutex owners[RACE_TIMERS];	/* who arms and cancels it */
 	atomic_t armed;
 	atomic_t cancelled;
 	atomic_t survived;
@@ -459,6 +459,7 @@ static struct kunit_suite race_suite = {
 	.name = "twheel_race",
 	.test_cases = race_cases,
 };
+
 kunit_test_suite(race_suite);
 
 MODULE_DESCRIPTION("KUnit suite of races between twheel's timers");

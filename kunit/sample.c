@@ -29,7 +29,7 @@ static void beat(struct twheel_timer *timer)
 		twheel_timer_modify(&watchdog, patience_ms * NSEC_PER_MSEC, 0, TWHEEL_TIMER_REL);
 		twheel_timer_arm(timer, period_ns, period_ns / 8, TWHEEL_TIMER_REL);
 	} else if (twheel_timer_cancel(&watchdog)) {
-		pr_info("twheel_sample: the last beat; the watchdog sleeps\n");
+		pr_info("twheel_sample: it is over, and the watchdog sleeps\n");
 	}
 }
 

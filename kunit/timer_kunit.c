@@ -764,6 +764,7 @@ static void wait_to_be_armed(struct twheel_timer *timer)
 		pair->cpus[pair->calls] = smp_processor_id();
 	pair->calls++;
 	complete(&pair->called);
+	/* Pairs with the store in do_half(). */
 	while (!smp_load_acquire(&pair->armed_again))
 		cpu_relax();
 }
@@ -782,6 +783,7 @@ static void do_half(void *data)
 		wait_for_completion(&pair->called);
 		pair->ret = twheel_timer_arm(&pair->timer, 0, 0, TWHEEL_TIMER_REL);
 		pair->pending = twheel_timer_pending(&pair->timer);
+		/* Pairs with the load in wait_to_be_armed(). */
 		smp_store_release(&pair->armed_again, true);
 	}
 }
@@ -864,6 +866,7 @@ static struct kunit_suite timer_suite = {
 	.name = "twheel_timer",
 	.test_cases = timer_cases,
 };
+
 kunit_test_suite(timer_suite);
 
 MODULE_DESCRIPTION("KUnit suite of twheel's timers");

@@ -370,6 +370,56 @@ static void nodes_with_slack_share_their_stops(struct kunit *test)
 	}
 }
 
+/* For a clock that is set back, and a CPU that goes. */
+static void nodes_that_move_to_another_wheel_come_out_before_younger_ones(struct kunit *test)
+{
+	enum { OLD = 300, YOUNG = 100 };
+	const u64 due = 1000000;
+	struct fixture fixture = fixture_make(test, OLD + YOUNG, 0);
+	struct wheel *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	LIST_HEAD(out);
+	long i;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	wheel_init(other, 0);
+	/* From ever nearer, on both of them, so that they are on every level. */
+	for (i = 0; i < OLD; i++)
+		wheel_add(other, &fixture.nodes[i], due, due - (due >> (i / 15)));
+	for (i = OLD; i < OLD + YOUNG; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i], due,
+			  due - (due >> ((i - OLD) / 5)));
+	while (other->armed) {
+		struct wheel_node *node = wheel_pop(other);
+
+		KUNIT_ASSERT_FALSE(test, wheel_queued(node));
+		wheel_add_older(fixture.wheel, node, due, 0);
+		check(&fixture);
+	}
+	KUNIT_EXPECT_EQ(test, wheel_next(other), WHEEL_NEVER);
+	hop_until_empty(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, fixture.stops, 1U);
+	for (i = 0; i < OLD + YOUNG; i++)
+		KUNIT_ASSERT_EQ(test, pop(&fixture, &out), i);
+}
+
+static void empty_wheel_can_stand_at_an_earlier_tick(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 1, 0);
+	LIST_HEAD(out);
+
+	wheel_add(fixture.wheel, &fixture.nodes[0], 1ULL << 40, 0);
+	hop(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
+	wheel_restart(fixture.wheel, 500);
+	wheel_add(fixture.wheel, &fixture.nodes[0], 510, 500);
+	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), 510ULL);
+	check(&fixture);
+	KUNIT_EXPECT_FALSE(test, wheel_advance(fixture.wheel, 509, 64, &out));
+	KUNIT_EXPECT_TRUE(test, list_empty(&out));
+	hop(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
+}
+
 static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(wheel_agrees_with_a_sorted_array),
 	KUNIT_CASE(empty_wheel_has_no_next_tick),
@@ -387,6 +437,8 @@ static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(roundest_tick_is_a_multiple_of_the_power_of_two_that_fits),
 	KUNIT_CASE(roundest_tick_never_leaves_its_range),
 	KUNIT_CASE(nodes_with_slack_share_their_stops),
+	KUNIT_CASE(nodes_that_move_to_another_wheel_come_out_before_younger_ones),
+	KUNIT_CASE(empty_wheel_can_stand_at_an_earlier_tick),
 	{}
 };
 
@@ -394,6 +446,7 @@ static struct kunit_suite wheel_suite = {
 	.name = "twheel_wheel",
 	.test_cases = wheel_cases,
 };
+
 kunit_test_suite(wheel_suite);
 
 MODULE_DESCRIPTION("KUnit suite of twheel's wheel");

@@ -7,7 +7,8 @@
  * do is drawn from a source of numbers: a generator with a seed under KUnit and
  * in userspace, the input of a fuzzer.  After each step the invariants of the
  * wheel are checked; nodes must come out in the order of (due tick, arming).
- * Some nodes have slack: theirs is the roundest tick in a range.
+ * Some nodes have slack: theirs is the roundest tick in a range.  Now and then time
+ * is set back, and all nodes move to a second wheel while younger ones are armed.
  *
  * Included by wheel_kunit.c and by tools/test/wheel/.
  */
@@ -38,7 +39,8 @@ struct model_node {
 
 struct wheel_model {
 	struct model_source *source;
-	struct wheel wheel;
+	struct wheel wheels[2];
+	unsigned int main;	/* which one nodes are on */
 	u64 now;
 	u64 armings;
 	bool removed;		/* something was cancelled since the wheel was empty */
@@ -73,6 +75,12 @@ static inline u64 model_magnitude(u64 number, unsigned int bits)
 	unsigned int width = (number & 0xff) % (bits + 1);
 
 	return width ? (number >> 8) & (~0ULL >> (64 - width)) : 0;
+}
+
+/* The wheel that nodes are armed on. */
+static inline struct wheel *model_wheel(struct wheel_model *model)
+{
+	return &model->wheels[model->main];
 }
 
 static inline bool model_before(const struct model_node *a,
@@ -129,7 +137,11 @@ static inline void model_restart(struct wheel_model *model, u64 number)
 	model->removed = false;
 	model->nr_idle = 0;
 	model->nr_sorted = 0;
-	wheel_init(&model->wheel, model->now);
+	model->main = 0;
+	for (i = 0; i < 2; i++) {
+		wheel_init(&model->wheels[i], model->now);
+		model->wheels[i].side = i;
+	}
 	for (i = 0; i < MODEL_NODES; i++) {
 		wheel_node_init(&model->nodes[i].node);
 		model->idle[model->nr_idle++] = &model->nodes[i];
@@ -202,7 +214,9 @@ static inline const char *model_arm(struct wheel_model *model,
 
 	if (due != model_roundest(first, last))
 		return "a node's due tick is not the roundest within its slack";
-	wheel_add(&model->wheel, &node->node, due, model->now);
+	wheel_add(model_wheel(model), &node->node, due, model->now);
+	if (node->node.side != model->main)
+		return "a node does not know which wheel it is on";
 	node->due = node->node.due;
 	node->age = model->armings++;
 	model_insert(model, node);
@@ -214,7 +228,7 @@ static inline struct model_node *model_cancel(struct wheel_model *model,
 {
 	struct model_node *node = model->sorted[number % model->nr_sorted];
 
-	wheel_del(&model->wheel, &node->node);
+	wheel_del(model_wheel(model), &node->node);
 	model_remove(model, node);
 	model->removed = true;
 	return node;
@@ -223,7 +237,7 @@ static inline struct model_node *model_cancel(struct wheel_model *model,
 /* Let time pass, to the next tick with work, to a near or to a far one. */
 static inline u64 model_later(struct wheel_model *model, u64 how, u64 number)
 {
-	u64 next = wheel_next(&model->wheel);
+	u64 next = wheel_next(model_wheel(model));
 
 	switch (how % 8) {
 	case 0 ... 2:
@@ -244,12 +258,13 @@ static inline const char *model_advance(struct wheel_model *model, u64 how,
 					u64 number)
 {
 	unsigned int budget = 1 + (how >> 8) % 64, out = 0;
+	struct wheel *wheel = model_wheel(model);
 	struct wheel_node *node, *safe;
 	LIST_HEAD(list);
 	bool more;
 
 	model->now = max(model->now, model_later(model, how, number));
-	more = wheel_advance(&model->wheel, model->now, budget, &list);
+	more = wheel_advance(wheel, model->now, budget, &list);
 
 	list_for_each_entry_safe(node, safe, &list, list) {
 		struct model_node *first = model->sorted[0];
@@ -260,26 +275,88 @@ static inline const char *model_advance(struct wheel_model *model, u64 how,
 			return "a node came out early";
 		if (first->due != node->due)
 			return "a node's due tick changed";
-		wheel_del(&model->wheel, node);
+		wheel_del(wheel, node);
 		model_remove(model, first);
 		out++;
 	}
 	if (out > budget)
 		return "more nodes came out than the budget allows";
-	if (more && wheel_next(&model->wheel) > model->now)
+	if (more && wheel_next(wheel) > model->now)
 		return "there is said to be more to do, and there is not";
 	if (!more && model->nr_sorted && model->sorted[0]->due <= model->now)
 		return "a node that is due was left behind";
-	if (!more && model->wheel.clk != model->now)
+	if (!more && wheel->clk != model->now)
 		return "clk did not get to now";
 	return NULL;
 }
 
+/* Let time pass while nothing is due on either wheel. */
+static inline const char *model_wait(struct wheel_model *model, u64 number)
+{
+	u64 next = model->sorted[0]->due;
+	LIST_HEAD(list);
+
+	if (next <= model->now)
+		return NULL;
+	model->now = min(model->now + model_magnitude(number, 20), next - 1);
+	while (wheel_advance(model_wheel(model), model->now, 64, &list))
+		;
+	return list_empty(&list) ? NULL : "a node came out early";
+}
+
+/* What happens on the new wheel between one node that moves and the next. */
+static inline const char *model_meanwhile(struct wheel_model *model, u64 how,
+					  u64 number)
+{
+	const char *broken = NULL;
+
+	if (how % 4 == 0 && model->nr_idle)
+		broken = model_arm(model, model->idle[--model->nr_idle], how >> 2,
+				   number);
+	else if (how % 4 == 1)
+		broken = model_wait(model, number);
+	return broken ?: wheel_check(model_wheel(model));
+}
+
+/*
+ * Set time back, and get the nodes to the other wheel, all older than those that
+ * are armed there meanwhile.
+ */
+static inline const char *model_set_back(struct wheel_model *model, u64 how,
+					 u64 number)
+{
+	struct wheel *from = model_wheel(model);
+	u64 back = model_magnitude(number, 20);
+	unsigned int moved = 0;
+
+	model->main = !model->main;
+	model->now = from->clk - min(back, from->clk);
+	model->removed = false;
+	wheel_restart(model_wheel(model), model->now);
+
+	while (from->armed) {
+		struct wheel_node *node = wheel_pop(from);
+		const char *broken = wheel_check(from);
+
+		if (broken)
+			return broken;
+		if (wheel_queued(node))
+			return "a node that was popped is somewhere";
+		wheel_add_older(model_wheel(model), node, node->due, model->now);
+		moved++;
+		broken = model_meanwhile(model, ror64(how, moved),
+					 ror64(number, moved));
+		if (broken)
+			return broken;
+	}
+	return wheel_next(from) == WHEEL_NEVER ? NULL : "an empty wheel has work";
+}
+
 static inline const char *model_check(struct wheel_model *model)
 {
-	u64 next = wheel_next(&model->wheel);
+	u64 next = wheel_next(model_wheel(model));
 
-	if (model->wheel.armed != model->nr_sorted)
+	if (model_wheel(model)->armed != model->nr_sorted)
 		return "the number of armed nodes differs";
 	if (!model->nr_sorted) {
 		model->removed = false;
@@ -287,7 +364,7 @@ static inline const char *model_check(struct wheel_model *model)
 	}
 	if (!model->removed && next != model->sorted[0]->due)
 		return "next is not the earliest due tick, and nothing was removed";
-	return wheel_check(&model->wheel);
+	return wheel_check(model_wheel(model));
 }
 
 /**
@@ -333,7 +410,10 @@ static inline bool model_step(struct wheel_model *model, const char **broken)
 		*broken = model_check_roundest(what >> 4, number);
 		break;
 	default:
-		*broken = model_advance(model, what >> 4, number);
+		if (what >> 4 & 63)
+			*broken = model_advance(model, what >> 4, number);
+		else
+			*broken = model_set_back(model, what >> 10, number);
 	}
 	if (!*broken)
 		*broken = model_check(model);

@@ -46,6 +46,11 @@ static inline void list_del(struct list_head *entry)
 	entry->prev = NULL;
 }
 
+static inline bool list_empty(const struct list_head *head)
+{
+	return head->next == head;
+}
+
 #define list_entry(ptr, type, member)	container_of(ptr, type, member)
 #define list_first_entry(head, type, member) \
 	list_entry((head)->next, type, member)
