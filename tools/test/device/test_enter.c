@@ -734,6 +734,7 @@ TEST(enter_that_does_not_wait_does_not_although_the_file_blocks)
 struct waiter {
 	int fd;
 	__u32 min_records;
+	__u32 room;		/* 0: as much as there is */
 	atomic_int tid;
 	atomic_bool done;
 	long ret;
@@ -746,7 +747,8 @@ static void *wait_in_enter(void *arg)
 	struct waiter *waiter = arg;
 
 	waiter->tid = thread_id();
-	waiter->arg = make_enter(NULL, 0, waiter->records, 16);
+	waiter->arg = make_enter(NULL, 0, waiter->records,
+				 waiter->room ?: ARRAY_SIZE(waiter->records));
 	waiter->arg.min_records = waiter->min_records;
 	waiter->arg.timeout_ns = ENTER_FOR_EVER;
 	waiter->ret = enter(waiter->fd, &waiter->arg);
@@ -840,6 +842,32 @@ TEST(enter_that_waits_sleeps_on_when_a_record_is_cancelled)
 	ASSERT_EQ(waiter.arg.records_done, 2);
 }
 
+TEST(enter_that_needs_more_leaves_the_wake_up_to_one_that_needs_less)
+{
+	int fd = device_open_nonblock();
+	unsigned int i;
+
+	for (i = 0; i < 50; i++) {
+		struct waiter more = { .fd = fd, .min_records = 3 };
+		struct waiter less = { .fd = fd, .min_records = 1 };
+		pthread_t threads[2];
+
+		test_about("round %u", i);
+		threads[0] = start_thread(wait_in_enter, i % 2 ? &more : &less);
+		wait_waiter_asleep(i % 2 ? &more : &less);
+		threads[1] = start_thread(wait_in_enter, i % 2 ? &less : &more);
+		wait_waiter_asleep(i % 2 ? &less : &more);
+		add(fd, 0, i % 3 * NSEC_PER_MSEC, 1);
+		join_thread(threads[i % 2]);
+		ASSERT_EQ(less.arg.records_done, 1);
+		wait_waiter_asleep(&more);
+		ASSERT(!more.done);
+		add_many(fd, 0, 0, 3, NULL);
+		join_thread(threads[!(i % 2)]);
+		ASSERT_EQ(more.arg.records_done, 3);
+	}
+}
+
 TEST(commands_run_while_an_enter_waits)
 {
 	struct waiter waiter = {
@@ -872,39 +900,29 @@ TEST(enter_that_leaves_records_behind_wakes_the_next_reader)
 	size_t i;
 
 	for (round = 0; round < 100; round++) {
-		__u64 seen = 0, due_ns;
+		__u64 seen = 0;
 
 		test_about("round %u", round);
 		for (i = 0; i < ARRAY_SIZE(waiters); i++) {
 			waiters[i] = (struct waiter){
 				.fd = fd,
 				.min_records = 1,
+				.room = 1,
 			};
 			threads[i] = start_thread(wait_in_enter, &waiters[i]);
-		}
-		for (i = 0; i < ARRAY_SIZE(waiters); i++)
 			wait_waiter_asleep(&waiters[i]);
+		}
 
-		/* One may take several; the rest waits for more. */
-		due_ns = monotonic_ns() + NSEC_PER_MSEC;
-		add_many(fd, TWHEEL_ABS, due_ns, ARRAY_SIZE(waiters), NULL);
+		/* All due in one tick, so that one run makes them ready. */
+		add_many(fd, TWHEEL_ABS, monotonic_ns() + NSEC_PER_MSEC,
+			 ARRAY_SIZE(waiters), NULL);
 		for (i = 0; i < ARRAY_SIZE(waiters); i++) {
-			while (!waiters[i].done) {
-				if (!get_counters(fd).ready &&
-				    !get_counters(fd).armed)
-					add(fd, 0, 0, 0);
-				poll(NULL, 0, 1);
-			}
 			join_thread(threads[i]);
 			ASSERT_EQ(waiters[i].ret, 0);
-			ASSERT_GE(waiters[i].arg.records_done, 1);
-			seen += waiters[i].arg.records_done;
+			ASSERT_EQ(waiters[i].arg.records_done, 1);
+			seen |= 1ULL << waiters[i].records[0].data;
 		}
-		ASSERT_EQ(seen + get_counters(fd).ready +
-			  get_counters(fd).armed,
-			  get_counters(fd).added);
-		close(fd);
-		fd = device_open_nonblock();
+		ASSERT_EQ(seen, (1ULL << ARRAY_SIZE(waiters)) - 1);
 	}
 }
 

@@ -405,6 +405,39 @@ TEST(read_sleeps_on_until_there_are_wake_count_records)
 		ASSERT_EQ(waiter.records[i].data, i);
 }
 
+static void *read_two(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->tid = thread_id();
+	waiter->ret = read_records(waiter->fd, waiter->records, 2);
+	waiter->done = true;
+	return NULL;
+}
+
+TEST(read_that_leaves_wake_count_records_wakes_the_next_reader)
+{
+	int fd = open_waking(0, 2, FAR_NS);
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		struct waiter waiters[2] = { { .fd = fd }, { .fd = fd } };
+		pthread_t threads[2];
+
+		test_about("round %u", i);
+		threads[0] = start_thread(read_two, &waiters[0]);
+		check_still_asleep(&waiters[0]);
+		threads[1] = start_thread(read_two, &waiters[1]);
+		check_still_asleep(&waiters[1]);
+		add_many(fd, TWHEEL_ABS, monotonic_ns() + NSEC_PER_MSEC, 4,
+			 NULL);
+		join_thread(threads[0]);
+		join_thread(threads[1]);
+		ASSERT_EQ(waiters[0].ret, 2);
+		ASSERT_EQ(waiters[1].ret, 2);
+	}
+}
+
 TEST(read_sleeps_on_after_the_records_were_cancelled)
 {
 	struct waiter waiter = { .fd = open_waking(0, 3, FAR_NS) };
