@@ -460,6 +460,22 @@ TEST(enter_says_how_many_commands_came_before_an_unmapped_page)
 	}
 }
 
+TEST(enter_whose_commands_run_into_an_unmapped_page_does_not_wait)
+{
+	struct twheel_cmd *cmds = map_before_hole(5 * sizeof(*cmds));
+	struct twheel_record record;
+	struct twheel_enter arg = make_enter(cmds, 6, &record, 1);
+	size_t i;
+
+	for (i = 0; i < 5; i++)
+		cmds[i] = make_add(0, FAR_NS, i);
+	arg.min_records = 1;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(device_open_nonblock(), &arg), 0);
+	ASSERT_EQ(arg.cmds_done, 5);
+	ASSERT_EQ(arg.records_done, 0);
+}
+
 TEST(enter_into_unmapped_records_loses_none)
 {
 	struct twheel_enter arg = make_enter(NULL, 0, NULL, 2);
