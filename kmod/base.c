@@ -120,7 +120,7 @@ static const struct base_sink *sink;
 
 /* CPUs whose bases are online, or about to be. */
 static struct cpumask open_cpus;
-static enum cpuhp_state hotplug_state;
+static enum cpuhp_state hotplug_state = CPUHP_INVALID;
 
 static struct base *base_of_number(unsigned int number)
 {
@@ -603,8 +603,8 @@ static void base_expiry_unlock(struct base *base)
  */
 void base_wait_for_function(struct base *base)
 {
-	spin_lock(&base->expiry_lock);
-	spin_unlock(&base->expiry_lock);
+	spin_lock_bh(&base->expiry_lock);
+	spin_unlock_bh(&base->expiry_lock);
 }
 #else
 static void base_expiry_init(struct base *base) { }
@@ -623,14 +623,25 @@ void base_wait_for_function(struct base *base)
 }
 #endif
 
-/* Call a timer's function, which may free the timer. */
-static void call_timer(struct base_hold *hold, struct twheel_timer *timer)
+static void wake_all(struct list_head *wake)
+{
+	if (!list_empty(wake))
+		sink->wake(wake);
+}
+
+/*
+ * Call a timer's function, which may free the timer, and may take its time: so
+ * those who wait for events are woken first.
+ */
+static void call_timer(struct base_hold *hold, struct twheel_timer *timer,
+		       struct list_head *wake)
 {
 	void (*function)(struct twheel_timer *timer) = timer->function;
 	struct base *base = hold->base;
 
 	base->current_timer = timer;
 	base_release(hold);
+	wake_all(wake);
 	function(timer);
 	local_irq_save(hold->flags);
 	hold_enter(hold, base);
@@ -678,15 +689,9 @@ static bool run_batch(struct base_hold *hold, struct list_head *wake)
 			sink->due(node, hold->now_ns, wake);
 		else
 			call_timer(hold, container_of(node, struct twheel_timer,
-						      node));
+						      node), wake);
 	}
 	return more;
-}
-
-static void wake_all(struct list_head *wake)
-{
-	if (!list_empty(wake))
-		sink->wake(wake);
 }
 
 /* Run what is due, and then set the hrtimer. */
@@ -928,13 +933,14 @@ static struct base *base_create(unsigned int cpu, enum base_clock clock)
 /* Nothing is armed on it, and nothing will be. */
 static void base_stop(struct base *base)
 {
-	hrtimer_cancel(&base->retry);
 	while (READ_ONCE(base->kicked))
 		cpu_relax();
 	/* The kick that was has let go of the lock. */
 	raw_spin_lock_irq(&base->lock);
 	raw_spin_unlock_irq(&base->lock);
+	/* A stale one may yet start the other one, but not the reverse. */
 	hrtimer_cancel(&base->hrtimer);
+	hrtimer_cancel(&base->retry);
 	WARN_ON_ONCE(base->wheels[0].armed);
 }
 
@@ -993,7 +999,7 @@ int base_use(enum base_clock clock)
  * base_init() - make the bases of CLOCK_MONOTONIC and follow the CPUs
  * @event_sink: what is done with events that are due.
  *
- * Return: 0 or an errno.
+ * Return: 0, or an errno: then base_exit() undoes what was done.
  */
 int base_init(const struct base_sink *event_sink)
 {
@@ -1005,10 +1011,8 @@ int base_init(const struct base_sink *event_sink)
 		return ret;
 	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "twheel:online",
 				base_cpu_up, base_cpu_down);
-	if (ret < 0) {
-		free_bases(BASE_MONOTONIC);
+	if (ret < 0)
 		return ret;
-	}
 	hotplug_state = ret;
 	return 0;
 }
@@ -1022,7 +1026,8 @@ void base_exit(void)
 {
 	unsigned int cpu, clock;
 
-	cpuhp_remove_state_nocalls(hotplug_state);
+	if (hotplug_state != CPUHP_INVALID)
+		cpuhp_remove_state_nocalls(hotplug_state);
 	for (clock = 0; clock < BASE_CLOCKS; clock++) {
 		for_each_possible_cpu(cpu) {
 			if (base_get(cpu, clock))

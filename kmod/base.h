@@ -56,8 +56,9 @@ struct base_sink {
  * struct base - the wheel of a CPU and clock, and what drives it
  * @lock: guards all below, and the nodes that name this base.
  * @hrtimer: wakes it at @deadline_ns.
- * @programmed: the tick that @hrtimer was last set for; WHEEL_NEVER: it is not.
- * @deadline_ns: the time that it was last set for.
+ * @programmed: the earliest work that is seen to: by @hrtimer, by a kick on its way
+ *	or by the run under way; WHEEL_NEVER: none.
+ * @deadline_ns: the time that @hrtimer was last set for.
  * @retry: REALTIME: wakes it, by CLOCK_MONOTONIC, when @hrtimer was early.
  * @csd: calls its CPU to set @hrtimer there.
  * @kicked: @csd is under way.

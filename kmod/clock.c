@@ -6,19 +6,19 @@
  * of the timekeeper, under its locks.  So it is handed on: an irq_work, then a
  * work that queues the work of each watch.  All of that takes a while, in which
  * the clock may be set again or read.  Hence nobody relies on the notice itself:
- * whether the clock was set is whether its offset to CLOCK_MONOTONIC, which only
- * setting it and leap seconds change, is the one that was there before.
+ * whether the clock was set is whether its offset to CLOCK_MONOTONIC is the one
+ * that was there before.  Leap seconds change it too, and time that was slept.
  */
 #include <linux/irq_work.h>
+#include <linux/mutex.h>
 #include <linux/nsproxy.h>
 #include <linux/pvclock_gtod.h>
-#include <linux/spinlock.h>
 #include <linux/time_namespace.h>
 
 #include "clock.h"
 
 static LIST_HEAD(watches);
-static DEFINE_SPINLOCK(watches_lock);
+static DEFINE_MUTEX(watches_mutex);
 
 /**
  * clock_offset_ns() - by how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC
@@ -55,14 +55,25 @@ s64 clock_namespace_ns(enum base_clock clock)
 #endif
 }
 
+/**
+ * clock_watch_tell() - let a watch's function be called
+ * @watch: the watch, before clock_watch_end().
+ */
+void clock_watch_tell(struct clock_watch *watch)
+{
+	queue_work(system_unbound_wq, &watch->work);
+}
+
 static void tell_watches(struct work_struct *work)
 {
 	struct clock_watch *watch;
 
-	spin_lock(&watches_lock);
-	list_for_each_entry(watch, &watches, list)
-		queue_work(system_unbound_wq, &watch->work);
-	spin_unlock(&watches_lock);
+	mutex_lock(&watches_mutex);
+	list_for_each_entry(watch, &watches, list) {
+		clock_watch_tell(watch);
+		cond_resched();
+	}
+	mutex_unlock(&watches_mutex);
 }
 
 static DECLARE_WORK(tell_work, tell_watches);
@@ -91,13 +102,15 @@ static struct notifier_block notifier = {
  * clock_watch_begin() - ask to be told when CLOCK_REALTIME was set
  * @watch: the watch, which stays until clock_watch_end().
  * @function: called in a task some time after, perhaps once for several times.
+ *
+ * Context: a task; sleeps.
  */
 void clock_watch_begin(struct clock_watch *watch, work_func_t function)
 {
 	INIT_WORK(&watch->work, function);
-	spin_lock(&watches_lock);
+	mutex_lock(&watches_mutex);
 	list_add(&watch->list, &watches);
-	spin_unlock(&watches_lock);
+	mutex_unlock(&watches_mutex);
 }
 
 /**
@@ -108,9 +121,9 @@ void clock_watch_begin(struct clock_watch *watch, work_func_t function)
  */
 void clock_watch_end(struct clock_watch *watch)
 {
-	spin_lock(&watches_lock);
+	mutex_lock(&watches_mutex);
 	list_del(&watch->list);
-	spin_unlock(&watches_lock);
+	mutex_unlock(&watches_mutex);
 	cancel_work_sync(&watch->work);
 }
 

@@ -24,6 +24,7 @@ s64 clock_offset_ns(void);
 s64 clock_namespace_ns(enum base_clock clock);
 void clock_watch_begin(struct clock_watch *watch, work_func_t function);
 void clock_watch_end(struct clock_watch *watch);
+void clock_watch_tell(struct clock_watch *watch);
 
 int clock_init(void);
 void clock_exit(void);

@@ -284,7 +284,7 @@ static int check_stride(size_t stride, size_t size)
  * Returns 0, or what kept it from going on.
  */
 static int run_commands(struct context *context, struct commands *commands,
-			enum context_wait wait)
+			unsigned int how)
 {
 	while (commands->done < commands->nr) {
 		struct context_batch batch;
@@ -298,7 +298,7 @@ static int run_commands(struct context *context, struct commands *commands,
 				    CONTEXT_CHUNK),
 		};
 		unsigned int asked = chunk.nr, done;
-		int ret = context_begin(context, &batch, wait);
+		int ret = context_begin(context, &batch, how);
 
 		if (ret)
 			return ret;
@@ -309,8 +309,6 @@ static int run_commands(struct context *context, struct commands *commands,
 			return -EFAULT;
 		if (task_sigpending(current) && commands->done < commands->nr)
 			return -ERESTARTSYS;
-		/* Nothing of what was done may be done again. */
-		wait = CONTEXT_BLOCK;
 		cond_resched();
 	}
 	return 0;
@@ -320,13 +318,13 @@ static int run_commands(struct context *context, struct commands *commands,
  * command_submit() - run the commands of a call, in order
  * @context: the context.
  * @submit: the call, with its size taken care of.
- * @wait: CONTEXT_NOWAIT: rather do nothing than wait for others' commands.
+ * @how: with CONTEXT_NOWAIT, rather nothing is done than waited for.
  *
  * Return: how many commands had their result written; only if none had: -EINVAL,
  * malformed; -E2BIG, commands of more than a page; -EFAULT; -ERESTARTSYS; -EAGAIN.
  */
 long command_submit(struct context *context, const struct twheel_submit *submit,
-		    enum context_wait wait)
+		    unsigned int how)
 {
 	struct commands commands = {
 		.user = submit->cmds,
@@ -337,10 +335,15 @@ long command_submit(struct context *context, const struct twheel_submit *submit,
 
 	if (submit->flags)
 		return -EINVAL;
+	if (!submit->nr)
+		return 0;
 	ret = check_stride(submit->cmd_size, sizeof(struct twheel_cmd));
 	if (ret)
 		return ret;
-	ret = run_commands(context, &commands, wait);
+	/* What was done must not be done again, so it has to be done in one go. */
+	if (how & CONTEXT_NOWAIT && submit->nr > CONTEXT_CHUNK)
+		return -EAGAIN;
+	ret = run_commands(context, &commands, how);
 	return commands.done ? (long)commands.done : ret;
 }
 
@@ -393,7 +396,7 @@ static int reap_records(struct context *context, struct twheel_enter *enter)
 			return ret;
 		enter->records_done += ret;
 		if (enter->records_done >= enter->min_records || !may_wait ||
-		    !in_time)
+		    !in_time || !iov_iter_count(&to))
 			return 0;
 		ret = context_wait_for(context,
 				       enter->min_records - enter->records_done,

@@ -9,7 +9,7 @@
 
 int command_run(struct context_batch *batch, struct twheel_cmd *cmd);
 long command_submit(struct context *context, const struct twheel_submit *submit,
-		    enum context_wait wait);
+		    unsigned int how);
 long command_enter(struct context *context, struct twheel_enter *enter);
 long command_list(struct context *context, struct twheel_list *list);
 

@@ -63,7 +63,8 @@
  * already, who then has not yet begun to wake, or is not readable yet and nobody
  * waits in ENTER.  Each waiter is asked whether what is there is enough for him.
  * Where the age of a record counts, a timer wakes; it may come for one that is
- * gone, and then finds the context not readable.
+ * gone, and then finds the context not readable.  The age is that by the context's
+ * clock, so when that is set, such a wake-up may be off by up to the delay, once.
  *
  * Lifetime: the file holds a reference; its last close takes the events off their
  * wheels, after which nothing finds the context any more, and frees the pages.  A
@@ -369,16 +370,18 @@ static u64 event_due_host_ns(const struct event *event)
 /* How many expirations a record covers that is read now. */
 static u64 event_count(const struct event *event)
 {
-	u64 now_ns, due_ns;
+	u64 now_ns;
 
 	if (!event->interval_ns || event->node.flags & EVENT_CLOCK_SET)
 		return 1;
 	now_ns = base_clock_ns(event_clock(event));
-	due_ns = event_due_host_ns(event);
+	if (!due_is_monotonic(event))
+		now_ns = seen_ns(page_of(event)->context, event_clock(event),
+				 now_ns);
 	/* The clock may have been set back. */
-	if (now_ns <= due_ns)
+	if (now_ns <= event->due_ns)
 		return 1;
-	return 1 + div64_u64(now_ns - due_ns, event->interval_ns);
+	return 1 + div64_u64(now_ns - event->due_ns, event->interval_ns);
 }
 
 /* --- the ready queue -------------------------------------------------------- */
@@ -392,7 +395,8 @@ static u64 event_count(const struct event *event)
  */
 bool context_readable(const struct context *context)
 {
-	u64 nr = READ_ONCE(context->nr_ready);
+	/* Pairs with set_nr_ready(): the first record comes with its time. */
+	u64 nr = smp_load_acquire(&context->nr_ready);
 
 	return nr && (nr >= context->wake_count || READ_ONCE(context->full) ||
 		      ktime_get_ns() >= READ_ONCE(context->wake_at_ns));
@@ -411,6 +415,14 @@ static void set_wake_time(struct context *context, u64 after_ns)
 		hrtimer_start(&context->wake_timer,
 			      ns_to_ktime(context->wake_at_ns),
 			      HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Change @nr_ready, after what of the oldest record goes with it. */
+static void set_nr_ready(struct context *context, u64 nr)
+{
+	lockdep_assert_held(&context->ready_lock);
+	/* Pairs with context_readable(). */
+	smp_store_release(&context->nr_ready, nr);
 }
 
 /* Put the context on a wake list, if there may be somebody to wake. */
@@ -440,19 +452,23 @@ static void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 	event_set_state(event, EVENT_READY);
 	event->fired_ns = now_ns;
 	list_add_tail(&event->ready, &context->ready);
-	WRITE_ONCE(context->nr_ready, context->nr_ready + 1);
-	if (context->nr_ready == 1)
+	if (!context->nr_ready)
 		set_wake_time(context, context->wake_delay_ns);
+	set_nr_ready(context, context->nr_ready + 1);
 	want_wake(context, wake);
 	raw_spin_unlock(&context->ready_lock);
 }
 
-/* Move all that is READY to where the mutex alone guards it. */
-static void ready_collect(struct context *context)
+/* Move all that is READY to where the mutex alone guards it; return how many. */
+static u64 ready_collect(struct context *context)
 {
+	u64 nr;
+
 	raw_spin_lock_irq(&context->ready_lock);
 	list_splice_tail_init(&context->ready, &context->reading);
+	nr = context->nr_ready;
 	raw_spin_unlock_irq(&context->ready_lock);
+	return nr;
 }
 
 /* How long until the age of the oldest record makes the context readable. */
@@ -478,9 +494,9 @@ static void ready_left(struct context *context, unsigned int nr)
 			after_ns = time_to_wake(context);
 	}
 	raw_spin_lock_irq(&context->ready_lock);
-	WRITE_ONCE(context->nr_ready, context->nr_ready - nr);
-	if (context->nr_ready)
+	if (context->nr_ready > nr)
 		set_wake_time(context, after_ns);
+	set_nr_ready(context, context->nr_ready - nr);
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
@@ -645,6 +661,17 @@ void context_destroy(struct context *context)
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_destroy);
 
+/*
+ * Let go of the mutex.  While it was held, the notice that the clock was set may
+ * have come and gone.
+ */
+static void context_unlock(struct context *context)
+{
+	mutex_unlock(&context->mutex);
+	if (READ_ONCE(context->watching) && clock_was_set(context))
+		clock_watch_tell(&context->watch);
+}
+
 static enum base_clock clock_of_id(clockid_t id)
 {
 	switch (id) {
@@ -722,16 +749,16 @@ int context_configure(struct context *context, const struct twheel_config *confi
 		ret = -EBUSY;
 	else
 		apply_config(context, config);
-	mutex_unlock(&context->mutex);
+	context_unlock(context);
 	return ret;
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_configure);
 
 /* --- commands --------------------------------------------------------------- */
 
-static int context_lock(struct context *context, enum context_wait wait)
+static int context_lock(struct context *context, unsigned int how)
 {
-	if (wait >= CONTEXT_NOWAIT)
+	if (how & CONTEXT_NOWAIT)
 		return mutex_trylock(&context->mutex) ? 0 : -EAGAIN;
 	return mutex_lock_interruptible(&context->mutex) ? -ERESTARTSYS : 0;
 }
@@ -746,14 +773,14 @@ static void batch_init(struct context_batch *batch, struct context *context)
  * context_begin() - begin a series of commands
  * @context: the context.
  * @batch: out: the batch, to be ended by context_end().
- * @wait: whether to wait for the mutex, which it takes.
+ * @how: with CONTEXT_NOWAIT, it does not wait for the mutex, which it takes.
  *
  * Return: 0; -ERESTARTSYS, a signal; -EAGAIN, it is taken and not to be waited for.
  */
 int context_begin(struct context *context, struct context_batch *batch,
-		  enum context_wait wait)
+		  unsigned int how)
 {
-	int ret = context_lock(context, wait);
+	int ret = context_lock(context, how);
 
 	if (!ret)
 		batch_init(batch, context);
@@ -786,7 +813,7 @@ void context_end(struct context_batch *batch)
 	base_release(&batch->hold);
 	batch_note_full(batch);
 	context_trim(batch->context);
-	mutex_unlock(&batch->context->mutex);
+	context_unlock(batch->context);
 	context_wake(&batch->wake);
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_end);
@@ -859,26 +886,33 @@ static void event_stop(struct context_batch *batch, struct event *event)
 	}
 }
 
-/* End the events of a page that are to end when the clock is set. */
-static void page_clock_set(struct context_batch *batch, struct event_page *page)
+/* The clock was set: end an event that is to end then. */
+static void event_clock_set(struct context_batch *batch, struct event *event)
 {
 	struct base_hold *hold = &batch->hold;
+
+	base_hold_node(hold, &event->node);
+	if (event_state(event) == EVENT_ARMED) {
+		base_disarm(hold, &event->node);
+		event->node.flags |= EVENT_CLOCK_SET;
+		event_ready(event, hold->now_ns, &batch->wake);
+	} else {
+		event->node.flags |= EVENT_MISSED_SET;
+	}
+}
+
+static void page_clock_set(struct context_batch *batch, struct event_page *page)
+{
 	unsigned int i;
 
 	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
 		struct event *event = &page->events[i];
 
-		if (event_state(event) != EVENT_ARMED ||
-		    !(event->node.flags & EVENT_CANCEL_ON_SET))
-			continue;
-		base_hold_node(hold, &event->node);
-		if (event_state(event) != EVENT_ARMED)
-			continue;
-		base_disarm(hold, &event->node);
-		event->node.flags |= EVENT_CLOCK_SET;
-		event_ready(event, hold->now_ns, &batch->wake);
+		if (event_state(event) != EVENT_FREE &&
+		    event->node.flags & EVENT_CANCEL_ON_SET)
+			event_clock_set(batch, event);
 	}
-	base_release(hold);
+	base_release(&batch->hold);
 }
 
 /* If the clock was set, end all that were armed before and are to end then. */
@@ -901,12 +935,14 @@ static void sweep_clock_set(struct context_batch *batch)
 	WRITE_ONCE(context->offset_ns, offset_ns);
 }
 
+/* A mutex that somebody holds is not waited for: context_unlock() looks again. */
 static void context_clock_set(struct work_struct *work)
 {
 	struct context *context = container_of(work, struct context, watch.work);
 	struct context_batch batch;
 
-	mutex_lock(&context->mutex);
+	if (!mutex_trylock(&context->mutex))
+		return;
 	batch_init(&batch, context);
 	sweep_clock_set(&batch);
 	context_end(&batch);
@@ -922,9 +958,9 @@ static void context_watch_clock(struct context_batch *batch)
 		return;
 	}
 	base_release(&batch->hold);
-	WRITE_ONCE(context->offset_ns, clock_offset_ns());
-	context->watching = true;
 	clock_watch_begin(&context->watch, context_clock_set);
+	WRITE_ONCE(context->offset_ns, clock_offset_ns());
+	WRITE_ONCE(context->watching, true);
 }
 
 /* What an ADD or MODIFY asks for that depends on the context's clock. */
@@ -1093,17 +1129,28 @@ static unsigned int records_prepare(struct context *context, size_t room)
 	return nr;
 }
 
-/* Arm a periodic event again of whose expirations @count were read. */
+/*
+ * Arm a periodic event again of whose expirations @count were read.  If the clock
+ * was set meanwhile and it is to end then, it does.
+ */
 static void event_rearm(struct context_batch *batch, struct event *event,
 			u64 count)
 {
+	struct context *context = batch->context;
 	u64 covered_ns;
 
 	if (check_mul_overflow(event->interval_ns, count, &covered_ns))
 		covered_ns = U64_MAX;
 	event->due_ns = add_saturating(event->due_ns, covered_ns);
-	base_hold_cpu(&batch->hold, event_clock(event), batch->context->cpu);
-	event_place(batch, event, event_due_host_ns(event));
+	base_hold_cpu(&batch->hold, event_clock(event), context->cpu);
+	if (event->node.flags & EVENT_MISSED_SET ||
+	    (event->node.flags & EVENT_CANCEL_ON_SET && clock_was_set(context))) {
+		event->node.flags |= EVENT_CLOCK_SET;
+		WRITE_ONCE(event->node.base, batch->hold.base->number);
+		event_ready(event, batch->hold.now_ns, &batch->wake);
+	} else {
+		event_place(batch, event, event_due_host_ns(event));
+	}
 }
 
 /* Take the oldest @nr READY events, whose records were copied out, off the queue. */
@@ -1148,28 +1195,32 @@ static unsigned int copy_out(const void *from, size_t size, unsigned int nr,
 
 /*
  * Copy out as many records as fit and were there when it began; return how many,
- * or -EFAULT if there was one and it could not be copied.
+ * or -EFAULT if there was one and it could not be copied.  Where that goes wrong,
+ * there is no more room.
  */
 static ssize_t records_copy(struct context_batch *batch, struct iov_iter *to,
 			    size_t stride)
 {
 	struct context *context = batch->context;
-	size_t total = 0;
+	u64 there, total = 0;
 
 	lockdep_assert_held(&context->mutex);
-	ready_collect(context);
+	there = ready_collect(context);
 	for (;;) {
+		u64 room = iov_iter_count(to) / stride;
 		unsigned int nr, copied;
 
-		nr = records_prepare(context, iov_iter_count(to) / stride);
+		nr = records_prepare(context, min(room, there - total));
 		if (!nr)
 			return total;
 		copied = copy_out(context->out, sizeof(context->out[0]), nr, to,
 				  stride);
 		records_finish(batch, copied);
 		total += copied;
-		if (copied < nr)
+		if (copied < nr) {
+			iov_iter_truncate(to, 0);
 			return total ?: -EFAULT;
+		}
 		cond_resched();
 	}
 }
@@ -1266,20 +1317,18 @@ EXPORT_SYMBOL_FOR_KUNIT(context_wait_for);
 
 /* Read once, having waited if asked to; 0: others were faster. */
 static ssize_t read_once(struct context *context, struct iov_iter *to,
-			 enum context_wait wait)
+			 unsigned int how)
 {
 	struct context_batch batch;
 	ssize_t ret = 0;
 
-	if (wait == CONTEXT_BLOCK)
+	if (how == CONTEXT_BLOCK)
 		ret = context_wait_for(context, 0, NULL);
-	else if (wait == CONTEXT_NOWAIT && !context_readable(context))
-		ret = -EAGAIN;
 	if (!ret)
-		ret = context_begin(context, &batch, wait);
+		ret = context_begin(context, &batch, how);
 	if (ret)
 		return ret;
-	if (wait != CONTEXT_BLOCK || context_readable(context))
+	if (how & CONTEXT_NONBLOCK || context_readable(context))
 		ret = records_copy(&batch, to, sizeof(struct twheel_record));
 	context_end(&batch);
 	return ret;
@@ -1296,7 +1345,7 @@ static void wake_next(struct context *context)
  * context_read() - read records
  * @context: the context.
  * @to: where they go.
- * @wait: whether to wait until the context is readable.
+ * @how: whether to wait, and for what.
  *
  * Return: how many bytes, whole records; -EINVAL, there is no room for one;
  * -EAGAIN, nothing is ready, or with CONTEXT_NOWAIT the context is not readable or
@@ -1304,15 +1353,15 @@ static void wake_next(struct context *context)
  * still there; -ERESTARTSYS, a signal.
  */
 ssize_t context_read(struct context *context, struct iov_iter *to,
-		     enum context_wait wait)
+		     unsigned int how)
 {
 	ssize_t ret;
 
 	if (iov_iter_count(to) < sizeof(struct twheel_record))
 		return -EINVAL;
 	do {
-		ret = read_once(context, to, wait);
-	} while (!ret && wait == CONTEXT_BLOCK);
+		ret = read_once(context, to, how);
+	} while (!ret && how == CONTEXT_BLOCK);
 	wake_next(context);
 
 	if (ret > 0)
@@ -1324,7 +1373,7 @@ EXPORT_SYMBOL_FOR_KUNIT(context_read);
 /**
  * context_reap() - read what records there are
  * @context: the context.
- * @to: where they go.
+ * @to: where they go; when one cannot be written, the room there is 0 afterwards.
  * @stride: the distance from one to the next; between them go zeros.
  *
  * Return: how many records; -EFAULT, as context_read(); -ERESTARTSYS, a signal.
@@ -1332,12 +1381,12 @@ EXPORT_SYMBOL_FOR_KUNIT(context_read);
 ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride)
 {
 	struct context_batch batch;
-	ssize_t ret = context_begin(context, &batch, CONTEXT_NONBLOCK);
+	ssize_t ret = context_begin(context, &batch, CONTEXT_BLOCK);
 
-	if (ret)
-		return ret;
-	ret = records_copy(&batch, to, stride);
-	context_end(&batch);
+	if (!ret) {
+		ret = records_copy(&batch, to, stride);
+		context_end(&batch);
+	}
 	wake_next(context);
 	return ret;
 }
@@ -1416,7 +1465,7 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
 ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,
 		     size_t stride)
 {
-	ssize_t total = 0, ret = context_lock(context, CONTEXT_NONBLOCK);
+	ssize_t total = 0, ret = context_lock(context, CONTEXT_BLOCK);
 
 	if (ret)
 		return ret;
@@ -1437,7 +1486,7 @@ ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,
 			break;
 		cond_resched();
 	}
-	mutex_unlock(&context->mutex);
+	context_unlock(context);
 	return total;
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_list);
@@ -1474,7 +1523,7 @@ void context_show(struct context *context, struct seq_file *seq)
 	seq_printf(seq, "records:\t%llu\n", context->records);
 	if (context->cpu != BASE_ANY_CPU)
 		show_cpu(context, seq);
-	mutex_unlock(&context->mutex);
+	context_unlock(context);
 }
 
 /**

@@ -37,6 +37,7 @@ enum event_state {
 #define EVENT_BY_MONOTONIC	BIT(0)	/* relative, on CLOCK_REALTIME */
 #define EVENT_CANCEL_ON_SET	BIT(1)	/* ends when the clock is set */
 #define EVENT_CLOCK_SET		BIT(2)	/* READY: that is why */
+#define EVENT_MISSED_SET	BIT(3)	/* periodic: it was READY at that time */
 
 /**
  * struct event - a delayed event
@@ -99,7 +100,7 @@ struct event_page {
 /**
  * struct context - one open file
  * @mutex: serialises commands and the copying-out of records; guards all up to
- *	@ready_lock.
+ *	@ready_lock.  What is set up before the first event is read without it.
  * @clock: the clock of its events.
  * @cpu: the CPU that it is bound to, or BASE_ANY_CPU.
  * @departures: how often that CPU had gone down when the context was bound.
@@ -120,8 +121,8 @@ struct event_page {
  * @records: how many records were read.
  * @watch: tells that the clock was set.
  * @watching: @watch is in use.
- * @offset_ns: clock_offset_ns() when it was last known not to have been set;
- *	expiry reads it.
+ * @offset_ns: clock_offset_ns() when it was last known not to have been set; read
+ *	without lock.
  * @full: it has as many events as it may have; read without lock.
  * @reading: the older part of the ready queue.
  * @ready_lock: guards the following, up to @wake_entry.
@@ -197,13 +198,10 @@ struct context_batch {
 	struct list_head wake;
 };
 
-/* Whether to wait, for the mutex and for records. */
-enum context_wait {
-	CONTEXT_BLOCK,		/* for both */
-	CONTEXT_NONBLOCK,	/* for the mutex only: O_NONBLOCK */
-	CONTEXT_NOWAIT,		/* for neither: IOCB_NOWAIT */
-	CONTEXT_NOWAIT_NONBLOCK,	/* for neither, of a file that is O_NONBLOCK */
-};
+/* How to wait: flags. */
+#define CONTEXT_BLOCK		0	/* until the context is readable */
+#define CONTEXT_NONBLOCK	BIT(0)	/* read what there is: O_NONBLOCK */
+#define CONTEXT_NOWAIT		BIT(1)	/* not at all, nor for the mutex: IOCB_NOWAIT */
 
 extern const struct base_sink context_sink;
 extern unsigned int context_max_events;
@@ -213,7 +211,7 @@ void context_destroy(struct context *context);
 int context_configure(struct context *context, const struct twheel_config *config);
 
 int context_begin(struct context *context, struct context_batch *batch,
-		  enum context_wait wait);
+		  unsigned int how);
 void context_end(struct context_batch *batch);
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd);
 void context_undo_add(struct context_batch *batch, u64 id);
@@ -222,7 +220,7 @@ int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_query(struct context_batch *batch, struct twheel_cmd *cmd);
 
 ssize_t context_read(struct context *context, struct iov_iter *to,
-		     enum context_wait wait);
+		     unsigned int how);
 ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride);
 int context_wait_for(struct context *context, u64 nr, ktime_t *until);
 ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,

@@ -14,7 +14,7 @@
  *   interrupts		how often the hrtimer called, ever
  *   expired		how many nodes came out, ever
  *   cascaded		how many times a node was moved to a lower level, ever
- *   lateness		of these, how many were less than 2^(k + 10) ns after the
+ *   lateness		of those that expired, how many were less than 2^(k + 10) ns after the
  *			beginning of their tick, for k = 0 and so on; the last is
  *			all the rest
  *   level		its number, the occupied and the crowded slots as 64 bits in

@@ -68,18 +68,15 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static enum context_wait wait_of(const struct kiocb *iocb)
+static unsigned int how_to_wait(const struct kiocb *iocb)
 {
-	bool nonblock = iocb->ki_filp->f_flags & O_NONBLOCK;
-
-	if (iocb->ki_flags & IOCB_NOWAIT)
-		return nonblock ? CONTEXT_NOWAIT_NONBLOCK : CONTEXT_NOWAIT;
-	return nonblock ? CONTEXT_NONBLOCK : CONTEXT_BLOCK;
+	return (iocb->ki_filp->f_flags & O_NONBLOCK ? CONTEXT_NONBLOCK : 0) |
+	       (iocb->ki_flags & IOCB_NOWAIT ? CONTEXT_NOWAIT : 0);
 }
 
 static ssize_t device_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	return context_read(iocb->ki_filp->private_data, to, wait_of(iocb));
+	return context_read(iocb->ki_filp->private_data, to, how_to_wait(iocb));
 }
 
 static __poll_t device_poll(struct file *file, poll_table *wait)
@@ -174,20 +171,21 @@ static long ioctl_config(struct context *context, void __user *user)
 }
 
 static long ioctl_submit(struct context *context, void __user *user,
-			 enum context_wait wait)
+			 unsigned int how)
 {
 	struct twheel_submit submit;
 	long ret = copy_argument(&submit, sizeof(submit), user);
 
-	return ret < 0 ? ret : command_submit(context, &submit, wait);
+	return ret < 0 ? ret : command_submit(context, &submit, how);
 }
 
-/* Write a part of an argument back, if the caller's struct goes that far. */
+/* Write a part of an argument back, as far as the caller's struct goes. */
 static int put_part(void __user *user, size_t user_size, size_t offset,
 		    const void *part, size_t size)
 {
-	if (user_size < offset + size)
+	if (user_size <= offset)
 		return 0;
+	size = min(size, user_size - offset);
 	return copy_to_user(user + offset, part, size) ? -EFAULT : 0;
 }
 
@@ -327,7 +325,7 @@ static int __init twheel_init(void)
 	twheel_debugfs_init();
 	ret = base_init(&context_sink);
 	if (ret)
-		goto no_bases;
+		goto no_clock;
 	ret = clock_init();
 	if (ret)
 		goto no_clock;
@@ -341,11 +339,6 @@ no_device:
 no_clock:
 	twheel_debugfs_exit();
 	base_exit();
-	context_exit();
-	return ret;
-
-no_bases:
-	twheel_debugfs_exit();
 	context_exit();
 	return ret;
 }

@@ -32,6 +32,8 @@
  * Finding the next tick that has work is a rotation and a find-first-bit for
  * each occupied level, and the least of the slots' min.  No scan, no heap.
  *
+ * A slot of more than WHEEL_CROWDED nodes is marked as crowded, for all to see.
+ *
  * The lazy cascade
  * ----------------
  * A slot above level 0 is moved down when its min is reached, and not when its

@@ -100,7 +100,9 @@ struct twheel_cmd {
  * @data: the cookie of the event.
  * @id: the event.
  * @due_ns: when it was due, as asked for (absolute; of a relative time, as
- *	worked out when it was armed), on the context's clock.
+ *	worked out when it was armed), on the context's clock.  A periodic event
+ *	with a relative time on CLOCK_REALTIME goes by CLOCK_MONOTONIC; this is
+ *	then its time by the offset of the two when it is read.
  * @fired_ns: when the kernel made it ready, on the context's clock.
  * @count: how many expirations of a periodic event this record covers; else 1.
  * @value: of the signal or COMPLETE that completed it, else 0.
@@ -181,7 +183,7 @@ struct twheel_info {
  *
  * Errors: -EBUSY, the context has had an event; -EINVAL, malformed; -ENOSPC,
  * @max_events is above the module's ceiling; -EPERM, @cpu is not in the
- * caller's affinity mask (CAP_SYS_NICE may); -E2BIG; -EFAULT; -EOPNOTSUPP.
+ * caller's affinity mask (CAP_SYS_NICE may); -ENOMEM; -E2BIG; -EFAULT; -EINTR.
  */
 struct twheel_config {
 	__u32 size;
@@ -254,7 +256,7 @@ struct twheel_uring {
  * Returns 0 when anything was submitted or reaped, or the time ran out.
  *
  * Errors: -EINTR, only if nothing was done; -EINVAL, malformed; -EFAULT;
- * -E2BIG; -EOPNOTSUPP.
+ * -E2BIG.
  */
 struct twheel_enter {
 	__u32 size;
@@ -284,7 +286,7 @@ struct twheel_enter {
  * Returns how many entries were written, 0 at the end.  An event that exists
  * throughout is listed exactly once.
  *
- * Errors: -EINVAL, malformed; -EFAULT; -E2BIG; -EOPNOTSUPP.
+ * Errors: -EINVAL, malformed; -EFAULT; -E2BIG; -EINTR.
  */
 struct twheel_list {
 	__u32 size;
