@@ -690,6 +690,28 @@ TEST(set_ends_a_periodic_event_with_cancel_on_set)
 	check_nothing_ready(fd);
 }
 
+/* It has expired before; that is told, and then that the clock was set. */
+TEST(set_ends_a_periodic_event_whose_record_is_unread)
+{
+	const __u64 due_ns = realtime_ns();
+	int fd = open_realtime();
+	__u64 id = add_by(fd, make_periodic(ON_SET, due_ns, HOUR_NS, 0));
+	__u64 other = add_on_set(fd, 0), set_to_ns;
+	struct twheel_record record;
+
+	wait_ready(fd, 1);
+	set_to_ns = move_clock(2 * HOUR_NS);
+	/* The notice has come when the other one has ended. */
+	wait_ready(fd, 2);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	ASSERT_EQ(record.id, id);
+	ASSERT_EQ(record.reason, TWHEEL_EXPIRED);
+	ASSERT_EQ(wait_clock_set(fd, set_to_ns).id, other);
+	ASSERT_EQ(wait_clock_set(fd, set_to_ns).id, id);
+	ASSERT_EQ(query(fd, id, NULL), -ENOENT);
+	check_nothing_ready(fd);
+}
+
 TEST(set_ends_many_events_once_each)
 {
 	const size_t nr = test_count(50000);

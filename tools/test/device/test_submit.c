@@ -273,6 +273,19 @@ TEST(submit_of_a_read_only_array_arms_nothing)
 	check_counters(fd, &before);
 }
 
+TEST(submit_of_no_commands_looks_at_nothing_of_them)
+{
+	struct twheel_submit submit = { .size = 4 };
+	int fd = device_open_nonblock();
+
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 0);
+	submit.size = sizeof(submit);
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 0);
+	submit.cmds = 1;
+	submit.cmd_size = 3;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 0);
+}
+
 /* Check that a command on an event, which cannot be reported, is not done. */
 static void check_read_only_does_nothing(int fd, const struct twheel_cmd *cmd)
 {

@@ -182,6 +182,31 @@ TEST(timens_periods_are_on_the_grid_of_the_namespace)
 	for_each_namespace(check_periodic);
 }
 
+/* The grid may begin before the machine's clock did. */
+static void check_old_grid(int fd, clockid_t clock)
+{
+	const __u64 ago_ns = 500100 * NSEC_PER_MSEC;
+	struct twheel_record record;
+	__u64 now_ns, due_ns, id;
+
+	if (clock_ns(clock) < ago_ns)
+		return;
+	due_ns = clock_ns(clock) - ago_ns;
+	id = add_by(fd, make_periodic(TWHEEL_ABS, due_ns, NSEC_PER_SEC, 0));
+	now_ns = clock_ns(clock);
+	record = wait_expired_on(fd, clock);
+	ASSERT_EQ(record.due_ns, due_ns);
+	ASSERT_GE(record.count, 1 + (now_ns - due_ns) / NSEC_PER_SEC);
+	ASSERT_LE(record.count,
+		  1 + (clock_ns(clock) - due_ns) / NSEC_PER_SEC);
+	ASSERT_EQ(query_time(fd, id), due_ns + record.count * NSEC_PER_SEC);
+}
+
+TEST(timens_grid_from_before_the_machine_started_is_counted_whole)
+{
+	for_each_namespace(check_old_grid);
+}
+
 /* Also a time that the machine's clock does not have. */
 static void check_past(int fd, clockid_t clock)
 {

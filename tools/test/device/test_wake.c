@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -523,6 +524,63 @@ TEST(wake_count_and_delay_may_be_set_anew_before_the_first_event)
 	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
 	add_ready(fd, 1);
 	check_readable(fd, true);
+}
+
+TEST(wake_count_does_not_make_a_read_take_an_event_twice)
+{
+	enum { EVENTS = 200, ROOM = 10000 };
+	struct twheel_record *records = calloc(ROOM, sizeof(*records));
+	int fd = open_waking_nonblock(2, FAR_NS);
+	size_t i;
+
+	ASSERT(records);
+	for (i = 0; i < EVENTS; i++)
+		add_by(fd, make_periodic(0, 0, 100 * NSEC_PER_USEC, i));
+	wait_ready(fd, EVENTS);
+	ASSERT_EQ(read_records(fd, records, ROOM), EVENTS);
+	free(records);
+}
+
+/* When the record that is there, if one is, was not yet there. */
+struct young {
+	int fd;
+	_Atomic __u64 added_ns;
+	atomic_bool stop;
+};
+
+#define YOUNG_NS	(1 * NSEC_PER_MSEC)
+
+static void *poll_young(void *arg)
+{
+	struct young *young = arg;
+
+	while (!young->stop) {
+		__u64 added_ns = young->added_ns;
+		int events = poll_events(young->fd, 0);
+		__u64 now_ns = monotonic_ns();
+
+		if (events && added_ns && young->added_ns == added_ns)
+			ASSERT_GE(now_ns, added_ns + YOUNG_NS);
+	}
+	return NULL;
+}
+
+TEST(wake_delay_is_that_of_the_record_that_is_there)
+{
+	const unsigned int rounds = test_count(20000);
+	struct young young = { .fd = open_waking_nonblock(10, YOUNG_NS) };
+	pthread_t thread = start_thread(poll_young, &young);
+	unsigned int i;
+
+	for (i = 0; i < rounds; i++) {
+		__u64 id;
+
+		young.added_ns = monotonic_ns();
+		id = add(young.fd, 0, 0, 0);
+		ASSERT_EQ(cancel(young.fd, id), 0);
+	}
+	young.stop = true;
+	join_thread(thread);
 }
 
 TEST(wake_count_counts_a_periodic_event_once)
