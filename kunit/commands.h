@@ -67,7 +67,7 @@ static inline int query(struct kunit *test, u64 id)
 /* How many bytes of records were read, or an errno. */
 static inline ssize_t read_records(struct kunit *test,
 				   struct twheel_record *records, size_t nr,
-				   enum context_wait wait)
+				   unsigned int how)
 {
 	struct kvec vec = {
 		.iov_base = records,
@@ -76,14 +76,14 @@ static inline ssize_t read_records(struct kunit *test,
 	struct iov_iter to;
 
 	iov_iter_kvec(&to, ITER_DEST, &vec, 1, vec.iov_len);
-	return context_read(test->priv, &to, wait);
+	return context_read(test->priv, &to, how);
 }
 
 /* Read one record, for which there must be one, at once or at its time. */
 static inline void read_record(struct kunit *test, struct twheel_record *record,
-			       enum context_wait wait)
+			       unsigned int how)
 {
-	KUNIT_ASSERT_EQ(test, read_records(test, record, 1, wait),
+	KUNIT_ASSERT_EQ(test, read_records(test, record, 1, how),
 			(ssize_t)sizeof(*record));
 }
 

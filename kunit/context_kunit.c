@@ -382,12 +382,12 @@ static void unread_periodic_event_is_on_no_wheel(struct kunit *test)
 	struct context *context = test->priv;
 	u64 id;
 
-	KUNIT_ASSERT_EQ(test, add_periodic(test, NSEC_PER_MSEC, NSEC_PER_MSEC, 0,
-					   &id), 0);
+	KUNIT_ASSERT_EQ(test, add_periodic(test, NSEC_PER_MSEC, 2 * NSEC_PER_MSEC,
+					   0, &id), 0);
 	KUNIT_ASSERT_EQ(test, context_wait_for(context, 0, NULL), 0);
 	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
 	KUNIT_EXPECT_PTR_EQ(test, context->ready.next, &event_of(test, id)->ready);
-	usleep_range(5000, 6000);
+	usleep_range(8000, 9000);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(context->nr_ready), 1ULL);
 	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
 	KUNIT_EXPECT_EQ(test, cancel(test, id), 0);
