@@ -215,7 +215,8 @@ struct owned {
 	atomic_t survived;
 };
 
-static void arm_and_cancel_sync(void *data)
+/* End what the last owner armed, whose CPU may be running it; arm it here. */
+static void cancel_sync_and_arm(void *data)
 {
 	struct owned *owned = data;
 	unsigned int i;
@@ -225,16 +226,16 @@ static void arm_and_cancel_sync(void *data)
 		struct counter *counter = &owned->counters[index];
 
 		mutex_lock(&owned->owners[index]);
-		if (!twheel_timer_arm(&counter->timer, get_random_u32() % 200000,
-				      get_random_u32() % 100000, TWHEEL_TIMER_REL))
-			atomic_inc(&owned->armed);
-		udelay(get_random_u32() % 300);
 		if (twheel_timer_cancel_sync(&counter->timer))
 			atomic_inc(&owned->cancelled);
 		if (atomic_read(&counter->inside) ||
 		    twheel_timer_pending(&counter->timer))
 			atomic_inc(&owned->survived);
+		twheel_timer_arm(&counter->timer, get_random_u32() % 200000,
+				 get_random_u32() % 100000, TWHEEL_TIMER_REL);
+		atomic_inc(&owned->armed);
 		mutex_unlock(&owned->owners[index]);
+		udelay(get_random_u32() % 100);
 		cond_resched();
 	}
 }
@@ -249,13 +250,14 @@ static void nothing_runs_after_cancel_sync(struct kunit *test)
 	owned->counters = counters_make(test, RACE_TIMERS);
 	for (i = 0; i < RACE_TIMERS; i++) {
 		mutex_init(&owned->owners[i]);
-		owned->counters[i].linger_us = i * 10;
+		owned->counters[i].linger_us = 100 + i * 10;
 	}
-	run_on_all_cpus(test, arm_and_cancel_sync, owned);
+	run_on_all_cpus(test, cancel_sync_and_arm, owned);
 	for (i = 0; i < RACE_TIMERS; i++) {
 		struct counter *counter = &owned->counters[i];
 
-		KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+		if (twheel_timer_shutdown(&counter->timer))
+			atomic_inc(&owned->cancelled);
 		KUNIT_EXPECT_FALSE(test, counter->overlapped);
 		calls += atomic_read(&counter->calls);
 		mutex_destroy(&owned->owners[i]);
