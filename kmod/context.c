@@ -64,7 +64,7 @@
  * waits in ENTER.  Each waiter is asked whether what is there is enough for him.
  * Where the age of a record counts, a timer wakes; it may come for one that is
  * gone, and then finds the context not readable.  The age is that by the context's
- * clock, so when that is set, such a wake-up may be off by up to the delay, once.
+ * clock: of records from before that was set, it may be off, by up to the delay.
  *
  * Lifetime: the file holds a reference; its last close takes the events off their
  * wheels, after which nothing finds the context any more, and frees the pages.  A
