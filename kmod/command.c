@@ -396,7 +396,7 @@ static int reap_records(struct context *context, struct twheel_enter *enter)
 			return ret;
 		enter->records_done += ret;
 		if (enter->records_done >= enter->min_records || !may_wait ||
-		    !in_time || !iov_iter_count(&to))
+		    !in_time || iov_iter_count(&to) < enter->record_size)
 			return 0;
 		ret = context_wait_for(context,
 				       enter->min_records - enter->records_done,

@@ -668,7 +668,10 @@ EXPORT_SYMBOL_FOR_KUNIT(context_destroy);
 static void context_unlock(struct context *context)
 {
 	mutex_unlock(&context->mutex);
-	if (READ_ONCE(context->watching) && clock_was_set(context))
+	/* Pairs with the trylock in context_clock_set(). */
+	smp_mb();
+	/* Pairs with context_watch_clock(). */
+	if (smp_load_acquire(&context->watching) && clock_was_set(context))
 		clock_watch_tell(&context->watch);
 }
 
@@ -960,7 +963,8 @@ static void context_watch_clock(struct context_batch *batch)
 	base_release(&batch->hold);
 	clock_watch_begin(&context->watch, context_clock_set);
 	WRITE_ONCE(context->offset_ns, clock_offset_ns());
-	WRITE_ONCE(context->watching, true);
+	/* Pairs with context_unlock(): the watch is complete. */
+	smp_store_release(&context->watching, true);
 }
 
 /* What an ADD or MODIFY asks for that depends on the context's clock. */
@@ -1262,9 +1266,17 @@ static void count_waiting(struct context *context, int change)
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
+/* What we leave, or were woken for and did not take, is for the next one. */
+static void wake_next(struct context *context)
+{
+	if (READ_ONCE(context->nr_ready) && wq_has_sleeper(&context->readers))
+		wake_up_interruptible(&context->readers);
+}
+
 static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
 {
 	struct wait_queue_head *queue = &waiter->context->readers;
+	bool woken = false;
 	int ret = 0;
 
 	init_wait_entry(&waiter->entry, WQ_FLAG_EXCLUSIVE);
@@ -1275,6 +1287,10 @@ static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
 
 		if (is_satisfied(waiter))
 			break;
+		/* Records were cancelled; what is left may do for another one. */
+		if (woken)
+			wake_next(waiter->context);
+		woken = true;
 		if (signal) {
 			ret = signal;
 			break;
@@ -1332,13 +1348,6 @@ static ssize_t read_once(struct context *context, struct iov_iter *to,
 		ret = records_copy(&batch, to, sizeof(struct twheel_record));
 	context_end(&batch);
 	return ret;
-}
-
-/* What we leave, or were woken for and did not take, is for the next one. */
-static void wake_next(struct context *context)
-{
-	if (READ_ONCE(context->nr_ready) && wq_has_sleeper(&context->readers))
-		wake_up_interruptible(&context->readers);
 }
 
 /**

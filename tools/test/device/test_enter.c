@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -882,6 +883,39 @@ TEST(enter_that_needs_more_leaves_the_wake_up_to_one_that_needs_less)
 		join_thread(threads[!(i % 2)]);
 		ASSERT_EQ(more.arg.records_done, 3);
 	}
+}
+
+/* Nothing but interrupts keeps us from going on, from here. */
+static void take_precedence(void)
+{
+	struct sched_param param = { .sched_priority = 1 };
+
+	ASSERT_EQ(sched_setscheduler(0, SCHED_FIFO, &param), 0);
+}
+
+/* On one CPU, so that the record is cancelled before who was woken can run. */
+TEST(enter_that_was_woken_for_records_now_cancelled_hands_the_wake_up_on)
+{
+	struct waiter more = { .fd = device_open_nonblock(), .min_records = 3 };
+	struct waiter less = { .fd = more.fd, .min_records = 2 };
+	pthread_t threads[2];
+	__u64 ids[3];
+
+	pin_to_this_cpu();
+	threads[0] = start_thread(wait_in_enter, &more);
+	wait_waiter_asleep(&more);
+	threads[1] = start_thread(wait_in_enter, &less);
+	wait_waiter_asleep(&less);
+
+	take_precedence();
+	add_many(more.fd, 0, 0, 3, ids);
+	ASSERT_EQ(cancel(more.fd, ids[0]), 0);
+	join_thread(threads[1]);
+	ASSERT_EQ(less.arg.records_done, 2);
+	ASSERT(!more.done);
+	add_many(more.fd, 0, 0, 3, NULL);
+	join_thread(threads[0]);
+	ASSERT_EQ(more.arg.records_done, 3);
 }
 
 TEST(commands_run_while_an_enter_waits)
