@@ -93,8 +93,7 @@
 #define TICK_SHIFT_MIN	10
 #define TICK_SHIFT_MAX	20
 
-/* What never comes is due at 2^63 ns.  The wheel must reach it from any clk. */
-#define BASE_NEVER_NS	((u64)S64_MAX + 1)
+/* The wheel must reach what never comes from any clk. */
 static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) <= WHEEL_REACH);
 static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) < 1ULL << 56);
 static_assert(CONFIG_NR_CPUS * BASE_CLOCKS < BASE_MIGRATING);
@@ -168,7 +167,7 @@ u64 base_clock_ns(enum base_clock clock)
 	}
 }
 
-static clockid_t clock_id(enum base_clock clock)
+clockid_t base_clock_id(enum base_clock clock)
 {
 	static const clockid_t ids[BASE_CLOCKS] = {
 		[BASE_MONOTONIC] = CLOCK_MONOTONIC,
@@ -923,8 +922,8 @@ static struct base *base_create(unsigned int cpu, enum base_clock clock)
 		base->wheels[i].side = i;
 	}
 	INIT_CSD(&base->csd, base_kicked, base);
-	twheel_hrtimer_setup(&base->hrtimer, base_interrupt, clock_id(clock),
-			     HRTIMER_MODE_ABS_PINNED_SOFT);
+	twheel_hrtimer_setup(&base->hrtimer, base_interrupt,
+			     base_clock_id(clock), HRTIMER_MODE_ABS_PINNED_SOFT);
 	twheel_hrtimer_setup(&base->retry, base_retry, CLOCK_MONOTONIC,
 			     HRTIMER_MODE_REL_PINNED_SOFT);
 	return base;

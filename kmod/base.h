@@ -28,6 +28,9 @@
 #define BASE_LATENESS_SHIFT	10
 #define BASE_LATENESS_BUCKETS	24
 
+/* From here on, a time is never. */
+#define BASE_NEVER_NS	((u64)S64_MAX + 1)
+
 /* For base_hold_cpu(): whichever CPU we are on. */
 #define BASE_ANY_CPU	UINT_MAX
 
@@ -157,6 +160,7 @@ static inline u64 base_tick_ns(u64 tick)
 }
 
 u64 base_clock_ns(enum base_clock clock);
+clockid_t base_clock_id(enum base_clock clock);
 const char *base_clock_name(enum base_clock clock);
 
 void base_hold_cpu(struct base_hold *hold, enum base_clock clock,

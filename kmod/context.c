@@ -93,9 +93,6 @@ static_assert(EVENT_PAGE_EVENTS < 1 << EVENT_INDEX_BITS);
 
 #define MAX_EVENTS_LIMIT	1073741824
 
-/* From here on, a time is never. */
-#define NEVER_NS	((u64)S64_MAX + 1)
-
 unsigned int context_max_events = 1048576;
 
 static int set_max_events(const char *value, const struct kernel_param *param)
@@ -317,17 +314,17 @@ u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns
 {
 	s64 host_ns;
 
-	if (ns >= NEVER_NS)
+	if (ns >= BASE_NEVER_NS)
 		return ns;
 	if (check_sub_overflow((s64)ns, context->namespace_ns[clock], &host_ns))
-		return NEVER_NS;
+		return BASE_NEVER_NS;
 	return max_t(s64, host_ns, 0);
 }
 
 /* The reverse: a time of the host's as the caller sees it. */
 static u64 seen_ns(const struct context *context, enum base_clock clock, u64 ns)
 {
-	return ns >= NEVER_NS ? ns : ns + context->namespace_ns[clock];
+	return ns >= BASE_NEVER_NS ? ns : ns + context->namespace_ns[clock];
 }
 
 static u64 add_saturating(u64 a, u64 b)
@@ -353,7 +350,7 @@ static bool due_is_monotonic(const struct event *event)
 /* When an event is due, as its caller sees it. */
 static u64 event_due_seen_ns(const struct event *event)
 {
-	if (!due_is_monotonic(event) || event->due_ns >= NEVER_NS)
+	if (!due_is_monotonic(event) || event->due_ns >= BASE_NEVER_NS)
 		return event->due_ns;
 	return event->due_ns + clock_offset_ns();
 }
@@ -411,7 +408,7 @@ static void set_wake_time(struct context *context, u64 after_ns)
 		return;
 	WRITE_ONCE(context->wake_at_ns,
 		   add_saturating(ktime_get_ns(), after_ns));
-	if (context->wake_at_ns < NEVER_NS)
+	if (context->wake_at_ns < BASE_NEVER_NS)
 		hrtimer_start(&context->wake_timer,
 			      ns_to_ktime(context->wake_at_ns),
 			      HRTIMER_MODE_ABS_SOFT);
@@ -687,18 +684,6 @@ static enum base_clock clock_of_id(clockid_t id)
 	}
 }
 
-static clockid_t id_of_clock(enum base_clock clock)
-{
-	switch (clock) {
-	case BASE_REALTIME:
-		return CLOCK_REALTIME;
-	case BASE_BOOTTIME:
-		return CLOCK_BOOTTIME;
-	default:
-		return CLOCK_MONOTONIC;
-	}
-}
-
 /* May the caller bind a context to that CPU? */
 static int check_cpu(unsigned int cpu)
 {
@@ -821,6 +806,15 @@ void context_end(struct context_batch *batch)
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_end);
 
+/* Make an event READY that is on no wheel.  Some base of its clock is held. */
+static void event_ready_here(struct context_batch *batch, struct event *event)
+{
+	struct base_hold *hold = &batch->hold;
+
+	WRITE_ONCE(event->node.base, hold->base->number);
+	event_ready(event, hold->now_ns, &batch->wake);
+}
+
 /*
  * Arm an event that is on no wheel and in no queue, for a time of the clock that
  * it goes by; what is past is READY.  The base that it goes to is held.
@@ -831,8 +825,7 @@ static void event_place(struct context_batch *batch, struct event *event,
 	struct base_hold *hold = &batch->hold;
 
 	if (due_ns <= hold->now_ns) {
-		WRITE_ONCE(event->node.base, hold->base->number);
-		event_ready(event, hold->now_ns, &batch->wake);
+		event_ready_here(batch, event);
 	} else {
 		event_set_state(event, EVENT_ARMED);
 		base_arm(hold, &event->node, due_ns, event->slack_ns);
@@ -843,7 +836,7 @@ static void event_place(struct context_batch *batch, struct event *event,
 static u64 relative_seen_ns(const struct context *context,
 			    const struct event *event, u64 due_ns)
 {
-	if (due_ns >= NEVER_NS || due_is_monotonic(event))
+	if (due_ns >= BASE_NEVER_NS || due_is_monotonic(event))
 		return due_ns;
 	if (event->node.flags & EVENT_BY_MONOTONIC)
 		return due_ns + clock_offset_ns();
@@ -1150,8 +1143,7 @@ static void event_rearm(struct context_batch *batch, struct event *event,
 	if (event->node.flags & EVENT_MISSED_SET ||
 	    (event->node.flags & EVENT_CANCEL_ON_SET && clock_was_set(context))) {
 		event->node.flags |= EVENT_CLOCK_SET;
-		WRITE_ONCE(event->node.base, batch->hold.base->number);
-		event_ready(event, batch->hold.now_ns, &batch->wake);
+		event_ready_here(batch, event);
 	} else {
 		event_place(batch, event, event_due_host_ns(event));
 	}
@@ -1521,7 +1513,7 @@ void context_show(struct context *context, struct seq_file *seq)
 		return;
 	ready = READ_ONCE(context->nr_ready);
 	armed = context_used(context) - ready;
-	seq_printf(seq, "clockid:\t%d\n", id_of_clock(context->clock));
+	seq_printf(seq, "clockid:\t%d\n", base_clock_id(context->clock));
 	seq_printf(seq, "max_events:\t%llu\n", context->max_events);
 	seq_printf(seq, "added:\t%llu\n", context->added);
 	seq_printf(seq, "armed:\t%llu\n", armed);

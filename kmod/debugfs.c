@@ -14,9 +14,9 @@
  *   interrupts		how often the hrtimer called, ever
  *   expired		how many nodes came out, ever
  *   cascaded		how many times a node was moved to a lower level, ever
- *   lateness		of those that expired, how many were less than 2^(k + 10) ns after the
- *			beginning of their tick, for k = 0 and so on; the last is
- *			all the rest
+ *   lateness		of those that expired, how many were less than
+ *			2^(k + 10) ns after the beginning of their tick, for
+ *			k = 0 and so on; the last is all the rest
  *   level		its number, the occupied and the crowded slots as 64 bits in
  *			hexadecimal, how many nodes, and how many in each slot
  */
