@@ -70,10 +70,7 @@ void check_bytes(const void *bytes, int value, size_t size)
 
 __u64 monotonic_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 __u64 next_random(__u64 *seed)
