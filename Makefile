@@ -47,7 +47,7 @@ test:
 clean:
 	for dir in $(PROGRAMS); do $(MAKE) -C $$dir clean; done
 	find kmod kunit \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
-		-o -name '.*.cmd' -o -name modules.order -o -name Module.symvers \) -delete
+		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
 .PHONY: all help modules tools setup demo test clean
