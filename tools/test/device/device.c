@@ -270,7 +270,8 @@ int poll_events(int fd, int timeout_ms)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
 
-	ASSERT_GE(poll(&pollfd, 1, timeout_ms), 0);
+	/* Alarms may be on: poll() is never restarted after a signal. */
+	ASSERT_GE(TEMP_FAILURE_RETRY(poll(&pollfd, 1, timeout_ms)), 0);
 	return pollfd.revents;
 }
 
