@@ -33,7 +33,7 @@
  * is raw and taken with interrupts off, so nodes can be armed and cancelled from
  * any context but NMI.  The order of locks in this module, none nested otherwise:
  *
- *   context mutex  >  base->lock  >  ready lock of a context
+ *   context mutex  >  registry->lock  >  base->lock  >  ready lock of a context
  *
  * A node's base changes only while it is on no wheel: node->base is then
  * BASE_MIGRATING, with interrupts off, until it has the new one.  base_hold_node()
@@ -539,6 +539,21 @@ void base_disarm(struct base_hold *hold, struct twheel_node *node)
 	lockdep_assert_held(&hold->base->lock);
 	take_off(hold->base, node);
 	trace_twheel_cancel(hold->base, node);
+}
+
+/**
+ * base_complete() - take a node off because what it waited for has come
+ * @hold: a hold of the base of @node.
+ * @node: a node that is on a wheel.
+ * @key: for the trace: the key of the signal that completed it.
+ * @value: for the trace: the value.
+ */
+void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
+		   u64 value)
+{
+	lockdep_assert_held(&hold->base->lock);
+	take_off(hold->base, node);
+	trace_twheel_complete(hold->base, node, key, value);
 }
 
 /* Put a node before all that are there for its tick. */

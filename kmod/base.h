@@ -171,6 +171,8 @@ void base_release(struct base_hold *hold);
 void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
 	      u64 slack_ns);
 void base_disarm(struct base_hold *hold, struct twheel_node *node);
+void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
+		   u64 value);
 void base_move_here(struct base_hold *hold, struct twheel_node *node);
 void base_wait_for_function(struct base *base);
 

@@ -31,18 +31,18 @@ enum field {
 #define FIELDS_TIMING	(FIELD_TIME | FIELD_INTERVAL | FIELD_SLACK)
 
 /**
- * struct operation - what there is to know of an op
+ * struct command_rules - what there is to know of an op
  * @flags: which flags it takes.
  * @fields: which fields it uses.
- * @run: what it does; NULL: not in this build.
+ * @run: what it does.
  */
-struct operation {
+struct command_rules {
 	u16 flags;
 	u16 fields;
 	int (*run)(struct context_batch *batch, struct twheel_cmd *cmd);
 };
 
-static const struct operation operations[] = {
+static const struct command_rules rules_of[] = {
 	[TWHEEL_OP_ADD] = {
 		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET,
 		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING | FIELD_QUORUM,
@@ -59,14 +59,17 @@ static const struct operation operations[] = {
 	},
 	[TWHEEL_OP_COMPLETE] = {
 		.fields = FIELD_ID | FIELD_DATA,
+		.run = context_complete,
 	},
 	[TWHEEL_OP_WATCH] = {
 		.flags = TWHEEL_LEVEL,
 		.fields = FIELD_ID | FIELD_DATA | FIELD_KEY,
+		.run = context_watch,
 	},
 	[TWHEEL_OP_SIGNAL] = {
 		.flags = TWHEEL_QUIET,
 		.fields = FIELD_DATA | FIELD_KEY,
+		.run = context_signal,
 	},
 	[TWHEEL_OP_QUERY] = {
 		.fields = FIELD_ID | FIELDS_TIMING,
@@ -93,14 +96,14 @@ static int check_arming(const struct twheel_cmd *cmd)
 		return -EINVAL;
 	if (cmd->quorum > TWHEEL_MAX_WATCHES || (cmd->quorum && cmd->interval_ns))
 		return -EINVAL;
-	return cmd->quorum > 1 ? -EOPNOTSUPP : 0;
+	return 0;
 }
 
-static int command_check(const struct operation *operation,
+static int command_check(const struct command_rules *rules,
 			 const struct twheel_cmd *cmd)
 {
-	if (cmd->reserved || cmd->flags & ~operation->flags ||
-	    fields_set(cmd) & ~operation->fields)
+	if (cmd->reserved || cmd->flags & ~rules->flags ||
+	    fields_set(cmd) & ~rules->fields)
 		return -EINVAL;
 
 	switch (cmd->op) {
@@ -126,17 +129,14 @@ static int command_check(const struct operation *operation,
  */
 int command_run(struct context_batch *batch, struct twheel_cmd *cmd)
 {
-	const struct operation *operation;
+	const struct command_rules *rules;
 	int ret;
 
-	if (!cmd->op || cmd->op >= ARRAY_SIZE(operations))
+	if (!cmd->op || cmd->op >= ARRAY_SIZE(rules_of))
 		return -EINVAL;
-	operation = &operations[array_index_nospec(cmd->op,
-						   ARRAY_SIZE(operations))];
-	ret = command_check(operation, cmd);
-	if (ret)
-		return ret;
-	return operation->run ? operation->run(batch, cmd) : -EOPNOTSUPP;
+	rules = &rules_of[array_index_nospec(cmd->op, ARRAY_SIZE(rules_of))];
+	ret = command_check(rules, cmd);
+	return ret ?: rules->run(batch, cmd);
 }
 EXPORT_SYMBOL_FOR_KUNIT(command_run);
 
@@ -233,6 +233,8 @@ static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 			cmd->result = -E2BIG;
 		else
 			cmd->result = command_run(batch, cmd);
+		if (cmd->op == TWHEEL_OP_ADD)
+			batch->nearest_add = cmd->id;
 	}
 	base_release(&batch->hold);
 }
@@ -261,12 +263,14 @@ static unsigned int submit_chunk(struct context_batch *batch, struct chunk *chun
  * @stride: the distance from one to the next.
  * @nr: how many there are.
  * @done: how many had their result written.
+ * @nearest_add: &struct context_batch.nearest_add, from chunk to chunk.
  */
 struct commands {
 	u64 user;
 	u32 stride;
 	u32 nr;
 	u32 done;
+	u64 nearest_add;
 };
 
 /* Are these sizes of a struct of the caller's that ours is a part of? */
@@ -302,7 +306,9 @@ static int run_commands(struct context *context, struct commands *commands,
 
 		if (ret)
 			return ret;
+		batch.nearest_add = commands->nearest_add;
 		done = submit_chunk(&batch, &chunk);
+		commands->nearest_add = batch.nearest_add;
 		context_end(&batch);
 		commands->done += done;
 		if (done < asked)

@@ -113,6 +113,7 @@ MODULE_PARM_DESC(max_events,
 #define EVENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 static struct kmem_cache *page_cache;
+static struct kmem_cache *operation_cache;
 
 static struct event_page *page_of(const struct event *event)
 {
@@ -249,11 +250,101 @@ static void page_release(struct context *context, struct event_page *page)
  */
 static void context_trim(struct context *context)
 {
-	while (context->nr_empty > 1)
+	while (context->nr_empty > 1) {
 		page_release(context, list_last_entry(&context->partial,
 						      struct event_page,
 						      partial));
+		cond_resched();
+	}
 }
+
+/* --- operations ------------------------------------------------------------- */
+
+/* Watches are charged to the user in blocks, as events are. */
+#define WATCH_BLOCK	64
+
+static bool charge_watch(struct context *context)
+{
+	if (context->nr_watches == context->watches_charged) {
+		if (!account_charge(context->account, WATCH_BLOCK))
+			return false;
+		context->watches_charged += WATCH_BLOCK;
+	}
+	context->nr_watches++;
+	return true;
+}
+
+/* One block stays, so that a lone watch does not touch the account each time. */
+static void uncharge_watches(struct context *context, unsigned int nr)
+{
+	context->nr_watches -= nr;
+	while (context->watches_charged - context->nr_watches >= 2 * WATCH_BLOCK) {
+		account_uncharge(context->account, WATCH_BLOCK);
+		context->watches_charged -= WATCH_BLOCK;
+	}
+}
+
+static struct operation *operation_of(const struct watch *watch)
+{
+	return container_of(watch->watcher, struct operation, watcher);
+}
+
+/* The operation of an event, or NULL. */
+static struct operation *event_operation(const struct event *event)
+{
+	return event->node.flags & EVENT_OPERATION ? event->operation : NULL;
+}
+
+static u64 event_interval_ns(const struct event *event)
+{
+	const struct operation *operation = event_operation(event);
+
+	return operation ? operation->interval_ns : event->interval_ns;
+}
+
+static struct operation *operation_create(u32 quorum, u64 interval_ns)
+{
+	struct operation *operation = kmem_cache_alloc(operation_cache, EVENT_GFP);
+
+	if (!operation)
+		return NULL;
+	*operation = (struct operation){
+		.quorum = quorum,
+		.interval_ns = interval_ns,
+	};
+	watcher_init(&operation->watcher);
+	return operation;
+}
+
+/* The event is on no wheel, or its base is held. */
+static void event_set_operation(struct event *event, struct operation *operation)
+{
+	operation->event = event;
+	event->operation = operation;
+	event->node.flags |= EVENT_OPERATION;
+}
+
+static void operation_drop_watches(struct context *context,
+				   struct operation *operation)
+{
+	unsigned int nr = operation->watcher.nr_watches;
+
+	watcher_drop(context->keys, &operation->watcher);
+	uncharge_watches(context, nr);
+}
+
+/* The event is on no wheel.  No base is held. */
+static void event_free_operation(struct context *context, struct event *event)
+{
+	struct operation *operation = event->operation;
+
+	operation_drop_watches(context, operation);
+	event->interval_ns = operation->interval_ns;
+	event->node.flags &= ~EVENT_OPERATION;
+	kmem_cache_free(operation_cache, operation);
+}
+
+/* --- events ----------------------------------------------------------------- */
 
 /* Take a slot.  There is a partial page. */
 static struct event *event_alloc(struct context *context)
@@ -272,10 +363,15 @@ static struct event *event_alloc(struct context *context)
 }
 
 /* The event is on no wheel and in no queue.  context_trim() must follow. */
-static void event_free(struct context *context, struct event *event)
+static void event_free(struct context_batch *batch, struct event *event)
 {
 	struct event_page *page = page_of(event);
+	struct context *context = batch->context;
 
+	if (event_operation(event)) {
+		base_release(&batch->hold);
+		event_free_operation(context, event);
+	}
 	event_set_state(event, EVENT_FREE);
 	page->used--;
 	if (event->node.tag++ < EVENT_GENERATION_MAX) {
@@ -344,7 +440,7 @@ static enum base_clock event_clock(const struct event *event)
 /* Is the event's due_ns on CLOCK_MONOTONIC though its context is not? */
 static bool due_is_monotonic(const struct event *event)
 {
-	return event->node.flags & EVENT_BY_MONOTONIC && event->interval_ns;
+	return event->node.flags & EVENT_BY_MONOTONIC && event_interval_ns(event);
 }
 
 /* When an event is due, as its caller sees it. */
@@ -364,12 +460,21 @@ static u64 event_due_host_ns(const struct event *event)
 			       event->due_ns);
 }
 
+/* Why an event is READY. */
+static u32 event_reason(const struct event *event)
+{
+	if (event->node.flags & EVENT_COMPLETED)
+		return TWHEEL_COMPLETED;
+	return event->node.flags & EVENT_CLOCK_SET ?
+	       TWHEEL_CLOCK_SET : TWHEEL_EXPIRED;
+}
+
 /* How many expirations a record covers that is read now. */
 static u64 event_count(const struct event *event)
 {
 	u64 now_ns;
 
-	if (!event->interval_ns || event->node.flags & EVENT_CLOCK_SET)
+	if (!event_interval_ns(event) || event_reason(event) != TWHEEL_EXPIRED)
 		return 1;
 	now_ns = base_clock_ns(event_clock(event));
 	if (!due_is_monotonic(event))
@@ -620,6 +725,25 @@ static void page_disarm(struct event_page *page)
 	base_release(&hold);
 }
 
+static void page_free_operations(struct event_page *page)
+{
+	unsigned int i;
+
+	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
+		if (event_operation(&page->events[i]))
+			event_free_operation(page->context, &page->events[i]);
+	}
+}
+
+static void context_free_keys(struct context *context)
+{
+	account_uncharge(context->account, context->watches_charged);
+	if (!context->keys)
+		return;
+	keys_destroy(context->keys);
+	kfree(context->keys);
+}
+
 /**
  * context_destroy() - end a context at the last close of its file
  * @context: the context, which nobody uses any more.
@@ -647,11 +771,14 @@ void context_destroy(struct context *context)
 	hrtimer_cancel(&context->wake_timer);
 
 	xa_for_each(&context->pages, number, page) {
-		if (!xa_is_value(page))
+		if (!xa_is_value(page)) {
+			page_free_operations(page);
 			page_free(page);
+		}
 		cond_resched();
 	}
 	xa_destroy(&context->pages);
+	context_free_keys(context);
 	account_close(context->account);
 	mutex_destroy(&context->mutex);
 	context_put(context);
@@ -851,9 +978,11 @@ static void event_arm(struct context_batch *batch, struct event *event,
 	bool absolute = cmd->flags & TWHEEL_ABS;
 	u64 due_ns;
 
-	event->interval_ns = cmd->interval_ns;
+	if (!event_operation(event))
+		event->interval_ns = cmd->interval_ns;
 	event->slack_ns = max(cmd->slack_ns, context->slack_ns);
-	event->node.flags = NODE_EVENT;
+	event->node.flags &= EVENT_OPERATION;
+	event->node.flags |= NODE_EVENT;
 	if (cmd->flags & TWHEEL_CANCEL_ON_SET)
 		event->node.flags |= EVENT_CANCEL_ON_SET;
 	if (!absolute && context->clock == BASE_REALTIME)
@@ -870,16 +999,21 @@ static void event_arm(struct context_batch *batch, struct event *event,
 	event_place(batch, event, due_ns);
 }
 
-/* Take an event off its wheel or out of the ready queue. */
-static void event_stop(struct context_batch *batch, struct event *event)
+/* Take an event, whose base is held, off its wheel or out of the ready queue. */
+static void event_stop_held(struct context_batch *batch, struct event *event)
 {
-	base_hold_node(&batch->hold, &event->node);
 	if (event_state(event) == EVENT_ARMED) {
 		base_disarm(&batch->hold, &event->node);
 	} else {
 		base_release(&batch->hold);
 		event_unready(event);
 	}
+}
+
+static void event_stop(struct context_batch *batch, struct event *event)
+{
+	base_hold_node(&batch->hold, &event->node);
+	event_stop_held(batch, event);
 }
 
 /* The clock was set: end an event that is to end then. */
@@ -982,6 +1116,7 @@ static int prepare_arm(struct context_batch *batch, const struct twheel_cmd *cmd
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct context *context = batch->context;
+	struct operation *operation = NULL;
 	struct event *event;
 	int ret = prepare_arm(batch, cmd);
 
@@ -995,8 +1130,16 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 		if (ret)
 			return ret;
 	}
+	if (cmd->quorum > 1) {
+		base_release(&batch->hold);
+		operation = operation_create(cmd->quorum, 0);
+		if (!operation)
+			return -ENOMEM;
+	}
 
 	event = event_alloc(context);
+	if (operation)
+		event_set_operation(event, operation);
 	event->data = cmd->data;
 	cmd->id = event_id(event);
 	context->added++;
@@ -1020,8 +1163,36 @@ void context_undo_add(struct context_batch *batch, u64 id)
 	if (!event)
 		return;
 	event_stop(batch, event);
-	event_free(context, event);
+	if (event->node.flags & EVENT_COMPLETED)
+		context->completed--;
+	event_free(batch, event);
 	context->added--;
+}
+
+/*
+ * An operation that had expired is to wait again: for its time, and for what it
+ * will watch from now on.
+ */
+static void event_revive(struct context_batch *batch, struct event *event)
+{
+	struct operation *operation = event->operation;
+
+	base_release(&batch->hold);
+	if (operation->quorum == 1) {
+		event_free_operation(batch->context, event);
+		return;
+	}
+	operation_drop_watches(batch->context, operation);
+	operation->satisfied = 0;
+}
+
+/* Does an event watch keys, or is it going to? */
+static bool is_waiting(const struct event *event)
+{
+	const struct operation *operation = event_operation(event);
+
+	return operation &&
+	       (operation->quorum > 1 || operation->watcher.nr_watches);
 }
 
 /**
@@ -1029,15 +1200,18 @@ void context_undo_add(struct context_batch *batch, u64 id)
  * @batch: the batch.
  * @cmd: a well-formed MODIFY.
  *
- * The record of a READY event that expired is suppressed.
+ * The record of a READY event that expired is suppressed.  An ARMED operation goes
+ * on with its watches, one that expired begins anew without.
  *
- * Return: 0; -EINVAL, as for context_add(); -ENOENT, no such event; -EALREADY,
- * it is READY because the clock was set.
+ * Return: 0; -EINVAL, as for context_add(), or an operation cannot be periodic;
+ * -ENOENT, no such event; -EALREADY, it was completed or ended by the clock being
+ * set.
  */
 int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
 {
-	struct event *event;
 	int ret = prepare_arm(batch, cmd);
+	struct event *event;
+	bool expired;
 
 	if (ret)
 		return ret;
@@ -1045,9 +1219,14 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
 	if (!event)
 		return -ENOENT;
 	base_hold_node(&batch->hold, &event->node);
-	if (event->node.flags & EVENT_CLOCK_SET)
+	if (event->node.flags & (EVENT_CLOCK_SET | EVENT_COMPLETED))
 		return -EALREADY;
-	event_stop(batch, event);
+	if (cmd->interval_ns && is_waiting(event))
+		return -EINVAL;
+	expired = event_state(event) == EVENT_READY;
+	event_stop_held(batch, event);
+	if (expired && event_operation(event))
+		event_revive(batch, event);
 	if (cmd->flags & TWHEEL_SET_DATA)
 		event->data = cmd->data;
 	event_arm(batch, event, cmd);
@@ -1070,7 +1249,7 @@ int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd)
 	if (!event)
 		return -ENOENT;
 	event_stop(batch, event);
-	event_free(context, event);
+	event_free(batch, event);
 	context->cancelled++;
 	return 0;
 }
@@ -1090,18 +1269,297 @@ int context_query(struct context_batch *batch, struct twheel_cmd *cmd)
 	if (!event)
 		return -ENOENT;
 	cmd->time_ns = event_due_seen_ns(event);
-	cmd->interval_ns = event->interval_ns;
+	cmd->interval_ns = event_interval_ns(event);
 	cmd->slack_ns = event->slack_ns;
 	return event_state(event);
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_query);
 
+/* --- commands of operations ------------------------------------------------- */
+
+/*
+ * See to it that an ARMED event has an operation, and hold its base.
+ *
+ * Returns 0; -EALREADY, it is READY; -ENOMEM.  Then no base is held.
+ */
+static int event_make_operation(struct context_batch *batch, struct event *event)
+{
+	struct operation *operation = NULL;
+
+	if (!event_operation(event)) {
+		base_release(&batch->hold);
+		operation = operation_create(1, event->interval_ns);
+		if (!operation)
+			return -ENOMEM;
+	}
+	base_hold_node(&batch->hold, &event->node);
+	if (event_state(event) == EVENT_ARMED) {
+		if (operation)
+			event_set_operation(event, operation);
+		return 0;
+	}
+	base_release(&batch->hold);
+	if (operation)
+		kmem_cache_free(operation_cache, operation);
+	return -EALREADY;
+}
+
+/* The table of keys, NULL for want of memory. */
+static struct rhashtable *context_keys(struct context *context)
+{
+	struct rhashtable *keys;
+
+	if (context->keys)
+		return context->keys;
+	keys = kzalloc(sizeof(*keys), EVENT_GFP | __GFP_ACCOUNT);
+	if (!keys)
+		return NULL;
+	if (keys_init(keys)) {
+		kfree(keys);
+		return NULL;
+	}
+	context->keys = keys;
+	return keys;
+}
+
+/* A new watch, not linked; ERR_PTR(-ENOSPC) or ERR_PTR(-ENOMEM). */
+static struct watch *context_new_watch(struct context *context, u64 key)
+{
+	struct rhashtable *keys = context_keys(context);
+	struct watch *watch;
+
+	if (!keys)
+		return ERR_PTR(-ENOMEM);
+	if (!charge_watch(context))
+		return ERR_PTR(-ENOSPC);
+	watch = watch_create(keys, key, EVENT_GFP | __GFP_ACCOUNT);
+	if (watch)
+		return watch;
+	uncharge_watches(context, 1);
+	return ERR_PTR(-ENOMEM);
+}
+
+static void context_free_watch(struct context *context, struct watch *watch)
+{
+	watch_free(context->keys, watch);
+	uncharge_watches(context, 1);
+}
+
+/**
+ * context_watch() - let signals on a key complete an event
+ * @batch: the batch.
+ * @cmd: a well-formed WATCH.
+ *
+ * Return: 0; -ENOENT, no such event, or the ADD that it goes with failed; -EINVAL,
+ * it is periodic; -EALREADY, it is READY; -ENOSPC, it has TWHEEL_MAX_WATCHES, or
+ * the user is full; -ENOMEM.
+ */
+int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	struct context *context = batch->context;
+	struct event *event = event_find(context, cmd->id ?: batch->nearest_add);
+	struct operation *operation;
+	struct watch *watch;
+	int ret;
+
+	if (!event)
+		return -ENOENT;
+	if (event_interval_ns(event))
+		return -EINVAL;
+	if (event_state(event) == EVENT_READY)
+		return -EALREADY;
+	operation = event_operation(event);
+	if (operation && operation->watcher.nr_watches == TWHEEL_MAX_WATCHES)
+		return -ENOSPC;
+
+	base_release(&batch->hold);
+	watch = context_new_watch(context, cmd->key);
+	if (IS_ERR(watch))
+		return PTR_ERR(watch);
+	ret = event_make_operation(batch, event);
+	base_release(&batch->hold);
+	if (ret)
+		context_free_watch(context, watch);
+	else
+		watch_link(watch, &event->operation->watcher,
+			   cmd->flags & TWHEEL_LEVEL ? WATCH_LEVEL : WATCH_SUM,
+			   cmd->value);
+	return ret;
+}
+EXPORT_SYMBOL_FOR_KUNIT(context_watch);
+
+/* Make an ARMED operation READY.  Its base is held. */
+static void event_complete(struct context_batch *batch, struct event *event,
+			   u64 key, u64 value)
+{
+	struct base_hold *hold = &batch->hold;
+
+	event->operation->key = key;
+	event->operation->value = value;
+	event->node.flags |= EVENT_COMPLETED;
+	base_complete(hold, &event->node, key, value);
+	event_ready(event, hold->now_ns, &batch->wake);
+	batch->context->completed++;
+}
+
+/**
+ * context_complete() - end an event now, as completed
+ * @batch: the batch.
+ * @cmd: a well-formed COMPLETE.
+ *
+ * Return: 0; -ENOENT, no such event; -EALREADY, it is READY; -ENOMEM.
+ */
+int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	struct event *event = event_find(batch->context, cmd->id);
+	int ret;
+
+	if (!event)
+		return -ENOENT;
+	if (event_state(event) == EVENT_READY)
+		return -EALREADY;
+	ret = event_make_operation(batch, event);
+	if (!ret)
+		event_complete(batch, event, 0, cmd->value);
+	return ret;
+}
+EXPORT_SYMBOL_FOR_KUNIT(context_complete);
+
+/* Another watch of an operation is satisfied; true if that completes it. */
+static bool operation_advance(struct context_batch *batch,
+			      struct operation *operation, u64 key, u64 value)
+{
+	struct event *event = operation->event;
+
+	if (++operation->satisfied != operation->quorum)
+		return false;
+	base_hold_node(&batch->hold, &event->node);
+	if (event_state(event) != EVENT_ARMED)
+		return false;
+	event_complete(batch, event, key, value);
+	return true;
+}
+
+/* Free watches that were satisfied, and let others have the CPU. */
+static void free_satisfied(struct context_batch *batch, struct list_head *watches)
+{
+	struct watch *watch, *next;
+
+	base_release(&batch->hold);
+	list_for_each_entry_safe(watch, next, watches, siblings)
+		context_free_watch(batch->context, watch);
+	INIT_LIST_HEAD(watches);
+	cond_resched();
+}
+
+/*
+ * Satisfy watches of a key; return how many operations that completed.  A signal
+ * that is cut short counts for none of those that it did not reach.
+ */
+static int signal_complete(struct context_batch *batch, struct watched_key *key,
+			   u64 value)
+{
+	unsigned int nr = 0;
+	struct watch *watch;
+	LIST_HEAD(satisfied);
+	int ended = 0;
+
+	while ((watch = key_satisfied(key, value))) {
+		if (fatal_signal_pending(current))
+			break;
+		watch_unlink(watch);
+		list_add(&watch->siblings, &satisfied);
+		ended += operation_advance(batch, operation_of(watch), key->key,
+					   value);
+		if (++nr % BASE_BATCH == 0)
+			free_satisfied(batch, &satisfied);
+	}
+	if (!watch)
+		key->total += value;
+	free_satisfied(batch, &satisfied);
+	return ended;
+}
+
+/* Cancel an operation, or just forget the watch if it has ended; true: cancelled. */
+static bool cancel_watching(struct context_batch *batch, struct watch *watch)
+{
+	struct event *event = operation_of(watch)->event;
+
+	base_hold_node(&batch->hold, &event->node);
+	if (event_state(event) != EVENT_ARMED) {
+		base_release(&batch->hold);
+		context_free_watch(batch->context, watch);
+		return false;
+	}
+	base_disarm(&batch->hold, &event->node);
+	event_free(batch, event);
+	batch->context->cancelled++;
+	return true;
+}
+
+/* Cancel all operations that watch a key; return how many. */
+static int signal_cancel(struct context_batch *batch, struct watched_key *key)
+{
+	unsigned int nr = 0;
+	struct watch *watch;
+	int ended = 0;
+
+	while ((watch = key_any(key)) && !fatal_signal_pending(current)) {
+		ended += cancel_watching(batch, watch);
+		if (++nr % BASE_BATCH == 0)
+			context_trim(batch->context);
+		cond_resched();
+	}
+	return ended;
+}
+
+/**
+ * context_signal() - tell the watches of a key
+ * @batch: the batch.
+ * @cmd: a well-formed SIGNAL.
+ *
+ * However many operations it ends, no other command of the context comes in between;
+ * only a fatal signal to the caller cuts it short.
+ *
+ * Return: how many operations it ended.
+ */
+int context_signal(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	struct context *context = batch->context;
+	struct watched_key *key = NULL;
+	int ended;
+
+	if (context->keys)
+		key = keys_get(context->keys, cmd->key);
+	if (!key)
+		return 0;
+	if (cmd->flags & TWHEEL_QUIET)
+		ended = signal_cancel(batch, key);
+	else
+		ended = signal_complete(batch, key, cmd->value);
+	keys_put(context->keys, key);
+	return ended;
+}
+EXPORT_SYMBOL_FOR_KUNIT(context_signal);
+
 /* --- records ---------------------------------------------------------------- */
 
-static u32 event_reason(const struct event *event)
+static struct twheel_record event_record(const struct event *event)
 {
-	return event->node.flags & EVENT_CLOCK_SET ?
-	       TWHEEL_CLOCK_SET : TWHEEL_EXPIRED;
+	const struct context *context = page_of(event)->context;
+	u32 reason = event_reason(event);
+	bool completed = reason == TWHEEL_COMPLETED;
+
+	return (struct twheel_record){
+		.data = event->data,
+		.id = event_id(event),
+		.due_ns = event_due_seen_ns(event),
+		.fired_ns = seen_ns(context, context->clock, event->fired_ns),
+		.count = event_count(event),
+		.value = completed ? event->operation->value : 0,
+		.key = completed ? event->operation->key : 0,
+		.reason = reason,
+	};
 }
 
 /* Write the records of the oldest READY events into the chunk; return how many. */
@@ -1113,15 +1571,7 @@ static unsigned int records_prepare(struct context *context, size_t room)
 	list_for_each_entry(event, &context->reading, ready) {
 		if (nr == CONTEXT_CHUNK || nr == room)
 			break;
-		context->out[nr++] = (struct twheel_record){
-			.data = event->data,
-			.id = event_id(event),
-			.due_ns = event_due_seen_ns(event),
-			.fired_ns = seen_ns(context, context->clock,
-					    event->fired_ns),
-			.count = event_count(event),
-			.reason = event_reason(event),
-		};
+		context->out[nr++] = event_record(event);
 	}
 	return nr;
 }
@@ -1160,10 +1610,11 @@ static void records_finish(struct context_batch *batch, unsigned int nr)
 						       struct event, ready);
 
 		list_del(&event->ready);
-		if (event->interval_ns && event_reason(event) == TWHEEL_EXPIRED) {
+		if (event_interval_ns(event) &&
+		    event_reason(event) == TWHEEL_EXPIRED) {
 			event_rearm(batch, event, context->out[i].count);
 		} else {
-			event_free(context, event);
+			event_free(batch, event);
 			context->finished++;
 		}
 	}
@@ -1396,17 +1847,20 @@ ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride
 
 static struct twheel_entry event_entry(const struct event *event)
 {
+	const struct operation *operation = event_operation(event);
 	enum event_state state = event_state(event);
 
 	return (struct twheel_entry){
 		.id = event_id(event),
 		.data = event->data,
 		.due_ns = event_due_seen_ns(event),
-		.interval_ns = event->interval_ns,
+		.interval_ns = event_interval_ns(event),
 		.slack_ns = event->slack_ns,
 		.state = state,
 		.reason = state == EVENT_READY ? event_reason(event) : 0,
-		.quorum = 1,
+		.quorum = operation ? operation->quorum : 1,
+		.watches = operation && state == EVENT_ARMED ?
+			   operation->watcher.nr_watches : 0,
 	};
 }
 
@@ -1520,7 +1974,7 @@ void context_show(struct context *context, struct seq_file *seq)
 	seq_printf(seq, "ready:\t%llu\n", ready);
 	seq_printf(seq, "finished:\t%llu\n", context->finished);
 	seq_printf(seq, "cancelled:\t%llu\n", context->cancelled);
-	seq_printf(seq, "completed:\t%u\n", 0);
+	seq_printf(seq, "completed:\t%llu\n", context->completed);
 	seq_printf(seq, "records:\t%llu\n", context->records);
 	if (context->cpu != BASE_ANY_CPU)
 		show_cpu(context, seq);
@@ -1530,13 +1984,16 @@ void context_show(struct context *context, struct seq_file *seq)
 /**
  * context_init() - before the first context
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM; then context_exit() undoes what was done.
  */
 int context_init(void)
 {
 	page_cache = kmem_cache_create("twheel_events", EVENT_PAGE_SIZE,
 				       EVENT_PAGE_SIZE, SLAB_ACCOUNT, NULL);
-	return page_cache ? 0 : -ENOMEM;
+	operation_cache = kmem_cache_create("twheel_operations",
+					    sizeof(struct operation), 0,
+					    SLAB_ACCOUNT, NULL);
+	return page_cache && operation_cache ? 0 : -ENOMEM;
 }
 
 /**
@@ -1544,5 +2001,6 @@ int context_init(void)
  */
 void context_exit(void)
 {
+	kmem_cache_destroy(operation_cache);
 	kmem_cache_destroy(page_cache);
 }

@@ -18,6 +18,7 @@
 #include "account.h"
 #include "base.h"
 #include "clock.h"
+#include "operation.h"
 #include "uapi/linux/twheel.h"
 
 /* How many commands or records are copied at a time; a context fits a page. */
@@ -38,6 +39,8 @@ enum event_state {
 #define EVENT_CANCEL_ON_SET	BIT(1)	/* ends when the clock is set */
 #define EVENT_CLOCK_SET		BIT(2)	/* READY: that is why */
 #define EVENT_MISSED_SET	BIT(3)	/* periodic: it was READY at that time */
+#define EVENT_COMPLETED		BIT(4)	/* READY: because it was completed */
+#define EVENT_OPERATION		BIT(5)	/* it has an operation */
 
 /**
  * struct event - a delayed event
@@ -48,7 +51,8 @@ enum event_state {
  * @data: the caller's cookie.
  * @due_ns: when it is due, as the caller sees it; of a periodic one that goes by
  *	CLOCK_MONOTONIC, on that clock.
- * @interval_ns: its period, or 0.
+ * @interval_ns: its period, or 0; where it has an operation, that has it.
+ * @operation: with EVENT_OPERATION.
  * @slack_ns: its slack.
  *
  * It is on a wheel or in the ready queue, never both, so that the two share
@@ -64,8 +68,31 @@ struct event {
 	};
 	u64 data;
 	u64 due_ns;
-	u64 interval_ns;
+	union {
+		u64 interval_ns;
+		struct operation *operation;
+	};
 	u64 slack_ns;
+};
+
+/**
+ * struct operation - what an event has that watches keys, or was completed
+ * @event: the event.
+ * @watcher: its watches; dead ones if the event is READY.
+ * @quorum: how many watches have to be satisfied.
+ * @satisfied: how many were.
+ * @interval_ns: the event's period, or 0.
+ * @value: COMPLETED: of what completed it.
+ * @key: COMPLETED: of the signal that did, or 0.
+ */
+struct operation {
+	struct event *event;
+	struct twheel_watcher watcher;
+	u32 quorum;
+	u32 satisfied;
+	u64 interval_ns;
+	u64 value;
+	u64 key;
 };
 
 /*
@@ -118,7 +145,11 @@ struct event_page {
  * @added: how many events were ever added.
  * @finished: how many of them ended by their last record being read.
  * @cancelled: how many ended by being cancelled.
+ * @completed: how many were ever completed.
  * @records: how many records were read.
+ * @keys: the keys that its operations watch; NULL before the first.
+ * @nr_watches: how many watches they have.
+ * @watches_charged: how many @account has been charged for.
  * @watch: tells that the clock was set.
  * @watching: @watch is in use.
  * @offset_ns: clock_offset_ns() when it was last known not to have been set; read
@@ -159,7 +190,11 @@ struct context {
 	u64 added;
 	u64 finished;
 	u64 cancelled;
+	u64 completed;
 	u64 records;
+	struct rhashtable *keys;
+	u64 nr_watches;
+	u64 watches_charged;
 	struct clock_watch watch;
 	bool watching;
 	s64 offset_ns;
@@ -191,11 +226,13 @@ struct context {
  * @context: the context.
  * @hold: the base that is held, if one is.
  * @wake: contexts to wake when no lock is held any more.
+ * @nearest_add: the event of the last ADD in this call; 0: none, or it failed.
  */
 struct context_batch {
 	struct context *context;
 	struct base_hold hold;
 	struct list_head wake;
+	u64 nearest_add;
 };
 
 /* How to wait: flags. */
@@ -217,6 +254,9 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd);
 void context_undo_add(struct context_batch *batch, u64 id);
 int context_modify(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd);
+int context_watch(struct context_batch *batch, struct twheel_cmd *cmd);
+int context_signal(struct context_batch *batch, struct twheel_cmd *cmd);
+int context_complete(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_query(struct context_batch *batch, struct twheel_cmd *cmd);
 
 ssize_t context_read(struct context *context, struct iov_iter *to,

@@ -14,6 +14,7 @@
 #include "compat.h"
 #include "context.h"
 #include "debugfs.h"
+#include "operation.h"
 
 /* The interface is the same for 32-bit programs, to the byte. */
 static_assert(sizeof(struct twheel_cmd) == 64);
@@ -117,7 +118,7 @@ static long copy_argument(void *argument, size_t size, void __user *user)
 	(TWHEEL_FEATURE_PERIODIC | TWHEEL_FEATURE_SLACK |		\
 	 TWHEEL_FEATURE_CLOCKS | TWHEEL_FEATURE_ENTER |			\
 	 TWHEEL_FEATURE_WAKE | TWHEEL_FEATURE_CPU |			\
-	 TWHEEL_FEATURE_LIST |						\
+	 TWHEEL_FEATURE_LIST | TWHEEL_FEATURE_OPERATIONS |		\
 	 (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING_CMD : 0))
 
 static long ioctl_info(struct context *context, void __user *user)
@@ -319,9 +320,12 @@ static int __init twheel_init(void)
 {
 	int ret;
 
+	ret = operation_init();
+	if (ret)
+		goto no_memory;
 	ret = context_init();
 	if (ret)
-		return ret;
+		goto no_memory;
 	twheel_debugfs_init();
 	ret = base_init(&context_sink);
 	if (ret)
@@ -339,7 +343,9 @@ no_device:
 no_clock:
 	twheel_debugfs_exit();
 	base_exit();
+no_memory:
 	context_exit();
+	operation_exit();
 	return ret;
 }
 
@@ -352,6 +358,7 @@ static void __exit twheel_exit(void)
 	base_exit();
 	rcu_barrier();
 	context_exit();
+	operation_exit();
 }
 
 module_init(twheel_init);

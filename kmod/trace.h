@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: twheel:twheel_arm, _cancel, _due and _run.  Times are in
- * nanoseconds on the base's clock; a node is known by its address.
+ * Tracepoints: twheel:twheel_arm, _cancel, _complete, _due and _run.  Times are
+ * in nanoseconds on the base's clock; a node is known by its address.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
@@ -59,6 +59,30 @@ TRACE_EVENT(twheel_cancel,
 	),
 	TP_printk("node=%p base=%u/%s", __entry->node, __entry->cpu,
 		  show_clock(__entry->clock))
+);
+
+/* An event is completed before its time. */
+TRACE_EVENT(twheel_complete,
+	TP_PROTO(const struct base *base, const struct twheel_node *node, u64 key,
+		 u64 value),
+	TP_ARGS(base, node, key, value),
+	TP_STRUCT__entry(
+		__field(const void *, node)
+		__field(unsigned int, cpu)
+		__field(int, clock)
+		__field(u64, key)
+		__field(u64, value)
+	),
+	TP_fast_assign(
+		__entry->node = node;
+		__entry->cpu = base->cpu;
+		__entry->clock = base->clock;
+		__entry->key = key;
+		__entry->value = value;
+	),
+	TP_printk("node=%p base=%u/%s key=%llu value=%llu", __entry->node,
+		  __entry->cpu, show_clock(__entry->clock), __entry->key,
+		  __entry->value)
 );
 
 /* A node came out; late_ns counts from the beginning of its tick. */
