@@ -7,7 +7,7 @@
  * An open file has a context, a context has pages of events, and an event is a
  * slot of a page:
  *
- *             ADD            due, or clock set              read
+ *             ADD      due, completed, clock set            read
  *   FREE  ----------->  ARMED  ----------->  READY  ----------->  FREE
  *                       |   ^                |   |
  *                CANCEL |   | MODIFY, or     |   | CANCEL
@@ -21,6 +21,13 @@
  *
  * A periodic event that is READY is on no wheel.  How often it has expired since
  * is worked out when its record is read, which also arms it again, on its grid.
+ *
+ * An event that watches keys, or waits for more than one watch, or was completed
+ * has an operation besides, which has what few events need.  operation.c tells how
+ * a signal finds the watches that it satisfies.  Whoever makes the event READY leaves
+ * its watches alone, which are dead from then on: a signal that satisfies them finds
+ * that the event is not ARMED.  They are freed then, or with the event, or when it
+ * is armed again.
  *
  * Times
  * -----
@@ -47,8 +54,10 @@
  * The mutex serialises all that a process does to a context: commands, records
  * being copied out, the setting up.  User memory is touched under it and under no
  * other lock.  Only its holder frees and adds events, so an event that he found
- * stays.  Expiry, in softirq context, does one thing to an event: it makes an
- * ARMED one READY, under the lock of the event's base and the ready lock.  So
+ * stays; and only he looks at keys, watches and operations.  Memory is got and freed
+ * while no base is held, as PREEMPT_RT demands.  Expiry, in softirq context, does one
+ * thing to an event: it makes an ARMED one READY, under the lock of the event's base
+ * and the ready lock.  So
  *
  *   - the state ARMED can be relied upon only with the lock of the base held;
  *   - READY and FREE are final for everybody but the holder of the mutex.

@@ -6,6 +6,16 @@
  * Commands (struct twheel_cmd) arm, change and cancel events; each expiration
  * is read as one struct twheel_record.  The last close frees everything.
  *
+ * An event can be a delayed operation, which ends as soon as what it waits for has
+ * happened, and at its time at the latest.  WATCH attaches it to a key, with a need;
+ * each SIGNAL on the key brings the watch nearer to it; when as many of its watches
+ * are satisfied as its quorum says, it is completed.  A watch is satisfied once what
+ * signals added up to since it was attached reaches the need (bytes, acks) or, with
+ * TWHEEL_LEVEL, by one signal of at least that value (a position passed).  A signal
+ * acts on the watches that are there and leaves nothing behind for later ones: so
+ * check your condition once after WATCH, and COMPLETE the event yourself if it holds.
+ * It ends exactly once, whichever is first, and its other watches with it.
+ *
  * All times are in nanoseconds.  Every structure is laid out alike for 32-bit
  * and 64-bit programs.  Reserved fields, unknown flags and fields that an
  * operation does not use must be 0, else -EINVAL: they may be given a meaning
@@ -53,7 +63,8 @@
  *	WATCH with 0 means the nearest ADD before it in the same call.
  * @data: ADD, and MODIFY with TWHEEL_SET_DATA: a cookie, given back in the
  *	record.
- * @value: WATCH: the need, not 0.  SIGNAL, COMPLETE: the value.
+ * @value: WATCH: the need, not 0.  SIGNAL, COMPLETE: the value, for the record; with
+ *	TWHEEL_QUIET it does not matter.
  * @time_ns: ADD, MODIFY: when it is due, relative to now or, with TWHEEL_ABS,
  *	absolute on the context's clock.  Past or 0 is due at once; 2^63 and
  *	more, or a relative time that overflows, is never.  QUERY: out, when it
@@ -67,11 +78,18 @@
  *	taken as 1, at most TWHEEL_MAX_WATCHES.
  * @reserved: 0.
  *
- * Errors, in @result: -EINVAL, malformed; -E2BIG, a newer struct with something
+ * SIGNAL's @result is how many operations it ended, all of them in this one command;
+ * with TWHEEL_QUIET, each one that watches the key, without records.  COMPLETE ends
+ * any armed event, with a record.  A MODIFY of an armed operation leaves it its
+ * watches, and how far they are; one that expired begins anew, without watches.
+ *
+ * Errors, in @result: -EINVAL, malformed, or watches, a quorum and a period in one
+ * event; -E2BIG, a newer struct with something
  * in its tail; -ENOENT, no such event (never was, already read, cancelled);
  * -EALREADY, COMPLETE or WATCH of an event that is READY, or MODIFY of one that
- * is READY other than by expiring; -ENOSPC, a limit; -ENOMEM; -EOPNOTSUPP, not
- * in this build.
+ * is READY other than by expiring; -ENOSPC, a limit (of events, of an event's
+ * watches, of the user's events and watches); -ENOMEM; -EOPNOTSUPP, not in this
+ * build.
  */
 struct twheel_cmd {
 	__u16 op;
@@ -308,7 +326,7 @@ struct twheel_list {
  * @state: TWHEEL_ARMED or TWHEEL_READY.
  * @reason: of a READY event, why: TWHEEL_EXPIRED and so on; else 0.
  * @quorum: how many watches must be satisfied to complete it.
- * @watches: how many watches it has.
+ * @watches: how many watches it still waits for; of a READY event 0.
  */
 struct twheel_entry {
 	__u64 id;
