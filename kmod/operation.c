@@ -600,11 +600,12 @@ static int operation_wait(struct twheel_operation *operation, const u64 *keys,
  * at the same moment, by the timer in softirq context.  Unless it returns an errno,
  * the operation may have ended, and be gone, when it returns.
  *
- * Context: a task or softirq; memory for watches is got without sleeping.
+ * Context: a task or softirq, interrupts on, with no lock held that the owner's
+ * functions take.  Does not sleep, also for memory.
  *
  * Return: 1, it was completed by this call; 0, it waits, or was ended meanwhile by
- * somebody else; -EINVAL, too many keys or unknown flags; -EBUSY, it waits already;
- * -ENOMEM: it does not wait, and nothing is called.
+ * somebody else; -EINVAL, too many keys or unknown flags; -EBUSY, it waits already or
+ * is just being ended; -ENOMEM: it does not wait, and nothing is called.
  */
 int twheel_try_complete_else_watch(struct twheel_operation *operation,
 				   const u64 *keys, unsigned int nr_keys,
@@ -648,7 +649,7 @@ EXPORT_SYMBOL_GPL(twheel_try_complete_else_watch);
  * and still does, and ends those that say yes.  One that is being asked by somebody
  * else is asked once more by him.
  *
- * Context: a task or softirq.
+ * Context: as twheel_try_complete_else_watch().
  *
  * Return: how many it ended.
  */
@@ -687,7 +688,7 @@ EXPORT_SYMBOL_GPL(twheel_check_and_complete);
  * on_complete() is called, as a rule before this returns; where try_complete() or
  * the timer's function are under way, after these.
  *
- * Context: a task or softirq.
+ * Context: as twheel_try_complete_else_watch().
  *
  * Return: true, it waited and this ends it; false, it did not wait, or somebody else
  * was faster.
