@@ -107,6 +107,48 @@ struct twheel_cmd make_modify(__u64 id, __u16 flags, __u64 time_ns)
 	return cmd;
 }
 
+struct twheel_cmd make_watch(__u64 id, __u64 key, __u64 need)
+{
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_WATCH, id);
+
+	cmd.key = key;
+	cmd.value = need;
+	return cmd;
+}
+
+struct twheel_cmd make_level(__u64 id, __u64 key, __u64 need)
+{
+	struct twheel_cmd cmd = make_watch(id, key, need);
+
+	cmd.flags = TWHEEL_LEVEL;
+	return cmd;
+}
+
+struct twheel_cmd make_signal(__u64 key, __u64 value)
+{
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_SIGNAL, 0);
+
+	cmd.key = key;
+	cmd.value = value;
+	return cmd;
+}
+
+struct twheel_cmd make_quiet(__u64 key)
+{
+	struct twheel_cmd cmd = make_signal(key, 0);
+
+	cmd.flags = TWHEEL_QUIET;
+	return cmd;
+}
+
+struct twheel_cmd make_complete(__u64 id, __u64 value)
+{
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_COMPLETE, id);
+
+	cmd.value = value;
+	return cmd;
+}
+
 __u64 add_by(int fd, struct twheel_cmd cmd)
 {
 	ASSERT_EQ(run(fd, &cmd), 0);
@@ -161,6 +203,57 @@ int query(int fd, __u64 id, struct twheel_cmd *answer)
 	return result;
 }
 
+int watch(int fd, __u64 id, __u64 key, __u64 need)
+{
+	struct twheel_cmd cmd = make_watch(id, key, need);
+
+	return run(fd, &cmd);
+}
+
+int watch_level(int fd, __u64 id, __u64 key, __u64 need)
+{
+	struct twheel_cmd cmd = make_level(id, key, need);
+
+	return run(fd, &cmd);
+}
+
+int signal_key(int fd, __u64 key, __u64 value)
+{
+	struct twheel_cmd cmd = make_signal(key, value);
+
+	return run(fd, &cmd);
+}
+
+int signal_quietly(int fd, __u64 key)
+{
+	struct twheel_cmd cmd = make_quiet(key);
+
+	return run(fd, &cmd);
+}
+
+int complete(int fd, __u64 id, __u64 value)
+{
+	struct twheel_cmd cmd = make_complete(id, value);
+
+	return run(fd, &cmd);
+}
+
+__u64 add_operation(int fd, __u32 quorum, __u64 data)
+{
+	struct twheel_cmd cmd = make_add(0, FAR_NS, data);
+
+	cmd.quorum = quorum;
+	return add_by(fd, cmd);
+}
+
+__u64 add_watching(int fd, __u64 key, __u64 need, __u64 data)
+{
+	__u64 id = add_operation(fd, 0, data);
+
+	ASSERT_EQ(watch(fd, id, key, need), 0);
+	return id;
+}
+
 __u64 query_time(int fd, __u64 id)
 {
 	struct twheel_cmd answer;
@@ -199,6 +292,28 @@ void check_record(const struct twheel_record *record)
 void check_expired(const struct twheel_record *record)
 {
 	check_expired_on(record, CLOCK_MONOTONIC);
+}
+
+void check_completed(const struct twheel_record *record, __u64 value, __u64 key)
+{
+	ASSERT_LE(record->fired_ns, monotonic_ns());
+	ASSERT_NE(record->id, 0);
+	ASSERT_EQ(record->count, 1);
+	ASSERT_EQ(record->value, value);
+	ASSERT_EQ(record->key, key);
+	ASSERT_EQ(record->reason, TWHEEL_COMPLETED);
+	ASSERT_EQ(record->flags, 0);
+}
+
+struct twheel_record wait_completed(int fd, __u64 value, __u64 key)
+{
+	struct twheel_record record;
+
+	memset(&record, FILL, sizeof(record));
+	wait_readable(fd);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	check_completed(&record, value, key);
+	return record;
 }
 
 struct twheel_enter make_enter(struct twheel_cmd *cmds, __u32 nr_cmds,

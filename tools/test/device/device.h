@@ -80,6 +80,13 @@ struct twheel_cmd make_periodic(__u16 flags, __u64 time_ns, __u64 interval_ns,
 				__u64 data);
 struct twheel_cmd make_modify(__u64 id, __u16 flags, __u64 time_ns);
 
+/* The value of a signal or the need of a watch is @value or @need. */
+struct twheel_cmd make_watch(__u64 id, __u64 key, __u64 need);
+struct twheel_cmd make_level(__u64 id, __u64 key, __u64 need);
+struct twheel_cmd make_signal(__u64 key, __u64 value);
+struct twheel_cmd make_quiet(__u64 key);
+struct twheel_cmd make_complete(__u64 id, __u64 value);
+
 /* Arm an event: its id, or the test has failed. */
 __u64 add(int fd, __u16 flags, __u64 time_ns, __u64 data);
 __u64 add_by(int fd, struct twheel_cmd cmd);
@@ -91,6 +98,17 @@ void add_many(int fd, __u16 flags, __u64 time_ns, size_t nr, __u64 *ids);
 int modify(int fd, __u64 id, __u16 flags, __u64 time_ns);
 int cancel(int fd, __u64 id);
 int query(int fd, __u64 id, struct twheel_cmd *answer);
+int watch(int fd, __u64 id, __u64 key, __u64 need);
+int watch_level(int fd, __u64 id, __u64 key, __u64 need);
+int signal_key(int fd, __u64 key, __u64 value);
+int signal_quietly(int fd, __u64 key);
+int complete(int fd, __u64 id, __u64 value);
+
+/* Arm an operation that is due far off, without watches yet. */
+__u64 add_operation(int fd, __u32 quorum, __u64 data);
+
+/* The same with one watch, for a sum. */
+__u64 add_watching(int fd, __u64 key, __u64 need, __u64 data);
 
 /* When the event is due. */
 __u64 query_time(int fd, __u64 id);
@@ -106,6 +124,15 @@ void check_record(const struct twheel_record *record);
 
 /* The same for any event on CLOCK_MONOTONIC: all but the count. */
 void check_expired(const struct twheel_record *record);
+
+/*
+ * Check what must hold for the record of any event on CLOCK_MONOTONIC that was
+ * completed: by a signal of @value on @key, or by COMPLETE, and @key is 0.
+ */
+void check_completed(const struct twheel_record *record, __u64 value, __u64 key);
+
+/* Wait for such a record and read it. */
+struct twheel_record wait_completed(int fd, __u64 value, __u64 key);
 
 /*
  * TWHEEL_IOC_ENTER with these commands and this room for records; it neither
