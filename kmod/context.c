@@ -14,8 +14,7 @@
  *                       v   | read: periodic |   v
  *                     FREE  +----------------+  FREE, no record
  *
- * Pages belong to the context and are aligned, so an event finds its page and the
- * page names the context: no pointer per event.  An event is on a wheel while it
+ * event.c keeps the pages and tells what an id is.  An event is on a wheel while it
  * is ARMED and in the ready queue while it is READY, in the same memory; expiry
  * allocates nothing and so can drop nothing.  Limits are applied by ADD.
  *
@@ -40,14 +39,6 @@
  * about the offset of the two: an event that is due finds it changed, and so does
  * the sweep over all events, on the notice that the clock was set or when the next
  * such event is armed, whichever is first.
- *
- * Ids
- * ---
- * An id is the generation of the slot, and the page's number and the position in
- * it.  Each use of a slot has a generation of its own; a slot that had the last
- * one is never used again.  A page that is given back leaves behind, in the array
- * of pages, the generation that its number goes on with.  So no id matches a later
- * event, and whatever 64 bits a caller brings are either an event of his or not.
  *
  * Locking
  * -------
@@ -83,22 +74,12 @@
 #include <linux/fs.h>
 #include <linux/math64.h>
 #include <linux/moduleparam.h>
-#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "compat.h"
 #include "context.h"
-
-static_assert(sizeof(struct event) <= 64);
-static_assert(sizeof(struct event_page) <= EVENT_PAGE_SIZE);
-static_assert(offsetof(struct event, fired_ns) + sizeof(u64) <=
-	      offsetof(struct event, node.base));
-static_assert(EVENT_PAGE_EVENTS < 1 << EVENT_INDEX_BITS);
-
-/* A number in &struct context.pages that a new page may have. */
-#define CONTEXT_VACANT	XA_MARK_0
 
 #define MAX_EVENTS_LIMIT	1073741824
 
@@ -118,281 +99,17 @@ module_param_cb(max_events, &max_events_ops, &context_max_events, 0444);
 MODULE_PARM_DESC(max_events,
 		 "Events a context may have: default and ceiling (default 1048576)");
 
-/* An ADD at the limit of a memory cgroup fails; nobody is killed for it. */
-#define EVENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-
-static struct kmem_cache *page_cache;
-static struct kmem_cache *operation_cache;
-
-static struct event_page *page_of(const struct event *event)
-{
-	return PTR_ALIGN_DOWN((struct event_page *)event, EVENT_PAGE_SIZE);
-}
-
-static u32 event_index(const struct event *event)
-{
-	const struct event_page *page = page_of(event);
-
-	return page->number << EVENT_INDEX_BITS | (event - page->events);
-}
-
-static u64 event_id(const struct event *event)
-{
-	return (u64)event->node.tag << 32 | event_index(event);
-}
-
-static void event_set_state(struct event *event, enum event_state state)
-{
-	WRITE_ONCE(event->node.state, state);
-}
-
-static enum event_state event_state(const struct event *event)
-{
-	return READ_ONCE(event->node.state);
-}
-
-/* The event of an id, or NULL. */
-static struct event *event_find(struct context *context, u64 id)
-{
-	u32 slot = id & ((1U << EVENT_INDEX_BITS) - 1);
-	struct event_page *page;
-	struct event *event;
-
-	lockdep_assert_held(&context->mutex);
-	page = xa_load(&context->pages, (u32)id >> EVENT_INDEX_BITS);
-	if (!page || xa_is_value(page) || slot >= EVENT_PAGE_EVENTS)
-		return NULL;
-
-	event = &page->events[array_index_nospec(slot, EVENT_PAGE_EVENTS)];
-	if (event->node.tag != id >> 32 || event_state(event) == EVENT_FREE)
-		return NULL;
-	return event;
-}
-
-static struct event_page *page_create(struct context *context, u32 number,
-				      u32 generation)
-{
-	struct event_page *page = kmem_cache_alloc(page_cache, EVENT_GFP);
-	unsigned int i;
-
-	if (!page)
-		return NULL;
-	page->context = context;
-	page->usable = GENMASK_ULL(EVENT_PAGE_EVENTS - 1, 0);
-	page->used = 0;
-	page->number = number;
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		page->events[i].node = (struct twheel_node){
-			.flags = NODE_EVENT,
-			.state = EVENT_FREE,
-			.tag = generation,
-		};
-	}
-	return page;
-}
-
-/* Get a page with usable slots.  May sleep: no base is held. */
-static int context_grow(struct context *context)
-{
-	unsigned long number = 0;
-	struct event_page *page;
-	u32 generation = 1;
-	void *vacant, *old;
-
-	vacant = xa_find(&context->pages, &number, ULONG_MAX, CONTEXT_VACANT);
-	if (vacant)
-		generation = xa_to_value(vacant);
-	else
-		number = context->next_number;
-	if (number >= EVENT_PAGES_MAX ||
-	    !account_charge(context->account, EVENT_PAGE_EVENTS))
-		return -ENOSPC;
-
-	page = page_create(context, number, generation);
-	if (!page)
-		goto no_page;
-	old = xa_store(&context->pages, number, page, EVENT_GFP);
-	if (xa_is_err(old))
-		goto no_place;
-	if (vacant)
-		xa_clear_mark(&context->pages, number, CONTEXT_VACANT);
-	else
-		context->next_number++;
-	list_add_tail(&page->partial, &context->partial);
-	context->nr_empty++;
-	return 0;
-
-no_place:
-	kmem_cache_free(page_cache, page);
-no_page:
-	account_uncharge(context->account, EVENT_PAGE_EVENTS);
-	return -ENOMEM;
-}
-
-static void page_free(struct event_page *page)
-{
-	account_uncharge(page->context->account, EVENT_PAGE_EVENTS);
-	kmem_cache_free(page_cache, page);
-}
-
-/* Give an empty page back; its number remembers how far its slots have come. */
-static void page_release(struct context *context, struct event_page *page)
-{
-	u32 generation = 0;
-	unsigned int i;
-
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++)
-		generation = max(generation, page->events[i].node.tag);
-
-	/* Replaces an entry, which needs no memory. */
-	xa_store(&context->pages, page->number, xa_mk_value(generation), GFP_KERNEL);
-	if (generation <= EVENT_GENERATION_MAX)
-		xa_set_mark(&context->pages, page->number, CONTEXT_VACANT);
-	list_del(&page->partial);
-	context->nr_empty--;
-	page_free(page);
-}
-
 /*
- * Give empty pages back, but for one, so that a lone event does not cost a page
- * each time.  May sleep: no base is held.
+ * Give an event back that is on no wheel and in no queue.  events_trim() must
+ * follow.
  */
-static void context_trim(struct context *context)
+static void batch_free(struct context_batch *batch, struct event *event)
 {
-	while (context->nr_empty > 1) {
-		page_release(context, list_last_entry(&context->partial,
-						      struct event_page,
-						      partial));
-		cond_resched();
-	}
-}
-
-/* --- operations ------------------------------------------------------------- */
-
-/* Watches are charged to the user in blocks, as events are. */
-#define WATCH_BLOCK	64
-
-static bool charge_watch(struct context *context)
-{
-	if (context->nr_watches == context->watches_charged) {
-		if (!account_charge(context->account, WATCH_BLOCK))
-			return false;
-		context->watches_charged += WATCH_BLOCK;
-	}
-	context->nr_watches++;
-	return true;
-}
-
-/* One block stays, so that a lone watch does not touch the account each time. */
-static void uncharge_watches(struct context *context, unsigned int nr)
-{
-	context->nr_watches -= nr;
-	while (context->watches_charged - context->nr_watches >= 2 * WATCH_BLOCK) {
-		account_uncharge(context->account, WATCH_BLOCK);
-		context->watches_charged -= WATCH_BLOCK;
-	}
-}
-
-static struct operation *operation_of(const struct watch *watch)
-{
-	return container_of(watch->watcher, struct operation, watcher);
-}
-
-/* The operation of an event, or NULL. */
-static struct operation *event_operation(const struct event *event)
-{
-	return event->node.flags & EVENT_OPERATION ? event->operation : NULL;
-}
-
-static u64 event_interval_ns(const struct event *event)
-{
-	const struct operation *operation = event_operation(event);
-
-	return operation ? operation->interval_ns : event->interval_ns;
-}
-
-static struct operation *operation_create(u32 quorum, u64 interval_ns)
-{
-	struct operation *operation = kmem_cache_alloc(operation_cache, EVENT_GFP);
-
-	if (!operation)
-		return NULL;
-	*operation = (struct operation){
-		.quorum = quorum,
-		.interval_ns = interval_ns,
-	};
-	watcher_init(&operation->watcher);
-	return operation;
-}
-
-/* The event is on no wheel, or its base is held. */
-static void event_set_operation(struct event *event, struct operation *operation)
-{
-	operation->event = event;
-	event->operation = operation;
-	event->node.flags |= EVENT_OPERATION;
-}
-
-static void operation_drop_watches(struct context *context,
-				   struct operation *operation)
-{
-	unsigned int nr = operation->watcher.nr_watches;
-
-	watcher_drop(context->keys, &operation->watcher);
-	uncharge_watches(context, nr);
-}
-
-/* The event is on no wheel.  No base is held. */
-static void event_free_operation(struct context *context, struct event *event)
-{
-	struct operation *operation = event->operation;
-
-	operation_drop_watches(context, operation);
-	event->interval_ns = operation->interval_ns;
-	event->node.flags &= ~EVENT_OPERATION;
-	kmem_cache_free(operation_cache, operation);
-}
-
-/* --- events ----------------------------------------------------------------- */
-
-/* Take a slot.  There is a partial page. */
-static struct event *event_alloc(struct context *context)
-{
-	struct event_page *page = list_first_entry(&context->partial,
-						   struct event_page, partial);
-	struct event *event = &page->events[__ffs64(page->usable)];
-
-	page->usable &= page->usable - 1;
-	if (!page->usable)
-		list_del(&page->partial);
-	if (!page->used++)
-		context->nr_empty--;
-	wheel_node_init(&event->node.wheel);
-	return event;
-}
-
-/* The event is on no wheel and in no queue.  context_trim() must follow. */
-static void event_free(struct context_batch *batch, struct event *event)
-{
-	struct event_page *page = page_of(event);
-	struct context *context = batch->context;
-
 	if (event_operation(event)) {
 		base_release(&batch->hold);
-		event_free_operation(context, event);
+		event_free_operation(batch->context, event);
 	}
-	event_set_state(event, EVENT_FREE);
-	page->used--;
-	if (event->node.tag++ < EVENT_GENERATION_MAX) {
-		if (!page->usable)
-			list_add(&page->partial, &context->partial);
-		page->usable |= BIT_ULL(event - page->events);
-	}
-	/* One whose slots are all used up stays until the end. */
-	if (!page->used && page->usable) {
-		list_move_tail(&page->partial, &context->partial);
-		context->nr_empty++;
-	}
+	event_free(batch->context, event);
 }
 
 /* How many slots are in use. */
@@ -734,25 +451,6 @@ static void page_disarm(struct event_page *page)
 	base_release(&hold);
 }
 
-static void page_free_operations(struct event_page *page)
-{
-	unsigned int i;
-
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		if (event_operation(&page->events[i]))
-			event_free_operation(page->context, &page->events[i]);
-	}
-}
-
-static void context_free_keys(struct context *context)
-{
-	account_uncharge(context->account, context->watches_charged);
-	if (!context->keys)
-		return;
-	keys_destroy(context->keys);
-	kfree(context->keys);
-}
-
 /**
  * context_destroy() - end a context at the last close of its file
  * @context: the context, which nobody uses any more.
@@ -779,15 +477,7 @@ void context_destroy(struct context *context)
 	raw_spin_unlock_irq(&context->ready_lock);
 	hrtimer_cancel(&context->wake_timer);
 
-	xa_for_each(&context->pages, number, page) {
-		if (!xa_is_value(page)) {
-			page_free_operations(page);
-			page_free(page);
-		}
-		cond_resched();
-	}
-	xa_destroy(&context->pages);
-	context_free_keys(context);
+	events_destroy(context);
 	account_close(context->account);
 	mutex_destroy(&context->mutex);
 	context_put(context);
@@ -936,7 +626,7 @@ void context_end(struct context_batch *batch)
 {
 	base_release(&batch->hold);
 	batch_note_full(batch);
-	context_trim(batch->context);
+	events_trim(batch->context);
 	context_unlock(batch->context);
 	context_wake(&batch->wake);
 }
@@ -1135,7 +825,7 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 		return -ENOSPC;
 	if (list_empty(&context->partial)) {
 		base_release(&batch->hold);
-		ret = context_grow(context);
+		ret = events_grow(context);
 		if (ret)
 			return ret;
 	}
@@ -1174,7 +864,7 @@ void context_undo_add(struct context_batch *batch, u64 id)
 	event_stop(batch, event);
 	if (event->node.flags & EVENT_COMPLETED)
 		context->completed--;
-	event_free(batch, event);
+	batch_free(batch, event);
 	context->added--;
 }
 
@@ -1191,7 +881,7 @@ static void event_revive(struct context_batch *batch, struct event *event)
 		event_free_operation(batch->context, event);
 		return;
 	}
-	operation_drop_watches(batch->context, operation);
+	event_free_watches(batch->context, event);
 	operation->satisfied = 0;
 }
 
@@ -1258,7 +948,7 @@ int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd)
 	if (!event)
 		return -ENOENT;
 	event_stop(batch, event);
-	event_free(batch, event);
+	batch_free(batch, event);
 	context->cancelled++;
 	return 0;
 }
@@ -1308,50 +998,8 @@ static int event_make_operation(struct context_batch *batch, struct event *event
 		return 0;
 	}
 	base_release(&batch->hold);
-	if (operation)
-		kmem_cache_free(operation_cache, operation);
+	operation_free(operation);
 	return -EALREADY;
-}
-
-/* The table of keys, NULL for want of memory. */
-static struct rhashtable *context_keys(struct context *context)
-{
-	struct rhashtable *keys;
-
-	if (context->keys)
-		return context->keys;
-	keys = kzalloc(sizeof(*keys), EVENT_GFP | __GFP_ACCOUNT);
-	if (!keys)
-		return NULL;
-	if (keys_init(keys)) {
-		kfree(keys);
-		return NULL;
-	}
-	context->keys = keys;
-	return keys;
-}
-
-/* A new watch, not linked; ERR_PTR(-ENOSPC) or ERR_PTR(-ENOMEM). */
-static struct watch *context_new_watch(struct context *context, u64 key)
-{
-	struct rhashtable *keys = context_keys(context);
-	struct watch *watch;
-
-	if (!keys)
-		return ERR_PTR(-ENOMEM);
-	if (!charge_watch(context))
-		return ERR_PTR(-ENOSPC);
-	watch = watch_create(keys, key, EVENT_GFP | __GFP_ACCOUNT);
-	if (watch)
-		return watch;
-	uncharge_watches(context, 1);
-	return ERR_PTR(-ENOMEM);
-}
-
-static void context_free_watch(struct context *context, struct watch *watch)
-{
-	watch_free(context->keys, watch);
-	uncharge_watches(context, 1);
 }
 
 /**
@@ -1382,13 +1030,13 @@ int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
 		return -ENOSPC;
 
 	base_release(&batch->hold);
-	watch = context_new_watch(context, cmd->key);
+	watch = event_new_watch(context, cmd->key);
 	if (IS_ERR(watch))
 		return PTR_ERR(watch);
 	ret = event_make_operation(batch, event);
 	base_release(&batch->hold);
 	if (ret)
-		context_free_watch(context, watch);
+		event_free_watch(context, watch);
 	else
 		watch_link(watch, &event->operation->watcher,
 			   cmd->flags & TWHEEL_LEVEL ? WATCH_LEVEL : WATCH_SUM,
@@ -1456,7 +1104,7 @@ static void free_satisfied(struct context_batch *batch, struct list_head *watche
 
 	base_release(&batch->hold);
 	list_for_each_entry_safe(watch, next, watches, siblings)
-		context_free_watch(batch->context, watch);
+		event_free_watch(batch->context, watch);
 	INIT_LIST_HEAD(watches);
 	cond_resched();
 }
@@ -1497,11 +1145,11 @@ static bool cancel_watching(struct context_batch *batch, struct watch *watch)
 	base_hold_node(&batch->hold, &event->node);
 	if (event_state(event) != EVENT_ARMED) {
 		base_release(&batch->hold);
-		context_free_watch(batch->context, watch);
+		event_free_watch(batch->context, watch);
 		return false;
 	}
 	base_disarm(&batch->hold, &event->node);
-	event_free(batch, event);
+	batch_free(batch, event);
 	batch->context->cancelled++;
 	return true;
 }
@@ -1516,7 +1164,7 @@ static int signal_cancel(struct context_batch *batch, struct watched_key *key)
 	while ((watch = key_any(key)) && !fatal_signal_pending(current)) {
 		ended += cancel_watching(batch, watch);
 		if (++nr % BASE_BATCH == 0)
-			context_trim(batch->context);
+			events_trim(batch->context);
 		cond_resched();
 	}
 	return ended;
@@ -1623,7 +1271,7 @@ static void records_finish(struct context_batch *batch, unsigned int nr)
 		    event_reason(event) == TWHEEL_EXPIRED) {
 			event_rearm(batch, event, context->out[i].count);
 		} else {
-			event_free(batch, event);
+			batch_free(batch, event);
 			context->finished++;
 		}
 	}
@@ -1988,28 +1636,4 @@ void context_show(struct context *context, struct seq_file *seq)
 	if (context->cpu != BASE_ANY_CPU)
 		show_cpu(context, seq);
 	context_unlock(context);
-}
-
-/**
- * context_init() - before the first context
- *
- * Return: 0 or -ENOMEM; then context_exit() undoes what was done.
- */
-int context_init(void)
-{
-	page_cache = kmem_cache_create("twheel_events", EVENT_PAGE_SIZE,
-				       EVENT_PAGE_SIZE, SLAB_ACCOUNT, NULL);
-	operation_cache = kmem_cache_create("twheel_operations",
-					    sizeof(struct operation), 0,
-					    SLAB_ACCOUNT, NULL);
-	return page_cache && operation_cache ? 0 : -ENOMEM;
-}
-
-/**
- * context_exit() - after the last one
- */
-void context_exit(void)
-{
-	kmem_cache_destroy(operation_cache);
-	kmem_cache_destroy(page_cache);
 }

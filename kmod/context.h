@@ -18,111 +18,11 @@
 #include "account.h"
 #include "base.h"
 #include "clock.h"
-#include "operation.h"
+#include "event.h"
 #include "uapi/linux/twheel.h"
 
 /* How many commands or records are copied at a time; a context fits a page. */
 #define CONTEXT_CHUNK	48
-
-/* An id is a generation and a slot index; a slot is never used beyond this. */
-#define EVENT_GENERATION_MAX	((u32)S32_MAX)
-
-/* &struct event.node.state; the values of the two that userspace sees. */
-enum event_state {
-	EVENT_FREE = 0,
-	EVENT_ARMED = TWHEEL_ARMED,
-	EVENT_READY = TWHEEL_READY,
-};
-
-/* &struct event.node.flags, besides NODE_EVENT */
-#define EVENT_BY_MONOTONIC	BIT(0)	/* relative, on CLOCK_REALTIME */
-#define EVENT_CANCEL_ON_SET	BIT(1)	/* ends when the clock is set */
-#define EVENT_CLOCK_SET		BIT(2)	/* READY: that is why */
-#define EVENT_MISSED_SET	BIT(3)	/* periodic: it was READY at that time */
-#define EVENT_COMPLETED		BIT(4)	/* READY: because it was completed */
-#define EVENT_OPERATION		BIT(5)	/* it has an operation */
-
-/**
- * struct event - a delayed event
- * @node: ARMED: its place on a wheel.  Always: its state and flags and, as the
- *	tag, its generation, which is the one of its next use while it is FREE.
- * @ready: READY: its place in the ready queue.
- * @fired_ns: READY: when that happened, on the context's clock.
- * @data: the caller's cookie.
- * @due_ns: when it is due, as the caller sees it; of a periodic one that goes by
- *	CLOCK_MONOTONIC, on that clock.
- * @interval_ns: its period, or 0; where it has an operation, that has it.
- * @operation: with EVENT_OPERATION.
- * @slack_ns: its slack.
- *
- * It is on a wheel or in the ready queue, never both, so that the two share
- * memory and expiry needs none.
- */
-struct event {
-	union {
-		struct twheel_node node;
-		struct {
-			struct list_head ready;
-			u64 fired_ns;
-		};
-	};
-	u64 data;
-	u64 due_ns;
-	union {
-		u64 interval_ns;
-		struct operation *operation;
-	};
-	u64 slack_ns;
-};
-
-/**
- * struct operation - what an event has that watches keys, or was completed
- * @event: the event.
- * @watcher: its watches; dead ones if the event is READY.
- * @quorum: how many watches have to be satisfied.
- * @satisfied: how many were.
- * @interval_ns: the event's period, or 0.
- * @value: COMPLETED: of what completed it.
- * @key: COMPLETED: of the signal that did, or 0.
- */
-struct operation {
-	struct event *event;
-	struct twheel_watcher watcher;
-	u32 quorum;
-	u32 satisfied;
-	u64 interval_ns;
-	u64 value;
-	u64 key;
-};
-
-/*
- * A page of events: a head and 63 slots of at most 64 bytes, so that the id of an
- * event, the index of a slot, is the page's number and six bits.
- */
-#define EVENT_PAGE_SIZE		4096
-#define EVENT_PAGE_EVENTS	63
-#define EVENT_INDEX_BITS	6
-#define EVENT_PAGES_MAX		(1U << (32 - EVENT_INDEX_BITS))
-
-struct context;
-
-/**
- * struct event_page - events of one context, aligned to EVENT_PAGE_SIZE
- * @context: whose they are.
- * @partial: its place in the context's list of pages with a usable slot.
- * @usable: a bit for each slot that is FREE and may be used again.
- * @used: how many slots are not FREE.
- * @number: the page's part of the indices.
- * @events: the slots.
- */
-struct event_page {
-	struct context *context;
-	struct list_head partial;
-	u64 usable;
-	u32 used;
-	u32 number;
-	struct event events[EVENT_PAGE_EVENTS];
-};
 
 /**
  * struct context - one open file
@@ -137,8 +37,7 @@ struct event_page {
  * @wake_count: how many records make it readable.
  * @wake_delay_ns: with more than one: how old a record makes it readable.
  * @account: the opener's, or NULL.
- * @pages: its pages by number; for a number without a page a value, the
- *	generation that its slots begin with, marked CONTEXT_VACANT unless used up.
+ * @pages: its pages by number; event.c tells more.
  * @next_number: the lowest number that never had a page.
  * @partial: pages with a usable slot, those without an event at the end.
  * @nr_empty: how many these are.
@@ -268,8 +167,5 @@ ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,
 bool context_readable(const struct context *context);
 u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns);
 void context_show(struct context *context, struct seq_file *seq);
-
-int context_init(void);
-void context_exit(void);
 
 #endif /* TWHEEL_CONTEXT_H */

@@ -323,7 +323,7 @@ static int __init twheel_init(void)
 	ret = operation_init();
 	if (ret)
 		goto no_memory;
-	ret = context_init();
+	ret = events_init();
 	if (ret)
 		goto no_memory;
 	twheel_debugfs_init();
@@ -344,7 +344,7 @@ no_clock:
 	twheel_debugfs_exit();
 	base_exit();
 no_memory:
-	context_exit();
+	events_exit();
 	operation_exit();
 	return ret;
 }
@@ -357,7 +357,7 @@ static void __exit twheel_exit(void)
 	twheel_debugfs_exit();
 	base_exit();
 	rcu_barrier();
-	context_exit();
+	events_exit();
 	operation_exit();
 }
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Events of a context: slots in pages, their ids, and their operations.
+ *
+ * A part of contexts: context.c tells who may touch what.
+ */
+#ifndef TWHEEL_EVENT_H
+#define TWHEEL_EVENT_H
+
+#include <linux/bits.h>
+
+#include "operation.h"
+#include "twheel.h"
+#include "uapi/linux/twheel.h"
+
+/* An id is a generation and a slot index; a slot is never used beyond this. */
+#define EVENT_GENERATION_MAX	((u32)S32_MAX)
+
+/* &struct event.node.state; the values of the two that userspace sees. */
+enum event_state {
+	EVENT_FREE = 0,
+	EVENT_ARMED = TWHEEL_ARMED,
+	EVENT_READY = TWHEEL_READY,
+};
+
+/* &struct event.node.flags, besides NODE_EVENT */
+#define EVENT_BY_MONOTONIC	BIT(0)	/* relative, on CLOCK_REALTIME */
+#define EVENT_CANCEL_ON_SET	BIT(1)	/* ends when the clock is set */
+#define EVENT_CLOCK_SET		BIT(2)	/* READY: that is why */
+#define EVENT_MISSED_SET	BIT(3)	/* periodic: it was READY at that time */
+#define EVENT_COMPLETED		BIT(4)	/* READY: because it was completed */
+#define EVENT_OPERATION		BIT(5)	/* it has an operation */
+
+/**
+ * struct event - a delayed event
+ * @node: ARMED: its place on a wheel.  Always: its state and flags and, as the
+ *	tag, its generation, which is the one of its next use while it is FREE.
+ * @ready: READY: its place in the ready queue.
+ * @fired_ns: READY: when that happened, on the context's clock.
+ * @data: the caller's cookie.
+ * @due_ns: when it is due, as the caller sees it; of a periodic one that goes by
+ *	CLOCK_MONOTONIC, on that clock.
+ * @interval_ns: its period, or 0; where it has an operation, that has it.
+ * @operation: with EVENT_OPERATION.
+ * @slack_ns: its slack.
+ *
+ * It is on a wheel or in the ready queue, never both, so that the two share
+ * memory and expiry needs none.
+ */
+struct event {
+	union {
+		struct twheel_node node;
+		struct {
+			struct list_head ready;
+			u64 fired_ns;
+		};
+	};
+	u64 data;
+	u64 due_ns;
+	union {
+		u64 interval_ns;
+		struct operation *operation;
+	};
+	u64 slack_ns;
+};
+
+/**
+ * struct operation - what an event has that watches keys, or was completed
+ * @event: the event.
+ * @watcher: its watches; dead ones if the event is READY.
+ * @quorum: how many watches have to be satisfied.
+ * @satisfied: how many were.
+ * @interval_ns: the event's period, or 0.
+ * @value: COMPLETED: of what completed it.
+ * @key: COMPLETED: of the signal that did, or 0.
+ */
+struct operation {
+	struct event *event;
+	struct twheel_watcher watcher;
+	u32 quorum;
+	u32 satisfied;
+	u64 interval_ns;
+	u64 value;
+	u64 key;
+};
+
+/*
+ * A page of events: a head and 63 slots of at most 64 bytes, so that the id of an
+ * event, the index of a slot, is the page's number and six bits.
+ */
+#define EVENT_PAGE_SIZE		4096
+#define EVENT_PAGE_EVENTS	63
+#define EVENT_INDEX_BITS	6
+#define EVENT_PAGES_MAX		(1U << (32 - EVENT_INDEX_BITS))
+
+struct context;
+
+/**
+ * struct event_page - events of one context, aligned to EVENT_PAGE_SIZE
+ * @context: whose they are.
+ * @partial: its place in the context's list of pages with a usable slot.
+ * @usable: a bit for each slot that is FREE and may be used again.
+ * @used: how many slots are not FREE.
+ * @number: the page's part of the indices.
+ * @events: the slots.
+ */
+struct event_page {
+	struct context *context;
+	struct list_head partial;
+	u64 usable;
+	u32 used;
+	u32 number;
+	struct event events[EVENT_PAGE_EVENTS];
+};
+
+static inline struct event_page *page_of(const struct event *event)
+{
+	return PTR_ALIGN_DOWN((struct event_page *)event, EVENT_PAGE_SIZE);
+}
+
+static inline u32 event_index(const struct event *event)
+{
+	const struct event_page *page = page_of(event);
+
+	return page->number << EVENT_INDEX_BITS | (event - page->events);
+}
+
+static inline u64 event_id(const struct event *event)
+{
+	return (u64)event->node.tag << 32 | event_index(event);
+}
+
+static inline void event_set_state(struct event *event, enum event_state state)
+{
+	WRITE_ONCE(event->node.state, state);
+}
+
+static inline enum event_state event_state(const struct event *event)
+{
+	return READ_ONCE(event->node.state);
+}
+
+static inline struct operation *operation_of(const struct watch *watch)
+{
+	return container_of(watch->watcher, struct operation, watcher);
+}
+
+/* The operation of an event, or NULL. */
+static inline struct operation *event_operation(const struct event *event)
+{
+	return event->node.flags & EVENT_OPERATION ? event->operation : NULL;
+}
+
+static inline u64 event_interval_ns(const struct event *event)
+{
+	const struct operation *operation = event_operation(event);
+
+	return operation ? operation->interval_ns : event->interval_ns;
+}
+
+struct event *event_find(struct context *context, u64 id);
+struct event *event_alloc(struct context *context);
+void event_free(struct context *context, struct event *event);
+
+struct operation *operation_create(u32 quorum, u64 interval_ns);
+void operation_free(struct operation *operation);
+void event_set_operation(struct event *event, struct operation *operation);
+void event_free_operation(struct context *context, struct event *event);
+struct watch *event_new_watch(struct context *context, u64 key);
+void event_free_watch(struct context *context, struct watch *watch);
+void event_free_watches(struct context *context, struct event *event);
+
+int events_grow(struct context *context);
+void events_trim(struct context *context);
+void events_destroy(struct context *context);
+
+int events_init(void);
+void events_exit(void);
+
+#endif /* TWHEEL_EVENT_H */
