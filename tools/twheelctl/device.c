@@ -81,6 +81,23 @@ int device_configure(struct device *dev, const struct twheel_config *config)
 }
 
 /*
+ * Tells each WATCH behind the first @done commands which ADD it goes with: without
+ * an id it means one of the same call.
+ */
+static void name_add(struct twheel_cmd *cmds, size_t done, size_t nr)
+{
+	size_t add = done;
+
+	while (add && cmds[add - 1].op != TWHEEL_OP_ADD)
+		add--;
+	if (!add)
+		return;
+	for (size_t i = done; i < nr && cmds[i].op != TWHEEL_OP_ADD; i++)
+		if (cmds[i].op == TWHEEL_OP_WATCH && !cmds[i].id)
+			cmds[i].id = cmds[add - 1].id;
+}
+
+/*
  * Run all of some commands, in order.
  *
  * A signal can stop the kernel between two of them; the rest is then submitted
@@ -103,8 +120,10 @@ int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
 			return -errno;
 		if (ret == 0 || ret > (int)(nr - done))
 			return -EPROTO;
-		if (ret > 0)
-			done += ret;
+		if (ret < 0)
+			continue;
+		done += ret;
+		name_add(cmds, done, nr);
 	}
 	return 0;
 }

@@ -20,8 +20,11 @@
  *	skip		its record leaves out the expiration it should begin with
  *	overcount	its record covers one expiration too many
  *	undercount	its record covers none
+ *	unwatchable	WATCH gives -ENOSPC
+ *	incapable	WATCH, SIGNAL and COMPLETE give -EOPNOTSUPP, of any event
  *
- * An event's id is its place in a table that only grows.
+ * An event's id is its place in a table that only grows, and so is a watch's place
+ * in another.
  *
  * The clock is the test's too: it stands still while anything is done, and jumps
  * to the next moment as soon as twheelctl waits for nothing but time. So a test
@@ -44,6 +47,7 @@
 #include "device.h"
 
 #define MAX_EVENTS	10000
+#define MAX_WATCHES	1000
 #define EARLY_NS	(50 * NSEC_PER_MSEC)
 #define LIFETIME_S	60
 #define MAX_RECORDS	100000
@@ -53,11 +57,28 @@ static struct fake_event {
 	__u64 due_ns;
 	__u64 interval_ns;
 	__u64 slack_ns;
+	__u64 completed_ns;
+	__u64 value;
+	__u64 key;
+	unsigned int quorum;
+	unsigned int progress;
 	bool live;
 	bool again;
+	bool completed;
 } events[MAX_EVENTS];
 
+/* A watch, until it is satisfied. */
+static struct fake_watch {
+	struct fake_event *event;
+	__u64 key;
+	__u64 need;
+	__u64 sum;
+	bool level;
+	bool live;
+} watches[MAX_WATCHES];
+
 static size_t nr_events;
+static size_t nr_watches;
 static struct counters totals;
 static __u64 clock_ns = 1000 * NSEC_PER_SEC;
 static struct twheel_config config;
@@ -67,6 +88,16 @@ static bool fault(const char *name, size_t event)
 	const char *wanted = getenv("TWHEELCTL_FAULT");
 
 	return wanted && !strcmp(wanted, name) && event % 10 == 0;
+}
+
+static bool is_ready(const struct fake_event *event)
+{
+	return event->live && (event->completed || event->due_ns <= clock_ns);
+}
+
+static bool is_armed(const struct fake_event *event)
+{
+	return event->live && !is_ready(event);
 }
 
 static __u64 slack_of(const struct fake_event *event)
@@ -80,6 +111,8 @@ static __u64 fires_ns(size_t i)
 {
 	if (!events[i].live || fault("lose", i))
 		return NEVER_NS;
+	if (events[i].completed)
+		return events[i].completed_ns;
 	if (fault("early", i) || fault("hasty", i))
 		return events[i].due_ns - EARLY_NS;
 	return events[i].due_ns + slack_of(&events[i]);
@@ -152,7 +185,8 @@ int device_open(struct device *dev, const char *path)
 	dev->info = (struct twheel_info){
 		.abi = TWHEEL_ABI_VERSION,
 		.features = TWHEEL_FEATURE_PERIODIC | TWHEEL_FEATURE_SLACK |
-			    TWHEEL_FEATURE_CLOCKS | 1ULL << 63,
+			    TWHEEL_FEATURE_CLOCKS |
+			    TWHEEL_FEATURE_OPERATIONS | 1ULL << 63,
 		.tick_ns = 65536,
 		.max_events = MAX_EVENTS,
 	};
@@ -186,10 +220,91 @@ static int add(struct device *dev, struct twheel_cmd *cmd, __u64 time_ns)
 	if (nr_events == dev->info.max_events || fault("full", nr_events))
 		return -ENOSPC;
 	totals.added += fault("miscounted", nr_events) ? 2 : 1;
-	*event = (struct fake_event){ .data = cmd->data, .live = true };
+	*event = (struct fake_event){
+		.data = cmd->data,
+		.quorum = cmd->quorum ? cmd->quorum : 1,
+		.live = true,
+	};
 	set_times(event, cmd, time_ns);
 	cmd->id = ++nr_events;
 	return 0;
+}
+
+/* How many watches an event waits for. */
+static unsigned int watches_of(const struct fake_event *event)
+{
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < nr_watches; i++)
+		nr += watches[i].live && watches[i].event == event;
+	return is_armed(event) ? nr : 0;
+}
+
+static int watch(const struct twheel_cmd *cmd)
+{
+	struct fake_event *event = &events[cmd->id - 1];
+
+	if (event->interval_ns)
+		return -EINVAL;
+	if (is_ready(event))
+		return -EALREADY;
+	if (fault("unwatchable", cmd->id - 1) || nr_watches == MAX_WATCHES ||
+	    watches_of(event) == TWHEEL_MAX_WATCHES)
+		return -ENOSPC;
+	watches[nr_watches++] = (struct fake_watch){
+		.event = event,
+		.key = cmd->key,
+		.need = cmd->value,
+		.level = cmd->flags & TWHEEL_LEVEL,
+		.live = true,
+	};
+	return 0;
+}
+
+static int complete(struct fake_event *event, __u64 key, __u64 value)
+{
+	if (is_ready(event))
+		return -EALREADY;
+	event->completed = true;
+	event->completed_ns = clock_ns;
+	event->key = key;
+	event->value = value;
+	totals.completed++;
+	return 0;
+}
+
+/* Whether a signal satisfies a watch. */
+static bool satisfies(const struct twheel_cmd *cmd, struct fake_watch *watch)
+{
+	watch->sum += cmd->value;
+	return (watch->level ? cmd->value : watch->sum) >= watch->need;
+}
+
+/* Takes a signal to a watch. Returns whether it ends the event. */
+static bool meet(const struct twheel_cmd *cmd, struct fake_watch *watch)
+{
+	struct fake_event *event = watch->event;
+
+	if (!watch->live || watch->key != cmd->key || !is_armed(event))
+		return false;
+	if (cmd->flags & TWHEEL_QUIET) {
+		event->live = false;
+		totals.cancelled++;
+		return true;
+	}
+	watch->live = !satisfies(cmd, watch);
+	if (watch->live || ++event->progress < event->quorum)
+		return false;
+	return !complete(event, cmd->key, cmd->value);
+}
+
+static int tell_watches(const struct twheel_cmd *cmd)
+{
+	int ended = 0;
+
+	for (size_t i = 0; i < nr_watches; i++)
+		ended += meet(cmd, &watches[i]);
+	return ended;
 }
 
 static int query(struct twheel_cmd *cmd, const struct fake_event *event)
@@ -197,9 +312,32 @@ static int query(struct twheel_cmd *cmd, const struct fake_event *event)
 	cmd->time_ns = event->due_ns;
 	cmd->interval_ns = event->interval_ns;
 	cmd->slack_ns = slack_of(event);
-	return event->due_ns <= clock_ns ? TWHEEL_READY : TWHEEL_ARMED;
+	return is_ready(event) ? TWHEEL_READY : TWHEEL_ARMED;
 }
 
+static int cancel(size_t i)
+{
+	totals.cancelled++;
+	events[i].live = fault("uncancelled", i);
+	return 0;
+}
+
+static int modify(const struct twheel_cmd *cmd, size_t i, __u64 time_ns)
+{
+	struct fake_event *event = &events[i];
+
+	if (fault("forgetful", i))
+		return -ENOENT;
+	if (event->completed)
+		return -EALREADY;
+	if (cmd->interval_ns && (event->quorum > 1 || watches_of(event)))
+		return -EINVAL;
+	if (!fault("unmodified", i))
+		set_times(event, cmd, time_ns);
+	return 0;
+}
+
+/* A command on an event that there is. */
 static int change(struct twheel_cmd *cmd, __u64 time_ns)
 {
 	size_t i = cmd->id - 1;
@@ -208,28 +346,48 @@ static int change(struct twheel_cmd *cmd, __u64 time_ns)
 		return -ENOENT;
 	if (!events[i].live)
 		return fault("stale", i) ? 0 : -ENOENT;
-	if (cmd->op == TWHEEL_OP_CANCEL) {
-		totals.cancelled++;
-		events[i].live = fault("uncancelled", i);
-	} else if (cmd->op == TWHEEL_OP_QUERY) {
+	switch (cmd->op) {
+	case TWHEEL_OP_CANCEL:
+		return cancel(i);
+	case TWHEEL_OP_WATCH:
+		return watch(cmd);
+	case TWHEEL_OP_COMPLETE:
+		return complete(&events[i], 0, cmd->value);
+	case TWHEEL_OP_QUERY:
 		return query(cmd, &events[i]);
-	} else if (fault("forgetful", i)) {
-		return -ENOENT;
-	} else if (!fault("unmodified", i)) {
-		set_times(&events[i], cmd, time_ns);
+	default:
+		return modify(cmd, i, time_ns);
 	}
-	return 0;
+}
+
+/* @added: the id of the ADD before it, for a WATCH without one. */
+static int run(struct device *dev, struct twheel_cmd *cmd, __u64 added)
+{
+	__u64 base_ns = cmd->flags & TWHEEL_ABS ? 0 : clock_ns;
+	__u64 time_ns = base_ns + cmd->time_ns;
+	struct twheel_cmd named = *cmd;
+
+	if (cmd->op == TWHEEL_OP_ADD)
+		return add(dev, cmd, time_ns);
+	if (cmd->op >= TWHEEL_OP_COMPLETE && cmd->op <= TWHEEL_OP_SIGNAL &&
+	    fault("incapable", 0))
+		return -EOPNOTSUPP;
+	if (cmd->op == TWHEEL_OP_SIGNAL)
+		return tell_watches(cmd);
+	if (cmd->op != TWHEEL_OP_WATCH || cmd->id)
+		return change(cmd, time_ns);
+	named.id = added;
+	return change(&named, time_ns);
 }
 
 int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++) {
-		__u64 base_ns = cmds[i].flags & TWHEEL_ABS ? 0 : clock_ns;
-		__u64 time_ns = base_ns + cmds[i].time_ns;
+	__u64 added = 0;
 
-		cmds[i].result = cmds[i].op == TWHEEL_OP_ADD ?
-				 add(dev, &cmds[i], time_ns) :
-				 change(&cmds[i], time_ns);
+	for (size_t i = 0; i < nr; i++) {
+		cmds[i].result = run(dev, &cmds[i], added);
+		if (cmds[i].op == TWHEEL_OP_ADD)
+			added = cmds[i].id;
 	}
 	return 0;
 }
@@ -250,7 +408,7 @@ static void go_on(struct fake_event *event, __u64 count)
 {
 	size_t i = event - events;
 
-	if (event->interval_ns) {
+	if (event->interval_ns && !event->completed) {
 		event->due_ns += (count + !!fault("undercount", i)) *
 				 event->interval_ns;
 		return;
@@ -271,6 +429,12 @@ static void expire(struct fake_event *event, struct twheel_record *record)
 		.fired_ns = fault("hasty", i) ? event->due_ns : clock_ns,
 		.count = count,
 	};
+	if (event->completed) {
+		record->fired_ns = event->completed_ns;
+		record->reason = TWHEEL_COMPLETED;
+		record->key = event->key;
+		record->value = event->value;
+	}
 	if (fault("skip", i))
 		record->due_ns += event->interval_ns;
 	if (fault("again", i) && event->again)
@@ -297,10 +461,8 @@ int device_counters(struct device *dev, struct counters *counters)
 	(void)dev;
 	*counters = totals;
 	for (size_t i = 0; i < nr_events; i++) {
-		if (events[i].live && events[i].due_ns <= clock_ns)
-			counters->ready++;
-		else
-			counters->armed += events[i].live;
+		counters->ready += is_ready(&events[i]);
+		counters->armed += is_armed(&events[i]);
 	}
 	return 0;
 }
@@ -321,8 +483,9 @@ int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
 			.due_ns = event->due_ns,
 			.interval_ns = event->interval_ns,
 			.slack_ns = slack_of(event),
-			.state = event->due_ns <= clock_ns ? TWHEEL_READY :
-				 TWHEEL_ARMED,
+			.state = is_ready(event) ? TWHEEL_READY : TWHEEL_ARMED,
+			.quorum = event->quorum,
+			.watches = watches_of(event),
 		};
 	}
 	return done;

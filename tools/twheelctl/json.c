@@ -8,10 +8,10 @@
 #include "json.h"
 #include "number.h"
 
-/* An id, as a string. */
-json_t *json_id(__u64 id)
+/* An id, a key or a value, as a string. */
+json_t *json_u64(__u64 value)
 {
-	return json_sprintf("%llu", id);
+	return json_sprintf("%llu", value);
 }
 
 /* A time, in seconds. */

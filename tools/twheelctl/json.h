@@ -2,8 +2,8 @@
 /*
  * Lines of JSON.
  *
- * Ids are strings of decimal digits: many readers of JSON keep a number as a
- * double, which has no room for 64 bits.
+ * Ids, keys and values are strings of decimal digits: many readers of JSON keep a
+ * number as a double, which has no room for 64 bits.
  */
 #ifndef _TWHEELCTL_JSON_H
 #define _TWHEELCTL_JSON_H
@@ -12,7 +12,7 @@
 #include <jansson.h>
 #include <linux/types.h>
 
-json_t *json_id(__u64 id);
+json_t *json_u64(__u64 value);
 json_t *json_seconds(__u64 ns);
 json_t *json_time(__u64 ns);
 void json_line(json_t *object, FILE *out);

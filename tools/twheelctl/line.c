@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A line of twheelctl run, as text and as the command to submit.
+ * A line of twheelctl run, as text and as the commands to submit.
  *
  * The functions take words off the front of the text and return whether all is
  * well; where it is not, they have said why.
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "key.h"
 #include "line.h"
 #include "number.h"
 
@@ -96,6 +97,79 @@ static bool take_cancel_on_set(struct line *line, char **rest)
 	return true;
 }
 
+/* Takes a key for a command; where it was part of a word, that has been cut. */
+static bool take_key(struct line *line, size_t i, const char *text)
+{
+	const char *reason = key_parse(text, &line->cmds[i].key);
+
+	line->keys[i] = text;
+	return !reason || wrong(line, "key \"%s\" %s", text, reason);
+}
+
+/* Takes KEY>=NEED for a WATCH. */
+static bool take_need(struct line *line, char **rest, size_t i, const char *what)
+{
+	struct twheel_cmd *cmd = &line->cmds[i];
+	char *text = take_word(rest);
+	char *sign = strstr(text, KEY_SIGN);
+	const char *need, *reason;
+
+	if (!sign)
+		return wrong(line, "%s \"%s\" is not KEY>=NEED, in one word, such as topic-1>=4096",
+			     what, text);
+	*sign = '\0';
+	need = sign + strlen(KEY_SIGN);
+	if (!take_key(line, i, text))
+		return false;
+	reason = count_parse(need, &cmd->value);
+	if (reason)
+		return wrong(line, "need \"%s\" %s", need, reason);
+	return cmd->value || wrong(line, "need \"%s\": the least need is 1", need);
+}
+
+/* Takes a watch for the event that the line adds. */
+static bool take_another_watch(struct line *line, char **rest, const char *what,
+			       __u16 flags)
+{
+	if (line->verb != LINE_ADD)
+		return wrong(line, "\"%s\" goes with add; here it is a line of its own: %s ID KEY>=NEED",
+			     what, what);
+	if (line->nr_cmds == LINE_MAX_CMDS)
+		return wrong(line, "there are more than %d watches",
+			     TWHEEL_MAX_WATCHES);
+	line->cmds[line->nr_cmds] = (struct twheel_cmd){
+		.op = TWHEEL_OP_WATCH,
+		.flags = flags,
+	};
+	return take_need(line, rest, line->nr_cmds++, what);
+}
+
+static bool take_watch(struct line *line, char **rest)
+{
+	return take_another_watch(line, rest, "watch", 0);
+}
+
+static bool take_level(struct line *line, char **rest)
+{
+	return take_another_watch(line, rest, "level", TWHEEL_LEVEL);
+}
+
+static bool take_quorum(struct line *line, char **rest)
+{
+	const char *text = take_word(rest);
+	__u64 quorum;
+
+	if (line->verb != LINE_ADD)
+		return wrong(line, "\"quorum\" goes with add only: it stays as it is");
+	if (line->cmd.quorum)
+		return wrong(line, "\"quorum\" is there twice");
+	if (count_parse(text, &quorum) || !quorum || quorum > TWHEEL_MAX_WATCHES)
+		return wrong(line, "quorum \"%s\" is not a whole number from 1 to %d",
+			     text, TWHEEL_MAX_WATCHES);
+	line->cmd.quorum = quorum;
+	return true;
+}
+
 static const struct option {
 	const char *word;
 	bool (*take)(struct line *line, char **rest);
@@ -103,6 +177,9 @@ static const struct option {
 	{ "every",	   take_every },
 	{ "slack",	   take_slack },
 	{ "cancel-on-set", take_cancel_on_set },
+	{ "watch",	   take_watch },
+	{ "level",	   take_level },
+	{ "quorum",	   take_quorum },
 };
 
 /* The option whose word a text begins with, or NULL. */
@@ -168,6 +245,8 @@ static bool check_options(struct line *line)
 	    (!(line->cmd.flags & TWHEEL_ABS) || line->clockid != CLOCK_REALTIME))
 		return wrong(line,
 			     "cancel-on-set goes with @TIME and --clock realtime only");
+	if (line->cmd.interval_ns && (line->nr_cmds > 1 || line->cmd.quorum > 1))
+		return wrong(line, "\"every\" goes with no watch, level or quorum: a periodic event takes none");
 	return true;
 }
 
@@ -232,6 +311,57 @@ static bool parse_cancel(struct line *line, char *rest)
 	return take_id(line, &rest) && take_end(line, &rest);
 }
 
+static bool parse_watch(struct line *line, char *rest)
+{
+	line->cmd.op = TWHEEL_OP_WATCH;
+	return take_id(line, &rest) && take_need(line, &rest, 0, "watch") &&
+	       take_end(line, &rest);
+}
+
+static bool parse_level(struct line *line, char *rest)
+{
+	line->cmd.op = TWHEEL_OP_WATCH;
+	line->cmd.flags = TWHEEL_LEVEL;
+	return take_id(line, &rest) && take_need(line, &rest, 0, "level") &&
+	       take_end(line, &rest);
+}
+
+/* Takes VALUE, or quiet. */
+static bool take_value(struct line *line, char **rest)
+{
+	const char *text = take_word(rest);
+	const char *reason;
+
+	if (!strcmp(text, "quiet")) {
+		line->cmd.flags = TWHEEL_QUIET;
+		return true;
+	}
+	reason = count_parse(text, &line->cmd.value);
+	return !reason || wrong(line, "value \"%s\" %s: say a number, or quiet",
+				text, reason);
+}
+
+static bool parse_signal(struct line *line, char *rest)
+{
+	line->cmd.op = TWHEEL_OP_SIGNAL;
+	return take_key(line, 0, take_word(&rest)) && take_value(line, &rest) &&
+	       take_end(line, &rest);
+}
+
+static bool parse_complete(struct line *line, char *rest)
+{
+	const char *text, *reason;
+
+	line->cmd.op = TWHEEL_OP_COMPLETE;
+	if (!take_id(line, &rest))
+		return false;
+	text = take_word(&rest);
+	reason = *text ? count_parse(text, &line->cmd.value) : NULL;
+	if (reason)
+		return wrong(line, "value \"%s\" %s", text, reason);
+	return take_end(line, &rest);
+}
+
 static bool parse_query(struct line *line, char *rest)
 {
 	line->cmd.op = TWHEEL_OP_QUERY;
@@ -257,11 +387,15 @@ bool line_parse(struct line *line, char *text)
 		enum verb verb;
 		bool (*parse)(struct line *line, char *rest);
 	} verbs[] = {
-		{ "add",    LINE_ADD,	 parse_add },
-		{ "modify", LINE_MODIFY, parse_modify },
-		{ "cancel", LINE_CANCEL, parse_cancel },
-		{ "query",  LINE_QUERY,	 parse_query },
-		{ "list",   LINE_LIST,	 parse_list },
+		{ "add",      LINE_ADD,	     parse_add },
+		{ "modify",   LINE_MODIFY,   parse_modify },
+		{ "cancel",   LINE_CANCEL,   parse_cancel },
+		{ "watch",    LINE_WATCH,    parse_watch },
+		{ "level",    LINE_WATCH,    parse_level },
+		{ "signal",   LINE_SIGNAL,   parse_signal },
+		{ "complete", LINE_COMPLETE, parse_complete },
+		{ "query",    LINE_QUERY,    parse_query },
+		{ "list",     LINE_LIST,     parse_list },
 	};
 	const char *word;
 
@@ -269,6 +403,8 @@ bool line_parse(struct line *line, char *text)
 	word = take_word(&text);
 	line->verb = LINE_BLANK;
 	line->cmd = (struct twheel_cmd){ 0 };
+	line->nr_cmds = 1;
+	line->keys[0] = NULL;
 	if (!*word || *word == '#')
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
@@ -277,6 +413,6 @@ bool line_parse(struct line *line, char *text)
 		line->verb = verbs[i].verb;
 		return verbs[i].parse(line, text);
 	}
-	return wrong(line, "unknown command \"%s\": it is add, modify, cancel, query or list",
+	return wrong(line, "unknown command \"%s\": it is add, modify, cancel, watch, level, signal, complete, query or list",
 		     word);
 }

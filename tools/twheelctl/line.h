@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A line of twheelctl run, as text and as the command to submit.
+ * A line of twheelctl run, as text and as the commands to submit.
  *
  *	add WHEN [OPTION]... NAME [OPTION]...
  *	modify ID WHEN [OPTION]...
  *	cancel ID
+ *	watch ID KEY>=NEED
+ *	level ID KEY>=NEED
+ *	signal KEY VALUE
+ *	signal KEY quiet
+ *	complete ID [VALUE]
  *	query ID
  *	list
  *
  * WHEN is a delay (1.5s), an absolute time on the context's clock
  * (@1700000000.5), or missing where the period says it all: every 1s. The
  * options are words that a name does not have: every PERIOD, slack TIME,
- * cancel-on-set. So a name is all that stands between them; one that has such a
- * word is put in double quotes.
+ * cancel-on-set, and of add also watch KEY>=NEED, level KEY>=NEED, quorum K. So a
+ * name is all that stands between them; one that has such a word is put in double
+ * quotes. KEY is a number or a name, see key.h.
  */
 #ifndef _TWHEELCTL_LINE_H
 #define _TWHEELCTL_LINE_H
@@ -25,11 +31,17 @@
 #define LINE_MAX_LENGTH	4095
 #define LINE_MESSAGE	(LINE_MAX_LENGTH + 256)
 
+/* The most commands that a line is: an add with its watches. */
+#define LINE_MAX_CMDS	(1 + TWHEEL_MAX_WATCHES)
+
 enum verb {
 	LINE_BLANK,
 	LINE_ADD,
 	LINE_MODIFY,
 	LINE_CANCEL,
+	LINE_WATCH,
+	LINE_SIGNAL,
+	LINE_COMPLETE,
 	LINE_QUERY,
 	LINE_LIST,
 };
@@ -40,6 +52,10 @@ enum verb {
  * @tick_ns: the length of a tick; set by the caller.
  * @verb: what to do.
  * @cmd: the command for it, but for LINE_BLANK and LINE_LIST.
+ * @cmds: that, and after an ADD its watches.
+ * @nr_cmds: how many there are.
+ * @keys: of each that has a key, the text that it stands as, else NULL; a part
+ *	of the text.
  * @name: of the event, for LINE_ADD; a part of the text.
  * @message: what is wrong with it.
  */
@@ -47,7 +63,12 @@ struct line {
 	clockid_t clockid;
 	__u64 tick_ns;
 	enum verb verb;
-	struct twheel_cmd cmd;
+	union {
+		struct twheel_cmd cmd;
+		struct twheel_cmd cmds[LINE_MAX_CMDS];
+	};
+	size_t nr_cmds;
+	const char *keys[LINE_MAX_CMDS];
 	const char *name;
 	char message[LINE_MESSAGE];
 };

@@ -5,12 +5,19 @@
  *	add WHEN NAME		{"event":"added","id":"5","name":"hello"}
  *	modify ID WHEN		{"event":"modified",...}
  *	cancel ID		{"event":"cancelled",...}
+ *	watch ID KEY>=NEED	{"event":"watched",...}
+ *	level ID KEY>=NEED	{"event":"watched",...}
+ *	signal KEY VALUE	{"event":"signalled",...}
+ *	signal KEY quiet	{"event":"cancelled",...} for each, {"event":"signalled",...}
+ *	complete ID		{"event":"ended",...}
  *	query ID		{"event":"state",...,"state":"armed",...}
  *	list			one {"event":"entry",...} for each, {"event":"list",...}
  *
  * The names live here: each event that is armed or ready is in a tree, by id,
- * from the answer to its ADD to its last record or the answer to its CANCEL. As
- * one thread does both, the tree always has what the kernel has.
+ * from the answer to its ADD to its last record or until it is cancelled. As one
+ * thread does all of it, the tree always has what the kernel has. Of a quiet
+ * signal the kernel only says how many events it cancelled: which, shows in what
+ * is gone.
  */
 #include <err.h>
 #include <errno.h>
@@ -26,6 +33,7 @@
 #include "common.h"
 #include "device.h"
 #include "json.h"
+#include "key.h"
 #include "line.h"
 #include "number.h"
 #include "options.h"
@@ -33,10 +41,11 @@
 
 #define NR_RECORDS	256
 
-/* An event that is armed or ready. */
+/* An event that is armed or ready; one that watches has watched a key, or does. */
 struct event {
 	__u64 id;
 	bool periodic;
+	bool watches;
 	char name[];
 };
 
@@ -50,6 +59,7 @@ struct event {
  * @start_ns: when it began; times are told from here on.
  * @events: a tree of struct event, by id.
  * @nr_events: how many it has.
+ * @names: of the keys.
  * @nr_records: how many records were printed.
  * @nr_errors: how many lines were answered by an error.
  * @nr_lines: how many lines there were, so the number of the line at hand.
@@ -68,6 +78,7 @@ struct run {
 	__u64 start_ns;
 	void *events;
 	size_t nr_events;
+	struct key_names names;
 	__u64 nr_records;
 	__u64 nr_errors;
 	unsigned int nr_lines;
@@ -93,14 +104,16 @@ static struct event *find_event(const struct run *run, __u64 id)
 	return found ? *found : NULL;
 }
 
-static void insert_event(struct run *run, const struct twheel_cmd *cmd,
-			 const char *name)
+static void insert_event(struct run *run, const struct line *line)
 {
+	const struct twheel_cmd *cmd = &line->cmd;
+	const char *name = line->name;
 	struct event *event = malloc(sizeof(*event) + strlen(name) + 1);
 
 	if (event) {
 		event->id = cmd->id;
 		event->periodic = cmd->interval_ns;
+		event->watches = line->nr_cmds > 1;
 		strcpy(event->name, name);
 	}
 	if (!event || !tsearch(event, &run->events, compare_events))
@@ -155,35 +168,89 @@ void bad_line(struct run *run, const char *format, ...)
 			    run->nr_lines, "message", message), stdout);
 }
 
-static void failed(struct run *run, const char *what, int result)
+/* What an error means where there is more to say than strerror() does. */
+static const struct meaning {
+	int error;
+	__u16 op;
+	const char *text;
+} meanings[] = {
+	{ ENOENT, 0, "there is no such event: it has ended, or never was" },
+	{ EALREADY, 0, "it has ended already; its record follows" },
+	{ EINVAL, TWHEEL_OP_MODIFY,
+	  "what has watches or a quorum cannot be periodic" },
+	{ EINVAL, TWHEEL_OP_WATCH, "a periodic event takes none" },
+	{ ENOSPC, TWHEEL_OP_WATCH,
+	  "there are as many watches as the event, or this user, may have" },
+	{ EOPNOTSUPP, 0,
+	  "this module cannot do that; twheelctl info tells what it can" },
+};
+
+static const char *explain(__u16 op, int error)
 {
-	if (result == -ENOENT)
-		bad_line(run, "%s: there is no such event: it has ended, or never was",
-			 what);
-	else if (result == -ENOSPC)
+	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
+		if (meanings[i].error == error &&
+		    (!meanings[i].op || meanings[i].op == op))
+			return meanings[i].text;
+	return strerror(error);
+}
+
+/* Tells that a command failed; @what: the words to call it. */
+static void failed(struct run *run, const char *what, __u16 op, int result)
+{
+	if (result == -ENOSPC && op == TWHEEL_OP_ADD)
 		bad_line(run,
 			 "%s: there are as many events as allowed (here %llu, or to this user)",
 			 what, run->dev.info.max_events);
-	else if (result == -EOPNOTSUPP)
-		bad_line(run,
-			 "%s: this module cannot do that; twheelctl info tells what it can",
-			 what);
 	else
-		bad_line(run, "%s: %s", what, strerror(-result));
+		bad_line(run, "%s: %s", what, explain(op, -result));
 }
 
-/* Runs the line's command. Returns whether it gave 0 or more. */
-static bool submit(struct run *run, const char *what)
+static void submit_all(struct run *run, struct twheel_cmd *cmds, size_t nr)
 {
-	struct twheel_cmd *cmd = &run->line.cmd;
-	int ret = device_submit(&run->dev, cmd, 1);
+	int ret = device_submit(&run->dev, cmds, nr);
 
 	if (ret)
 		errx(EXIT_FAILURE, "%s takes no commands: %s",
 		     run->settings->device, strerror(-ret));
-	if (cmd->result < 0)
-		failed(run, what, cmd->result);
-	return cmd->result >= 0;
+}
+
+/* Runs the line's commands. Returns whether the first gave 0 or more. */
+static bool submit(struct run *run, const char *what)
+{
+	struct line *line = &run->line;
+
+	submit_all(run, line->cmds, line->nr_cmds);
+	if (line->cmd.result < 0)
+		failed(run, what, line->cmd.op, line->cmd.result);
+	return line->cmd.result >= 0;
+}
+
+/*
+ * Whether all watches of an add are there. If not, the event goes too, as nobody
+ * has asked for what is left of it. One that is due at once is too late to watch
+ * and is no error: it ends at its time, as it should.
+ */
+static bool check_watches(struct run *run)
+{
+	struct line *line = &run->line;
+	struct twheel_cmd cancel = {
+		.op = TWHEEL_OP_CANCEL,
+		.id = line->cmd.id,
+	};
+	char what[LINE_MESSAGE];
+	size_t i = 1;
+
+	while (i < line->nr_cmds && (line->cmds[i].result >= 0 ||
+				     line->cmds[i].result == -EALREADY))
+		i++;
+	if (i == line->nr_cmds)
+		return true;
+	submit_all(run, &cancel, 1);
+	snprintf(what, sizeof(what), "add: %s %s" KEY_SIGN "%llu",
+		 line->cmds[i].flags & TWHEEL_LEVEL ? "level" : "watch",
+		 line->keys[i], line->cmds[i].value);
+	failed(run, what, TWHEEL_OP_WATCH, line->cmds[i].result);
+	return false;
 }
 
 static void add(struct run *run)
@@ -195,19 +262,20 @@ static void add(struct run *run)
 		bad_line(run, "the name is not UTF-8, as all JSON is");
 		return;
 	}
-	if (!submit(run, "add"))
+	if (!submit(run, "add") || !check_watches(run))
 		return;
-	insert_event(run, cmd, name);
+	insert_event(run, &run->line);
 	json_line(json_pack("{s:s, s:o, s:s}", "event", "added",
-			    "id", json_id(cmd->id), "name", name), stdout);
+			    "id", json_u64(cmd->id), "name", name), stdout);
 }
 
 /* Answers a command on an event that there is. */
-static void answer(const struct run *run, const char *what,
-		   const struct event *event)
+static void answer(const struct run *run, const char *what, __u64 id)
 {
+	const struct event *event = find_event(run, id);
+
 	json_line(json_pack("{s:s, s:o, s:s?}", "event", what,
-			    "id", json_id(run->line.cmd.id),
+			    "id", json_u64(id),
 			    "name", event ? event->name : NULL), stdout);
 }
 
@@ -217,38 +285,128 @@ static void modify(struct run *run)
 
 	if (!submit(run, "modify"))
 		return;
+	answer(run, "modified", run->line.cmd.id);
 	event = find_event(run, run->line.cmd.id);
-	answer(run, "modified", event);
 	if (event)
 		event->periodic = run->line.cmd.interval_ns;
 }
 
-static void cancel(struct run *run)
+/* Tells that an event is gone without a record. */
+static void cancelled(struct run *run, __u64 id)
 {
-	struct event *event;
+	struct event *event = find_event(run, id);
 
-	if (!submit(run, "cancel"))
-		return;
-	event = find_event(run, run->line.cmd.id);
-	answer(run, "cancelled", event);
+	answer(run, "cancelled", id);
 	if (event)
 		remove_event(run, event);
 }
 
-/* What query and list tell of an event. */
+static void cancel(struct run *run)
+{
+	if (submit(run, "cancel"))
+		cancelled(run, run->line.cmd.id);
+}
+
+static json_t *key_json(const struct run *run, __u64 key)
+{
+	const char *name = key_names_find(&run->names, key);
+
+	return name ? json_string(name) : json_u64(key);
+}
+
+static void watch(struct run *run)
+{
+	const struct twheel_cmd *cmd = &run->line.cmd;
+	bool level = cmd->flags & TWHEEL_LEVEL;
+	struct event *event;
+
+	if (!submit(run, level ? "level" : "watch"))
+		return;
+	event = find_event(run, cmd->id);
+	if (event)
+		event->watches = true;
+	json_line(json_pack("{s:s, s:o, s:s?, s:o, s:o, s:b}", "event", "watched",
+			    "id", json_u64(cmd->id),
+			    "name", event ? event->name : NULL,
+			    "key", key_json(run, cmd->key),
+			    "need", json_u64(cmd->value), "level", level), stdout);
+}
+
+/* A QUERY for each event that may have been cancelled by a quiet signal. */
+struct queries {
+	struct twheel_cmd *cmds;
+	size_t nr;
+};
+
+static void add_query(const void *node, VISIT visit, void *closure)
+{
+	const struct event *event = *(struct event **)node;
+	struct queries *queries = closure;
+
+	if (event->watches && (visit == postorder || visit == leaf))
+		queries->cmds[queries->nr++] = (struct twheel_cmd){
+			.op = TWHEEL_OP_QUERY,
+			.id = event->id,
+		};
+}
+
+/* Tells of the events that a quiet signal cancelled. */
+static void find_cancelled(struct run *run)
+{
+	struct queries queries = {
+		.cmds = calloc(run->nr_events, sizeof(*queries.cmds)),
+	};
+
+	if (!queries.cmds)
+		errx(EXIT_FAILURE, "out of memory for looking at each event");
+	twalk_r(run->events, add_query, &queries);
+	submit_all(run, queries.cmds, queries.nr);
+	for (size_t i = 0; i < queries.nr; i++)
+		if (queries.cmds[i].result == -ENOENT)
+			cancelled(run, queries.cmds[i].id);
+	free(queries.cmds);
+}
+
+static void signal_key(struct run *run)
+{
+	const struct twheel_cmd *cmd = &run->line.cmd;
+	bool quiet = cmd->flags & TWHEEL_QUIET;
+
+	if (!submit(run, "signal"))
+		return;
+	if (quiet && cmd->result)
+		find_cancelled(run);
+	json_line(json_pack("{s:s, s:o, s:o*, s:o*, s:i}", "event", "signalled",
+			    "key", key_json(run, cmd->key),
+			    "value", quiet ? NULL : json_u64(cmd->value),
+			    "quiet", quiet ? json_true() : NULL,
+			    "ended", cmd->result), stdout);
+}
+
+static void complete(struct run *run)
+{
+	if (submit(run, "complete"))
+		answer(run, "ended", run->line.cmd.id);
+}
+
+/* What query and list tell of an event; @entry: its quorum is 0 if not known. */
 static void print_event(const struct run *run, const char *what,
 			const struct twheel_entry *entry)
 {
 	const struct event *event = find_event(run, entry->id);
+	bool listed = entry->quorum;
 
-	json_line(json_pack("{s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:o}",
-			    "event", what, "id", json_id(entry->id),
+	json_line(json_pack("{s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:o, s:o*, s:o*}",
+			    "event", what, "id", json_u64(entry->id),
 			    "name", event ? event->name : NULL, "state",
 			    entry->state == TWHEEL_READY ? "ready" : "armed",
 			    "due_s", since_start(run, entry->due_ns),
 			    "due", json_time(entry->due_ns),
 			    "every_s", json_seconds(entry->interval_ns),
-			    "slack_s", json_seconds(entry->slack_ns)), stdout);
+			    "slack_s", json_seconds(entry->slack_ns),
+			    "quorum", listed ? json_integer(entry->quorum) : NULL,
+			    "watches", listed ? json_integer(entry->watches) : NULL),
+		  stdout);
 }
 
 static void query(struct run *run)
@@ -280,10 +438,34 @@ static void list(struct run *run)
 		total += nr;
 	}
 	if (nr < 0)
-		failed(run, "list", nr);
+		failed(run, "list", 0, nr);
 	else
 		json_line(json_pack("{s:s, s:I}", "event", "list",
 				    "events", (json_int_t)total), stdout);
+}
+
+/* Remembers what the line's keys are called. Returns whether JSON can say it. */
+static bool learn_keys(struct run *run)
+{
+	const struct line *line = &run->line;
+	const char *known;
+
+	for (size_t i = 0; i < line->nr_cmds; i++) {
+		if (!line->keys[i])
+			continue;
+		if (!is_utf8(line->keys[i])) {
+			bad_line(run, "the key is not UTF-8, as all JSON is");
+			return false;
+		}
+		known = key_names_learn(&run->names, line->cmds[i].key,
+					line->keys[i]);
+		if (strcmp(known, line->keys[i])) {
+			bad_line(run, "key \"%s\" has the hash of \"%s\", %llu: use another name",
+				 line->keys[i], known, line->cmds[i].key);
+			return false;
+		}
+	}
+	return true;
 }
 
 static void run_line(struct run *run, char *text)
@@ -292,6 +474,8 @@ static void run_line(struct run *run, char *text)
 		bad_line(run, "%s", run->line.message);
 		return;
 	}
+	if (!learn_keys(run))
+		return;
 	switch (run->line.verb) {
 	case LINE_BLANK:
 		return;
@@ -303,6 +487,15 @@ static void run_line(struct run *run, char *text)
 		return;
 	case LINE_CANCEL:
 		cancel(run);
+		return;
+	case LINE_WATCH:
+		watch(run);
+		return;
+	case LINE_SIGNAL:
+		signal_key(run);
+		return;
+	case LINE_COMPLETE:
+		complete(run);
 		return;
 	case LINE_QUERY:
 		query(run);
@@ -369,16 +562,21 @@ static void print_record(struct run *run, const struct twheel_record *record)
 	double late_us = (double)(__s64)(record->fired_ns - record->due_ns) /
 			 NSEC_PER_USEC;
 
-	json_line(json_pack("{s:s, s:o, s:s?, s:o, s:o, s:o, s:f, s:I, s:s}",
+	bool completed = record->reason == TWHEEL_COMPLETED;
+
+	json_line(json_pack("{s:s, s:o, s:s?, s:o, s:o, s:o, s:f, s:I, s:s, s:o*, s:o*}",
 			    "event", reason_name(record->reason),
-			    "id", json_id(record->id),
+			    "id", json_u64(record->id),
 			    "name", event ? event->name : NULL,
 			    "due_s", since_start(run, record->due_ns),
 			    "due", json_time(record->due_ns),
 			    "fired_s", since_start(run, record->fired_ns),
 			    "late_us", late_us,
 			    "count", (json_int_t)record->count,
-			    "reason", reason_name(record->reason)), stdout);
+			    "reason", reason_name(record->reason),
+			    "key", completed ? key_json(run, record->key) : NULL,
+			    "value", completed ? json_u64(record->value) : NULL),
+		  stdout);
 	run->nr_records++;
 	if (event && !(event->periodic && record->reason == TWHEEL_EXPIRED))
 		remove_event(run, event);
@@ -461,8 +659,15 @@ static const struct argp run_argp = {
 	       "  add WHEN [OPTION]... NAME   a new event; the answer has its ID\n"
 	       "  modify ID WHEN [OPTION]...  it is now due then, with these options only\n"
 	       "  cancel ID                   it will not expire\n"
+	       "  watch ID KEY>=NEED          completes it when the signals on KEY from now on\n"
+	       "                              add up to NEED\n"
+	       "  level ID KEY>=NEED          ... when one signal on KEY says NEED or more\n"
+	       "  signal KEY VALUE            tells all that watch KEY\n"
+	       "  signal KEY quiet            cancels all that watch KEY\n"
+	       "  complete ID [VALUE]         completes it now\n"
 	       "  query ID                    is it armed or ready, and when is it due\n"
-	       "  list                        so for all events\n"
+	       "  list                        so for all events, with how many watches they\n"
+	       "                              wait for and how many of them must be satisfied\n"
 	       "\n"
 	       "WHEN:\n"
 	       "  1.5s            that long from now: ns us ms s m h d\n"
@@ -473,6 +678,11 @@ static const struct argp run_argp = {
 	       "  slack 10ms      up to that much later, to share an interrupt\n"
 	       "  cancel-on-set   ends as \"clock_set\" when the clock is set (with\n"
 	       "                  --clock realtime and @TIME)\n"
+	       "and of add only, up to 64 times:\n"
+	       "  watch KEY>=NEED, level KEY>=NEED   as the lines of that name\n"
+	       "  quorum K        how many of the watches complete it; 1 if not said\n"
+	       "\n"
+	       "KEY is a number, or a name that stands for its 64-bit FNV-1a hash.\n"
 	       "\n"
 	       "NAME is any text; one with a word of an option is put in \"double quotes\".\n"
 	       "Blank lines and lines that begin with # are left out. A line that makes no\n"
@@ -481,8 +691,11 @@ static const struct argp run_argp = {
 	       "\n"
 	       "A record is printed with when it was due and fired (due_s, fired_s: seconds\n"
 	       "since the command began; due: on the clock, as after @), by how much it was\n"
-	       "late, how many expirations of a periodic event it covers (count), and why it\n"
-	       "is there (reason). At the end of input the command waits until every event\n"
+	       "late (negative: it ended before that), how many expirations of a periodic\n"
+	       "event it covers (count), and why it is there (reason): \"expired\", \"clock_set\",\n"
+	       "or \"completed\", with the key and the value of the signal (key 0: by its ID).\n"
+	       "A signal that completes some events leaves nothing behind for later watches.\n"
+	       "At the end of input the command waits until every event\n"
 	       "has ended; a periodic one never does.",
 };
 

@@ -5,14 +5,17 @@
  * Prints TAP; each test is a function whose name says what holds.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "clock.h"
 #include "common.h"
 #include "device.h"
 #include "histogram.h"
+#include "key.h"
 #include "ledger.h"
 #include "line.h"
 #include "number.h"
@@ -657,6 +660,236 @@ static void line_modifies_with_all_options(void)
 	CHECK(line.cmd.time_ns == 2 * NSEC_PER_SEC && !line.cmd.flags);
 }
 
+static const char *reason_to_refuse_key(const char *text)
+{
+	__u64 key;
+
+	return key_parse(text, &key);
+}
+
+static void key_of_digits_is_that_number(void)
+{
+	CHECK(parses(key_parse, "0", 0));
+	CHECK(parses(key_parse, "18446744073709551615", ~0ULL));
+	CHECK(refuses(key_parse, "18446744073709551616", "too large"));
+}
+
+/* The hashes are of the authors of FNV, and of other implementations. */
+static void key_of_a_name_is_its_fnv_1a_hash(void)
+{
+	CHECK(parses(key_parse, "a", 0xaf63dc4c8601ec8c));
+	CHECK(parses(key_parse, "foobar", 0x85944171f73967e8));
+	CHECK(parses(key_parse, "topic-1", 6642144009190285966));
+	CHECK(parses(key_parse, "\xff", 0xaf64724c8602eb6e));
+	CHECK(!reason_to_refuse_key("-1") && !reason_to_refuse_key("0x10"));
+}
+
+static void key_is_not_empty_and_has_no_sign(void)
+{
+	CHECK(refuses(key_parse, "", "is empty"));
+	CHECK(refuses(key_parse, "a>=5", "has \">=\" in it"));
+	CHECK(!reason_to_refuse_key("a>5"));
+}
+
+static void key_is_called_by_its_first_name(void)
+{
+	struct key_names names = { 0 };
+
+	CHECK(!key_names_find(&names, 5));
+	CHECK(!strcmp(key_names_learn(&names, 5, "5"), "5"));
+	CHECK(!key_names_find(&names, 5));
+	CHECK(!strcmp(key_names_learn(&names, 5, "five"), "five"));
+	CHECK(!strcmp(key_names_learn(&names, 6, "six"), "six"));
+	CHECK(!strcmp(key_names_learn(&names, 5, "cinq"), "five"));
+	CHECK(!strcmp(key_names_learn(&names, 5, "5"), "5"));
+	CHECK(!strcmp(key_names_find(&names, 5), "five"));
+	CHECK(!strcmp(key_names_find(&names, 6), "six"));
+}
+
+static bool watches(const struct line *line, size_t i, const char *key,
+		    __u64 need, __u16 flags)
+{
+	const struct twheel_cmd *cmd = &line->cmds[i];
+
+	return cmd->op == TWHEEL_OP_WATCH && !strcmp(line->keys[i], key) &&
+	       parses(key_parse, key, cmd->key) && cmd->value == need &&
+	       cmd->flags == flags;
+}
+
+static void line_adds_with_watches(void)
+{
+	static struct line line;
+
+	CHECK(parse(&line, CLOCK_MONOTONIC, "add 30s fetch watch topic-1>=4096"));
+	CHECK(!strcmp(line.name, "fetch") && line.nr_cmds == 2);
+	CHECK(line.cmd.op == TWHEEL_OP_ADD && !line.cmd.quorum && !line.keys[0]);
+	CHECK(watches(&line, 1, "topic-1", 4096, 0) && !line.cmds[1].id);
+	CHECK(parse(&line, CLOCK_MONOTONIC,
+		    "add 1s level 7>=1 a b quorum 2 watch x>=2 slack 1ms watch x>=18446744073709551615"));
+	CHECK(!strcmp(line.name, "a b") && line.nr_cmds == 4);
+	CHECK(line.cmd.quorum == 2 && line.cmd.slack_ns == NSEC_PER_MSEC);
+	CHECK(watches(&line, 1, "7", 1, TWHEEL_LEVEL));
+	CHECK(watches(&line, 2, "x", 2, 0) && watches(&line, 3, "x", ~0ULL, 0));
+	CHECK(parse(&line, CLOCK_MONOTONIC, "add 1s \"watch a>=b\" quorum 64"));
+	CHECK(line.nr_cmds == 1 && line.cmd.quorum == 64);
+	CHECK(parse(&line, CLOCK_MONOTONIC, "add every 1s a quorum 1"));
+}
+
+static void line_adds_with_up_to_64_watches(void)
+{
+	static struct line line;
+	char text[LINE_MAX_LENGTH] = "add 1s a";
+
+	for (int i = 0; i < TWHEEL_MAX_WATCHES; i++)
+		strcat(text, " watch k>=1");
+	CHECK(parse(&line, CLOCK_MONOTONIC, text));
+	CHECK(line.nr_cmds == LINE_MAX_CMDS && watches(&line, 64, "k", 1, 0));
+	strcat(text, " level k>=1");
+	CHECK(refuses_line(CLOCK_MONOTONIC, text, "more than 64 watches"));
+	CHECK(parse(&line, CLOCK_MONOTONIC, "add 1s a") && line.nr_cmds == 1);
+}
+
+static void line_refuses_watches_that_make_no_sense(void)
+{
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a watch",
+			   "watch \"\" is not KEY>=NEED"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s watch the pot",
+			   "watch \"the\" is not KEY>=NEED"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a level k >= 5",
+			   "level \"k\" is not KEY>=NEED, in one word"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a watch k>5", "is not KEY>=NEED"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a watch >=5", "key \"\" is empty"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a watch k>=",
+			   "need \"\" is not a whole number"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a watch k>=-1",
+			   "need \"-1\" is not a whole number"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a watch k>=18446744073709551616",
+			   "need \"18446744073709551616\" is too large"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a watch k>=0",
+			   "the least need is 1"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a watch 99999999999999999999>=1",
+			   "key \"99999999999999999999\" is too large"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s watch k>=1", "name is missing"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a every 1s watch k>=1",
+			   "\"every\" goes with no watch"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add every 1s a quorum 2",
+			   "\"every\" goes with no watch"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a quorum",
+			   "quorum \"\" is not a whole number from 1 to 64"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a quorum 0", "from 1 to 64"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a quorum 65", "from 1 to 64"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a quorum 2.5", "from 1 to 64"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "add 1s a quorum 1 quorum 1", "twice"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "modify 1 1s watch k>=1",
+			   "a line of its own: watch ID KEY>=NEED"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "modify 1 1s level k>=1",
+			   "a line of its own: level ID KEY>=NEED"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "modify 1 1s quorum 2", "add only"));
+}
+
+static void line_watches_what_there_is(void)
+{
+	static struct line line;
+
+	CHECK(parse(&line, CLOCK_MONOTONIC, "watch 7 k>=5"));
+	CHECK(line.verb == LINE_WATCH && line.cmd.id == 7);
+	CHECK(line.nr_cmds == 1 && watches(&line, 0, "k", 5, 0));
+	CHECK(parse(&line, CLOCK_MONOTONIC, "level 7 k>=5"));
+	CHECK(line.verb == LINE_WATCH && watches(&line, 0, "k", 5, TWHEEL_LEVEL));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "watch k>=5", "id \"k>=5\" is not"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "watch 7", "is not KEY>=NEED"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "level 7 k", "level \"k\" is not"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "watch 7 k>=5 k>=6",
+			   "more than expected: \"k>=6\""));
+}
+
+static void line_signals(void)
+{
+	static struct line line;
+
+	CHECK(parse(&line, CLOCK_MONOTONIC, "signal k 512"));
+	CHECK(line.verb == LINE_SIGNAL && line.cmd.op == TWHEEL_OP_SIGNAL);
+	CHECK(!strcmp(line.keys[0], "k") && parses(key_parse, "k", line.cmd.key));
+	CHECK(line.cmd.value == 512 && !line.cmd.flags);
+	CHECK(parse(&line, CLOCK_MONOTONIC, "signal 7 quiet"));
+	CHECK(line.cmd.key == 7 && !line.cmd.value);
+	CHECK(line.cmd.flags == TWHEEL_QUIET);
+	CHECK(refuses_line(CLOCK_MONOTONIC, "signal", "key \"\" is empty"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "signal k>=5", "has \">=\" in it"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "signal k", "value \"\" is not a whole number"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "signal k Quiet", "say a number, or quiet"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "signal k 1 quiet",
+			   "more than expected: \"quiet\""));
+}
+
+static void line_completes(void)
+{
+	static struct line line;
+
+	CHECK(parse(&line, CLOCK_MONOTONIC, "complete 7"));
+	CHECK(line.verb == LINE_COMPLETE && line.cmd.op == TWHEEL_OP_COMPLETE);
+	CHECK(line.cmd.id == 7 && !line.cmd.value && !line.keys[0]);
+	CHECK(parse(&line, CLOCK_MONOTONIC, "complete 7 5") && line.cmd.value == 5);
+	CHECK(refuses_line(CLOCK_MONOTONIC, "complete", "id \"\" is not"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "complete k", "id \"k\" is not"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "complete 7 x",
+			   "value \"x\" is not a whole number"));
+	CHECK(refuses_line(CLOCK_MONOTONIC, "complete 7 5 6", "more than expected"));
+}
+
+/* How many commands the kernel below runs in a call. */
+static unsigned int cmds_per_call;
+
+/*
+ * In place of the system call: a kernel that is stopped by a signal again and
+ * again.  An ADD gets an id, and a WATCH notes the one that it went to.
+ */
+int ioctl(int fd, unsigned long request, ...)
+{
+	unsigned int nr_cmds = cmds_per_call;
+	struct twheel_submit *submit;
+	struct twheel_cmd *cmds;
+	__u64 added = 0;
+	va_list args;
+
+	(void)fd;
+	CHECK(request == TWHEEL_IOC_SUBMIT);
+	va_start(args, request);
+	submit = va_arg(args, struct twheel_submit *);
+	va_end(args);
+	cmds = (struct twheel_cmd *)(unsigned long)submit->cmds;
+	if (submit->nr < nr_cmds)
+		nr_cmds = submit->nr;
+	for (unsigned int i = 0; i < nr_cmds; i++) {
+		if (cmds[i].op == TWHEEL_OP_ADD)
+			added = cmds[i].id = cmds[i].data;
+		else
+			cmds[i].result = cmds[i].id ? cmds[i].id : added;
+	}
+	return nr_cmds;
+}
+
+static void watches_go_to_their_add_however_the_call_is_cut(void)
+{
+	for (cmds_per_call = 1; cmds_per_call <= 7; cmds_per_call++) {
+		struct twheel_cmd cmds[] = {
+			{ .op = TWHEEL_OP_WATCH },
+			{ .op = TWHEEL_OP_ADD, .data = 5 },
+			{ .op = TWHEEL_OP_WATCH },
+			{ .op = TWHEEL_OP_WATCH, .id = 9 },
+			{ .op = TWHEEL_OP_WATCH },
+			{ .op = TWHEEL_OP_ADD, .data = 6 },
+			{ .op = TWHEEL_OP_WATCH },
+		};
+		const int went_to[] = { 0, 0, 5, 9, 5, 0, 6 };
+		struct device dev = { .fd = -1 };
+
+		CHECK(!device_submit(&dev, cmds, ARRAY_SIZE(cmds)));
+		for (size_t i = 0; i < ARRAY_SIZE(cmds); i++)
+			CHECK(cmds[i].result == went_to[i]);
+	}
+}
+
 static struct sample sample_at(__u64 at_ns, __u64 expired)
 {
 	return (struct sample){
@@ -777,6 +1010,17 @@ static const struct test {
 	TEST(line_takes_a_period_as_the_first_delay),
 	TEST(line_refuses_options_that_make_no_sense),
 	TEST(line_modifies_with_all_options),
+	TEST(key_of_digits_is_that_number),
+	TEST(key_of_a_name_is_its_fnv_1a_hash),
+	TEST(key_is_not_empty_and_has_no_sign),
+	TEST(key_is_called_by_its_first_name),
+	TEST(line_adds_with_watches),
+	TEST(line_adds_with_up_to_64_watches),
+	TEST(line_refuses_watches_that_make_no_sense),
+	TEST(line_watches_what_there_is),
+	TEST(line_signals),
+	TEST(line_completes),
+	TEST(watches_go_to_their_add_however_the_call_is_cut),
 	TEST(rates_are_of_the_time_between),
 	TEST(rates_begin_anew_with_the_module),
 	TEST(rates_bound_the_lateness_of_99_and_of_all),
