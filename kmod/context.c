@@ -1097,16 +1097,21 @@ static bool operation_advance(struct context_batch *batch,
 	return true;
 }
 
-/* Free watches that were satisfied, and let others have the CPU. */
-static void free_satisfied(struct context_batch *batch, struct list_head *watches)
+/* Unlink some watches that a signal satisfies; false: there are no more. */
+static bool take_satisfied(const struct watched_key *key, u64 value,
+			   struct list_head *watches)
 {
-	struct watch *watch, *next;
+	unsigned int nr;
 
-	base_release(&batch->hold);
-	list_for_each_entry_safe(watch, next, watches, siblings)
-		event_free_watch(batch->context, watch);
-	INIT_LIST_HEAD(watches);
-	cond_resched();
+	for (nr = 0; nr < BASE_BATCH; nr++) {
+		struct watch *watch = key_satisfied(key, value);
+
+		if (!watch)
+			return false;
+		watch_unlink(watch);
+		list_add_tail(&watch->siblings, watches);
+	}
+	return true;
 }
 
 /*
@@ -1116,24 +1121,25 @@ static void free_satisfied(struct context_batch *batch, struct list_head *watche
 static int signal_complete(struct context_batch *batch, struct watched_key *key,
 			   u64 value)
 {
-	unsigned int nr = 0;
-	struct watch *watch;
-	LIST_HEAD(satisfied);
+	struct watch *watch, *next;
 	int ended = 0;
+	bool more;
 
-	while ((watch = key_satisfied(key, value))) {
-		if (fatal_signal_pending(current))
-			break;
-		watch_unlink(watch);
-		list_add(&watch->siblings, &satisfied);
-		ended += operation_advance(batch, operation_of(watch), key->key,
-					   value);
-		if (++nr % BASE_BATCH == 0)
-			free_satisfied(batch, &satisfied);
-	}
-	if (!watch)
+	do {
+		LIST_HEAD(satisfied);
+
+		base_release(&batch->hold);
+		more = take_satisfied(key, value, &satisfied);
+		list_for_each_entry(watch, &satisfied, siblings)
+			ended += operation_advance(batch, operation_of(watch),
+						   key->key, value);
+		base_release(&batch->hold);
+		list_for_each_entry_safe(watch, next, &satisfied, siblings)
+			event_free_watch(batch->context, watch);
+		cond_resched();
+	} while (more && !fatal_signal_pending(current));
+	if (!more)
 		key->total += value;
-	free_satisfied(batch, &satisfied);
 	return ended;
 }
 
