@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What benchmarks need. */
+#include <err.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define DEVICE		"/dev/twheel"
+#define NSEC_PER_SEC	1000000000ULL
+
+struct twheel_cmd *batch_next(struct batch *batch)
+{
+	struct twheel_cmd *cmd = &batch->cmds[batch->nr++];
+
+	memset(cmd, 0, sizeof(*cmd));
+	return cmd;
+}
+
+void batch_submit(int fd, struct batch *batch)
+{
+	struct twheel_submit submit = {
+		.size = sizeof(submit),
+		.cmds = (unsigned long)batch->cmds,
+		.nr = batch->nr,
+		.cmd_size = sizeof(batch->cmds[0]),
+	};
+	int done = ioctl(fd, TWHEEL_IOC_SUBMIT, &submit);
+
+	if (done != (int)batch->nr)
+		err(1, "SUBMIT of %u commands ran %d", batch->nr, done);
+}
+
+void batch_check(const struct batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++) {
+		const struct twheel_cmd *cmd = &batch->cmds[i];
+
+		if (cmd->result != batch->expected)
+			errx(1, "a command with op %u gives %d, not %d", cmd->op,
+			     cmd->result, batch->expected);
+	}
+}
+
+void batch_run(int fd, struct batch *batch)
+{
+	batch_submit(fd, batch);
+	batch_check(batch);
+}
+
+int device_open(void)
+{
+	int fd = open(DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		err(1, "cannot open %s", DEVICE);
+	return fd;
+}
+
+void device_read(int fd, struct twheel_record *records, unsigned int nr)
+{
+	ssize_t size = nr * sizeof(*records);
+	ssize_t ret = read(fd, records, size);
+
+	if (ret != size)
+		err(1, "read() of %u records gives %zd bytes", nr, ret);
+}
+
+__u64 device_counter(int fd, const char *name)
+{
+	char path[64], line[128], found[32];
+	unsigned long long value;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	if (!file)
+		err(1, "cannot open %s", path);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%31[^:]: %llu", found, &value) == 2 &&
+		    !strcmp(found, name)) {
+			fclose(file);
+			return value;
+		}
+	}
+	errx(1, "%s has no %s", path, name);
+}
+
+void expect(const char *what, __u64 seen, __u64 expected)
+{
+	if (seen != expected)
+		errx(1, "%s: %llu, not %llu", what, seen, expected);
+}
+
+void *bench_alloc(size_t nr, size_t size)
+{
+	void *memory = calloc(nr, size);
+
+	if (!memory)
+		err(1, "no memory for %zu x %zu bytes", nr, size);
+	return memory;
+}
+
+__u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double median(double *samples, unsigned int nr)
+{
+	qsort(samples, nr, sizeof(*samples), compare);
+	return nr % 2 ? samples[nr / 2] :
+			(samples[nr / 2 - 1] + samples[nr / 2]) / 2;
+}
+
+/* xorshift64 */
+__u64 bench_random(void)
+{
+	static __u64 state = 0x9e3779b97f4a7c15;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+void bench_shuffle(__u32 *numbers, size_t nr, size_t all)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		size_t other = i + bench_random() % (all - i);
+		__u32 number = numbers[i];
+
+		numbers[i] = numbers[other];
+		numbers[other] = number;
+	}
+}
+
+/* Objects, and tables too large for pages that lie side by side. */
+__u64 kernel_bytes(void)
+{
+	unsigned long long kib, total = 0;
+	FILE *file = fopen("/proc/meminfo", "r");
+	char line[128];
+
+	if (!file)
+		err(1, "cannot open /proc/meminfo");
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Slab: %llu", &kib) == 1 ||
+		    sscanf(line, "VmallocUsed: %llu", &kib) == 1)
+			total += kib * 1024;
+	}
+	fclose(file);
+	return total;
+}
+
+#define LINE_BYTES	64
+#define LOADS		1000000
+
+/* One cycle through all lines, in an order that nobody can foresee. */
+static void **make_chase(size_t nr)
+{
+	__u32 *order = bench_alloc(nr, sizeof(*order));
+	char *lines = bench_alloc(nr, LINE_BYTES);
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		order[i] = i;
+	bench_shuffle(order, nr, nr);
+	for (i = 0; i < nr; i++) {
+		void **line = (void **)(lines + (size_t)order[i] * LINE_BYTES);
+
+		*line = lines + (size_t)order[(i + 1) % nr] * LINE_BYTES;
+	}
+	free(order);
+	return (void **)lines;
+}
+
+double load_ns(size_t bytes)
+{
+	void **lines = make_chase(bytes / LINE_BYTES);
+	void **at = lines;
+	__u64 begin = now_ns();
+	double ns;
+	int i;
+
+	for (i = 0; i < LOADS; i++) {
+		at = *at;
+		asm volatile("" : "+r" (at));
+	}
+	ns = (double)(now_ns() - begin) / LOADS;
+	free(lines);
+	return ns;
+}

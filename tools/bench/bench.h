@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What benchmarks need: commands in batches, records, the clock, medians.
+ *
+ * Whatever is not as it has to be ends the program, with status 1: a number that
+ * was measured while something went wrong is worth nothing.
+ */
+#ifndef _BENCH_H
+#define _BENCH_H
+
+#include <stddef.h>
+#include <stdbool.h>
+#include <linux/types.h>
+#include <linux/twheel.h>
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* How many commands or records go with one system call, where that many can. */
+#define BATCH_MAX	256
+
+/* Commands for one SUBMIT, and the result that each of them must have. */
+struct batch {
+	struct twheel_cmd cmds[BATCH_MAX];
+	unsigned int nr;
+	int expected;
+};
+
+/* The next command of a batch that is not full, all 0. */
+struct twheel_cmd *batch_next(struct batch *batch);
+
+/* Run them all and check the results. */
+void batch_run(int fd, struct batch *batch);
+
+/* Only run them; batch_check() is to follow. */
+void batch_submit(int fd, struct batch *batch);
+void batch_check(const struct batch *batch);
+
+int device_open(void);
+
+/* Read just this many records, which must be there. */
+void device_read(int fd, struct twheel_record *records, unsigned int nr);
+
+/* A counter of fdinfo. */
+__u64 device_counter(int fd, const char *name);
+
+/* End if something is not as it has to be. */
+void expect(const char *what, __u64 seen, __u64 expected);
+
+/* Zeroed memory. */
+void *bench_alloc(size_t nr, size_t size);
+
+__u64 now_ns(void);
+double median(double *samples, unsigned int nr);
+
+/* The same numbers in each run. */
+__u64 bench_random(void);
+
+/* Bring the first @nr of @numbers to an order, and a choice of all, by chance. */
+void bench_shuffle(__u32 *numbers, size_t nr, size_t all);
+
+/* Bytes of kernel memory in use, as /proc/meminfo tells. */
+__u64 kernel_bytes(void);
+
+/* What a load costs that has to wait for the one before it, among @bytes. */
+double load_ns(size_t bytes);
+
+#endif /* _BENCH_H */
