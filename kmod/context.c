@@ -885,13 +885,15 @@ static void event_revive(struct context_batch *batch, struct event *event)
 	operation->satisfied = 0;
 }
 
-/* Does an event watch keys, or is it going to? */
+/* Does an event, whose base is held, watch keys, or is it going to? */
 static bool is_waiting(const struct event *event)
 {
 	const struct operation *operation = event_operation(event);
 
-	return operation &&
-	       (operation->quorum > 1 || operation->watcher.nr_watches);
+	if (!operation)
+		return false;
+	return operation->quorum > 1 ||
+	       (event_state(event) == EVENT_ARMED && operation->watcher.nr_watches);
 }
 
 /**

@@ -34,9 +34,9 @@
  *
  *	registry->lock  >  base->lock
  *
- * It is not held while a function of the owner's is called.  The operation stays
- * PENDING while try_complete() is (@asking), so that nobody else ends it or calls
- * it: who wants to leaves a word in @again or @verdict.
+ * It is not held while a function of the owner's is called.  While that is
+ * try_complete() (@asking), nobody else ends the operation or asks it: who wants to
+ * leaves a word in @again or @verdict.  A yes counts, whatever the verdict.
  *
  *                    +--- watches, asks <---+
  *                    |                      | not yet
@@ -335,6 +335,7 @@ enum verdict {
 	VERDICT_NONE,
 	VERDICT_COMPLETED,
 	VERDICT_EXPIRED,
+	VERDICT_CANCELLED,	/* stays until who cancels has seen it */
 };
 
 /* The memory of a watch is got under a lock, maybe in an interrupt. */
@@ -392,19 +393,19 @@ static void operation_tell(struct twheel_operation *operation,
 	spin_lock_bh(&registry->lock);
 }
 
-/* Make a PENDING operation IDLE, but that its timer's function may be on its way. */
-static void operation_stop(struct twheel_operation *operation)
+/*
+ * End a PENDING operation that nobody is asking; its owner may free it.  If it had
+ * expired, its timer's function is not on its way.
+ */
+static void operation_end(struct twheel_operation *operation, enum verdict verdict)
 {
 	watcher_drop(&operation->registry->keys, &operation->watcher);
 	operation->state = OPERATION_IDLE;
+	operation->verdict = verdict;
 	if (operation->armed && twheel_timer_cancel(&operation->timer))
 		operation->armed = false;
-}
-
-/* End a PENDING operation; its owner may free it. */
-static void operation_end(struct twheel_operation *operation, enum verdict verdict)
-{
-	operation_stop(operation);
+	if (verdict == VERDICT_CANCELLED)
+		return;
 	if (operation->armed)
 		operation->state = OPERATION_COMPLETING;
 	else
@@ -427,8 +428,8 @@ static bool operation_ask(struct twheel_operation *operation)
 		spin_unlock_bh(&registry->lock);
 		done = operation->ops->try_complete(operation);
 		spin_lock_bh(&registry->lock);
-	} while (!done && operation->again && !operation->verdict &&
-		 operation->state == OPERATION_PENDING);
+	} while (!done && operation->again &&
+		 operation->verdict == VERDICT_NONE);
 	operation->asking = false;
 	return done;
 }
@@ -436,17 +437,12 @@ static bool operation_ask(struct twheel_operation *operation)
 /* End an operation that was asked, if it is to end.  True: since it said so. */
 static bool operation_judge(struct twheel_operation *operation, bool done)
 {
-	enum verdict verdict = operation->verdict;
+	bool forced = operation->verdict == VERDICT_COMPLETED;
 
-	if (operation->state != OPERATION_PENDING)
-		return false;
-	if (verdict != VERDICT_NONE) {
-		operation_end(operation, verdict);
-		return false;
-	}
-	if (done)
-		operation_end(operation, VERDICT_COMPLETED);
-	return done;
+	if (done || operation->verdict != VERDICT_NONE)
+		operation_end(operation, done ? VERDICT_COMPLETED :
+					 operation->verdict);
+	return done && !forced;
 }
 
 /* Check one operation; true: that ended it. */
@@ -621,7 +617,7 @@ int twheel_try_complete_else_watch(struct twheel_operation *operation,
 
 	spin_lock_bh(&registry->lock);
 	if (operation->state != OPERATION_IDLE || operation->armed ||
-	    operation->asking) {
+	    operation->verdict == VERDICT_CANCELLED) {
 		spin_unlock_bh(&registry->lock);
 		return -EBUSY;
 	}
@@ -631,7 +627,7 @@ int twheel_try_complete_else_watch(struct twheel_operation *operation,
 	done = operation_ask(operation);
 	if (done || operation->verdict != VERDICT_NONE)
 		ret = operation_judge(operation, done);
-	else if (operation->state == OPERATION_PENDING)
+	else
 		ret = operation_wait(operation, keys, nr_keys, time_ns, slack_ns,
 				     flags);
 	call_end(registry, &call);
@@ -686,7 +682,7 @@ EXPORT_SYMBOL_GPL(twheel_check_and_complete);
  * @operation: the operation.
  *
  * on_complete() is called, as a rule before this returns; where try_complete() or
- * the timer's function are under way, after these.
+ * the timer's function is under way, after that.
  *
  * Context: as twheel_try_complete_else_watch().
  *
@@ -715,15 +711,20 @@ bool twheel_operation_complete(struct twheel_operation *operation)
 }
 EXPORT_SYMBOL_GPL(twheel_operation_complete);
 
-/* Stop the operation if it waits; true: nobody will touch it any more. */
+/* Cancel the operation if it waits; true: nobody will touch it any more. */
 static bool operation_settle(struct twheel_operation *operation, bool *waited)
 {
 	struct twheel_registry *registry = operation->registry;
 	bool settled;
 
 	spin_lock_bh(&registry->lock);
-	if (operation->state == OPERATION_PENDING) {
-		operation_stop(operation);
+	if (operation->state == OPERATION_PENDING && !operation->asking)
+		operation_end(operation, VERDICT_CANCELLED);
+	else if (operation->asking && operation->verdict == VERDICT_NONE)
+		operation->verdict = VERDICT_CANCELLED;
+	if (operation->state == OPERATION_IDLE &&
+	    operation->verdict == VERDICT_CANCELLED) {
+		operation->verdict = VERDICT_NONE;
 		*waited = true;
 	}
 	settled = operation->state == OPERATION_IDLE && !operation->armed &&
@@ -742,7 +743,8 @@ static bool operation_settle(struct twheel_operation *operation, bool *waited)
  * Context: a task; sleeps.  Not from one of these functions, and not with a lock
  * held that they take.
  *
- * Return: true, it waited: neither on_complete() nor on_expiration() is called.
+ * Return: true, it waited, and neither on_complete() nor on_expiration() is called;
+ * false, it did not wait, or the one that was faster has returned.
  */
 bool twheel_operation_cancel_sync(struct twheel_operation *operation)
 {

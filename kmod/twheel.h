@@ -94,14 +94,16 @@ struct twheel_operation;
 /**
  * struct twheel_operation_ops - what an owner does with his operations
  * @try_complete: does what the operation waits for hold?  Called when it begins to
- *	wait and when a key that it watches is checked, never twice at once and
- *	never after it returned true.  Must not wait for the operation to end.
+ *	wait and when a key that it watches is checked, never twice at once.  When
+ *	it says yes, on_complete() follows.  Must not wait for the operation to
+ *	end, nor check a key that the operation watches.
  * @on_complete: it held, or twheel_operation_complete() was called.
  * @on_expiration: the operation's time came first.
  *
  * All are called with no lock of ours held, from whoever checks, completes or
  * begins to wait, or in softirq context: so they must not sleep.  The last two may
- * free the operation, or let it wait again.
+ * free the operation, or let it wait again; if they check keys, what that completes
+ * is called from there, on the same stack.
  */
 struct twheel_operation_ops {
 	bool (*try_complete)(struct twheel_operation *operation);
@@ -144,7 +146,7 @@ struct twheel_watcher {
  * @ops: its owner's functions.
  * @watcher: its watches.
  * @state: where it is in its life.
- * @verdict: how it ends after try_complete(), which is being called.
+ * @verdict: how it ends if try_complete(), which is being called, says no.
  * @asking: try_complete() is being called.
  * @again: it must be called once more.
  * @armed: the timer's function will still look at the operation.
