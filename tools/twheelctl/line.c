@@ -115,7 +115,8 @@ static bool take_need(struct line *line, char **rest, size_t i, const char *what
 	const char *need, *reason;
 
 	if (!sign)
-		return wrong(line, "%s \"%s\" is not KEY>=NEED, in one word, such as topic-1>=4096",
+		return wrong(line,
+			     "%s \"%s\" is not KEY>=NEED, in one word, such as topic-1>=4096",
 			     what, text);
 	*sign = '\0';
 	need = sign + strlen(KEY_SIGN);
@@ -132,7 +133,8 @@ static bool take_another_watch(struct line *line, char **rest, const char *what,
 			       __u16 flags)
 {
 	if (line->verb != LINE_ADD)
-		return wrong(line, "\"%s\" goes with add; here it is a line of its own: %s ID KEY>=NEED",
+		return wrong(line,
+			     "\"%s\" goes with add; here it is a line of its own: %s ID KEY>=NEED",
 			     what, what);
 	if (line->nr_cmds == LINE_MAX_CMDS)
 		return wrong(line, "there are more than %d watches",
@@ -246,7 +248,8 @@ static bool check_options(struct line *line)
 		return wrong(line,
 			     "cancel-on-set goes with @TIME and --clock realtime only");
 	if (line->cmd.interval_ns && (line->nr_cmds > 1 || line->cmd.quorum > 1))
-		return wrong(line, "\"every\" goes with no watch, level or quorum: a periodic event takes none");
+		return wrong(line,
+			     "\"every\" goes with no watch, level or quorum: a periodic event takes none");
 	return true;
 }
 
@@ -413,6 +416,7 @@ bool line_parse(struct line *line, char *text)
 		line->verb = verbs[i].verb;
 		return verbs[i].parse(line, text);
 	}
-	return wrong(line, "unknown command \"%s\": it is add, modify, cancel, watch, level, signal, complete, query or list",
+	return wrong(line,
+		     "unknown command \"%s\": it is add, modify, cancel, watch, level, signal, complete, query or list",
 		     word);
 }

@@ -725,7 +725,8 @@ static void line_adds_with_watches(void)
 	CHECK(line.cmd.op == TWHEEL_OP_ADD && !line.cmd.quorum && !line.keys[0]);
 	CHECK(watches(&line, 1, "topic-1", 4096, 0) && !line.cmds[1].id);
 	CHECK(parse(&line, CLOCK_MONOTONIC,
-		    "add 1s level 7>=1 a b quorum 2 watch x>=2 slack 1ms watch x>=18446744073709551615"));
+		    "add 1s level 7>=1 a b quorum 2 watch x>=2 slack 1ms "
+		    "watch x>=18446744073709551615"));
 	CHECK(!strcmp(line.name, "a b") && line.nr_cmds == 4);
 	CHECK(line.cmd.quorum == 2 && line.cmd.slack_ns == NSEC_PER_MSEC);
 	CHECK(watches(&line, 1, "7", 1, TWHEEL_LEVEL));
@@ -861,10 +862,12 @@ int ioctl(int fd, unsigned long request, ...)
 	if (submit->nr < nr_cmds)
 		nr_cmds = submit->nr;
 	for (unsigned int i = 0; i < nr_cmds; i++) {
-		if (cmds[i].op == TWHEEL_OP_ADD)
-			added = cmds[i].id = cmds[i].data;
-		else
+		if (cmds[i].op == TWHEEL_OP_ADD) {
+			added = cmds[i].data;
+			cmds[i].id = added;
+		} else {
 			cmds[i].result = cmds[i].id ? cmds[i].id : added;
+		}
 	}
 	return nr_cmds;
 }
