@@ -8,14 +8,14 @@ INSTALLED := $(shell ls -d /usr/src/linux-headers-*/Kconfig /lib/modules/*/build
 		[ -e "$$dir/Module.symvers" ] && echo "$$dir"; done | sort -V | tail -n 1)
 KDIR ?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),$(INSTALLED))
 
-PROGRAMS := tools/twheelctl tools/test/device tools/test/wheel
+PROGRAMS := tools/twheelctl tools/examples tools/test/device tools/test/wheel
 
 all: modules tools
 
 help:
-	@echo 'make           build the modules for KDIR, and twheelctl'
+	@echo 'make           build the modules for KDIR, and the tools'
 	@echo 'make modules   build the modules for KDIR'
-	@echo 'make tools     build twheelctl'
+	@echo 'make tools     build twheelctl and the examples of delayed operations'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make test      every test, in userspace and in virtual machines'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
@@ -32,6 +32,7 @@ modules:
 
 tools:
 	$(MAKE) -C tools/twheelctl
+	$(MAKE) -C tools/examples
 
 setup:
 	tools/vm/setup
