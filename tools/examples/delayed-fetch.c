@@ -36,7 +36,7 @@ static int append(int partition, __u64 bytes)
 
 	unread[partition] += bytes;
 	submit(device, &signal, 1);
-	printf("  %llu bytes to orders-%d end %d\n", bytes, partition, signal.result);
+	printf("  %llu bytes to orders-%d: ends %d\n", bytes, partition, signal.result);
 	return signal.result;
 }
 
@@ -87,9 +87,12 @@ static void fetch(int first, int last, __u64 bytes, __u64 wait_ns)
 	};
 	int nr = 1;
 
-	printf("fetch %llu bytes of orders-%d to orders-%d\n", bytes, first, last);
-	for (int partition = first; partition <= last; partition++)
+	printf("fetch %llu bytes of", bytes);
+	for (int partition = first; partition <= last; partition++) {
 		cmds[nr++] = watch_partition(partition, bytes);
+		printf(" orders-%d", partition);
+	}
+	printf("\n");
 	submit(device, cmds, nr);
 	complete_if_enough(cmds[0].id, first, last, bytes);
 }
