@@ -108,12 +108,32 @@ void *bench_alloc(size_t nr, size_t size)
 	return memory;
 }
 
-__u64 now_ns(void)
+/* How many ns an instruction takes on a clock that counts them, or 0. */
+static unsigned int instruction_ns;
+
+void clock_instructions(unsigned int ns)
+{
+	instruction_ns = ns;
+}
+
+bool clock_is_real(void)
+{
+	return !instruction_ns;
+}
+
+const char *clock_unit(void)
+{
+	return clock_is_real() ? "ns" : "instructions";
+}
+
+__u64 clock_now(void)
 {
 	struct timespec now;
+	__u64 ns;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+	ns = now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+	return clock_is_real() ? ns : ns / instruction_ns;
 }
 
 static int compare(const void *a, const void *b)
@@ -194,19 +214,19 @@ static void **make_chase(size_t nr)
 	return (void **)lines;
 }
 
-double load_ns(size_t bytes)
+double load_cost(size_t bytes)
 {
 	void **lines = make_chase(bytes / LINE_BYTES);
 	void **at = lines;
-	__u64 begin = now_ns();
-	double ns;
+	__u64 begin = clock_now();
+	double cost;
 	int i;
 
 	for (i = 0; i < LOADS; i++) {
 		at = *at;
 		asm volatile("" : "+r" (at));
 	}
-	ns = (double)(now_ns() - begin) / LOADS;
+	cost = (double)(clock_now() - begin) / LOADS;
 	free(lines);
-	return ns;
+	return cost;
 }

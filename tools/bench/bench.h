@@ -49,7 +49,15 @@ void expect(const char *what, __u64 seen, __u64 expected);
 /* Zeroed memory. */
 void *bench_alloc(size_t nr, size_t size);
 
-__u64 now_ns(void);
+/*
+ * The clock, in nanoseconds.  Where a machine's clock counts the instructions that it
+ * executed, each as @ns, clock_instructions() makes them the unit instead.
+ */
+__u64 clock_now(void);
+void clock_instructions(unsigned int ns);
+bool clock_is_real(void);
+const char *clock_unit(void);
+
 double median(double *samples, unsigned int nr);
 
 /* The same numbers in each run. */
@@ -62,6 +70,6 @@ void bench_shuffle(__u32 *numbers, size_t nr, size_t all);
 __u64 kernel_bytes(void);
 
 /* What a load costs that has to wait for the one before it, among @bytes. */
-double load_ns(size_t bytes);
+double load_cost(size_t bytes);
 
 #endif /* _BENCH_H */

@@ -3,6 +3,10 @@
  * What delayed operations cost: does ending one early, or a signal that ends none,
  * depend on how many are pending?
  *
+ * Two things make more operations cost more: work that grows with them, of which there
+ * should be none, and memory that is far away, as that of many operations is.  The
+ * clock sees both; where it counts instructions (--instruction-ns), only the first.
+ *
  * Every number is the median of rounds.  It includes the system calls, the copying of
  * commands and records and the reading of the clock, each divided by how many
  * operations or signals shared it.  Adding operations is not measured.  The targets
@@ -12,6 +16,7 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,11 +276,11 @@ static struct cost measure_round(struct population *population, enum way way,
 
 	for (i = 0; i < nr; i++)
 		put_end(population, way, population->order[i], &batch);
-	begin = now_ns();
+	begin = clock_now();
 	batch_submit(population->fd, &batch);
-	middle = now_ns();
+	middle = clock_now();
 	device_read(population->fd, records, nr);
-	end = now_ns();
+	end = clock_now();
 
 	batch_check(&batch);
 	check_records(population, way, records, nr);
@@ -352,23 +357,23 @@ static void print_costs(const struct cost costs[SIZES], size_t offset)
 	unsigned int i;
 
 	for (i = 0; i < SIZES; i++) {
-		const double *ns = (const double *)((const char *)&costs[i] +
-						    offset);
+		const double *cost = (const double *)((const char *)&costs[i] +
+						      offset);
 
 		if (costs[i].both)
-			printf(" %7.0f", *ns);
+			printf(" %7.0f", *cost);
 		else
 			printf(" %7s", "-");
 	}
 }
 
-/* @load: what a load from afar costs, more than one from near. */
+/* @load: what a load from afar costs more than one from near; 0: unknown. */
 static void print_early(const char *way, unsigned int watches,
 			const struct pattern *pattern,
 			const struct cost costs[SIZES], double load)
 {
 	const struct cost *least = costs[0].both ? &costs[0] : &costs[1];
-	double most_ns = costs[SIZES - 1].both;
+	double most = costs[SIZES - 1].both, ratio = most / least->both;
 
 	printf("%-8s %7u %-8s", way, watches, pattern->name);
 	print_costs(costs, offsetof(struct cost, command));
@@ -376,10 +381,9 @@ static void print_early(const char *way, unsigned int watches,
 	print_costs(costs, offsetof(struct cost, read));
 	printf(" ");
 	print_costs(costs, offsetof(struct cost, both));
-	printf("  %4.2f %-5s", most_ns / least->both,
-	       verdict(most_ns / least->both));
-	if (pattern->random)
-		printf(" %4.0f", (most_ns - least->both) / load);
+	printf("  %4.2f %-5s", ratio, verdict(ratio));
+	if (pattern->random && load)
+		printf(" %4.0f", (most - least->both) / load);
 	printf("\n");
 }
 
@@ -388,7 +392,8 @@ static void head_early(const struct scale *scale)
 	static const char *const parts[] = { "command", "read", "both" };
 	unsigned int i, size;
 
-	printf("\nEnding an operation early: ns for each, with so many pending\n\n");
+	printf("\nEnding an operation early: %s for each, with so many pending\n\n",
+	       clock_unit());
 	printf("%-25s", "");
 	for (i = 0; i < ARRAY_SIZE(parts); i++)
 		printf(" %*s ", (int)(8 * SIZES - 1), parts[i]);
@@ -398,7 +403,7 @@ static void head_early(const struct scale *scale)
 			printf(" %7u", scale->pending[size]);
 		printf(" ");
 	}
-	printf(" %-10s loads\n", "ratio");
+	printf(" %-10s%s\n", "ratio", clock_is_real() ? " loads" : "");
 }
 
 static void bench_early(const struct scale *scale, double load)
@@ -424,9 +429,11 @@ static void bench_early(const struct scale *scale, double load)
 	       "Each watch is on a key of its own; of the most pending, as many have several watches as\n"
 	       "come to %u, the rest have one.\n"
 	       "same: the same operations each time, added again, so that their memory is warm. any: a\n"
-	       "random choice of those pending. ratio: both, most pending to fewest, at most %.0f is ok.\n"
-	       "loads: how many loads from afar, one after the other, the difference is worth.\n",
+	       "random choice of those pending. ratio: both, most pending to fewest, at most %.0f is ok.\n",
 	       FEW, BATCH_MAX, WATCHES_ALL, TARGET);
+	if (clock_is_real())
+		printf("loads: how many loads from afar, one after the other, the difference is worth. Where\n"
+		       "that is why a ratio is short, it is not in one of instructions.\n");
 }
 
 /* --- signals that end nothing ----------------------------------------------- */
@@ -457,37 +464,37 @@ static void wait_in_vain(int fd, __u16 flags, __u32 nr)
 	batch_run(fd, &batch);
 }
 
-/* ns for each signal, @together of them in a SUBMIT. */
+/* The cost of each signal, @together of them in a SUBMIT. */
 static double measure_signals(int fd, unsigned int together, unsigned int rounds)
 {
 	double *samples = bench_alloc(rounds + 1, sizeof(double));
 	struct batch batch = {};
 	unsigned int i, call;
-	double ns;
+	double cost;
 
 	for (i = 0; i < together; i++)
 		put_signal(&batch, LONE_KEY, 1);
 	for (i = 0; i <= rounds; i++) {
-		__u64 begin = now_ns();
+		__u64 begin = clock_now();
 
 		for (call = 0; call < BATCH_MAX / together; call++)
 			batch_run(fd, &batch);
-		samples[i] = (double)(now_ns() - begin) / BATCH_MAX;
+		samples[i] = (double)(clock_now() - begin) / BATCH_MAX;
 	}
-	ns = median(samples + 1, rounds);
+	cost = median(samples + 1, rounds);
 	free(samples);
-	return ns;
+	return cost;
 }
 
 static void print_ratios(const char *name, const char *how,
-			 const double ns[SIZES])
+			 const double costs[SIZES])
 {
-	double ratio = ns[SIZES - 1] / ns[0];
+	double ratio = costs[SIZES - 1] / costs[0];
 	unsigned int i;
 
 	printf("%-6s %-14s", name, how);
 	for (i = 0; i < SIZES; i++)
-		printf(" %7.0f", ns[i]);
+		printf(" %7.0f", costs[i]);
 	printf("  %4.2f %s\n", ratio, verdict(ratio));
 }
 
@@ -496,7 +503,8 @@ static void bench_in_vain(const struct scale *scale)
 	unsigned int waiting[SIZES] = { 1, scale->pending[1], scale->pending[2] };
 	unsigned int i, size;
 
-	printf("\nA signal that ends nothing: ns for each, with so many waiting on its key\n\n");
+	printf("\nA signal that ends nothing: %s for each, with so many waiting on its key\n\n",
+	       clock_unit());
 	printf("%-6s %-14s", "for", "signals");
 	for (size = 0; size < SIZES; size++)
 		printf(" %7u", waiting[size]);
@@ -564,11 +572,11 @@ static struct cost measure_many(int fd, __u32 nr)
 
 	wait_for_one(fd, nr);
 	put_signal(&batch, LONE_KEY, 1);
-	begin = now_ns();
+	begin = clock_now();
 	batch_submit(fd, &batch);
-	middle = now_ns();
+	middle = clock_now();
 	read_completed(fd, nr);
-	end = now_ns();
+	end = clock_now();
 	batch_check(&batch);
 	return (struct cost){
 		.command = (double)(middle - begin) / nr,
@@ -581,7 +589,8 @@ static void bench_many(const struct scale *scale)
 	double commands[64], reads[64];
 	unsigned int size, i;
 
-	printf("\nA signal that ends all that wait on its key: ns for each operation\n\n");
+	printf("\nA signal that ends all that wait on its key: %s for each operation\n\n",
+	       clock_unit());
 	printf("%-14s %7s %7s\n", "ended by it", "signal", "read");
 	for (size = 0; size < SIZES; size++) {
 		int fd = device_open();
@@ -624,39 +633,65 @@ static void bench_memory(const struct scale *scale)
 #define NEAR_BYTES	(16UL << 10)
 #define AFAR_BYTES	(256UL << 20)
 
-/* Returns what a load from afar costs, more than one from near. */
-static double print_machine(void)
+static void print_processor(void)
 {
-	double near_ns = load_ns(NEAR_BYTES), afar_ns = load_ns(AFAR_BYTES);
 	char line[256];
 	FILE *file = fopen("/proc/cpuinfo", "r");
 
-	while (file && fgets(line, sizeof(line), file)) {
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
 		if (!strncmp(line, "model name", strlen("model name"))) {
 			fputs(line, stdout);
 			break;
 		}
 	}
-	if (file)
-		fclose(file);
+	fclose(file);
+}
+
+/* Returns what a load from afar costs more than one from near; 0: unknown. */
+static double measure_load(void)
+{
+	double near, afar;
+
+	if (!clock_is_real()) {
+		printf("Instructions are counted: what waiting for memory costs is not in it.\n");
+		return 0;
+	}
+	near = load_cost(NEAR_BYTES);
+	afar = load_cost(AFAR_BYTES);
 	printf("A load that waits for another: %.1f ns within %lu KiB, %.1f ns within %lu MiB\n",
-	       near_ns, NEAR_BYTES >> 10, afar_ns, AFAR_BYTES >> 20);
+	       near, NEAR_BYTES >> 10, afar, AFAR_BYTES >> 20);
 	printf("On an emulated processor (TCG) look at ratios only.\n");
-	return afar_ns - near_ns;
+	return afar - near;
 }
 
 static void usage(void)
 {
-	printf("Usage: operations [--quick]\n\n"
+	printf("Usage: operations [--quick] [--instruction-ns N]\n\n"
 	       "What delayed operations of /dev/twheel cost, with few and with many pending.\n\n"
-	       "  --quick   fewer operations and rounds: does it work?\n"
-	       "  --help    this text\n");
+	       "  --quick             fewer operations and rounds: does it work?\n"
+	       "  --instruction-ns N  the clock counts instructions, each as N ns (QEMU's -icount):\n"
+	       "                      tell instructions\n"
+	       "  --help              this text\n");
+}
+
+static unsigned int instruction_ns(const char *text)
+{
+	char *end;
+	unsigned long ns = strtoul(text, &end, 10);
+
+	if (!ns || *end || ns > UINT_MAX)
+		errx(2, "--instruction-ns \"%s\" is not a number from 1 to %u",
+		     text, UINT_MAX);
+	return ns;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "quick", no_argument, NULL, 'q' },
+		{ "instruction-ns", required_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
@@ -669,6 +704,9 @@ int main(int argc, char **argv)
 		case 'q':
 			scale = &quick;
 			break;
+		case 'i':
+			clock_instructions(instruction_ns(optarg));
+			break;
 		case 'h':
 			usage();
 			return 0;
@@ -680,7 +718,8 @@ int main(int argc, char **argv)
 		errx(2, "there is nothing to do with \"%s\"; see --help",
 		     argv[optind]);
 
-	load = print_machine();
+	print_processor();
+	load = measure_load();
 	bench_memory(scale);
 	bench_in_vain(scale);
 	bench_many(scale);
