@@ -4,43 +4,18 @@
  * softirq and hardirq context.  race_kunit.c has them at the same timers at once.
  */
 #include <kunit/test.h>
-#include <linux/hrtimer.h>
-#include <linux/interrupt.h>
-#include <linux/irq_work.h>
 #include <linux/log2.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
 #include "../kmod/compat.h"
 #include "counter.h"
+#include "places.h"
 
 #define DAY_NS		(24 * HOUR_NS)
 #define NEVER_NS	BIT_ULL(63)
 
 /* --- places to call from ---------------------------------------------------- */
-
-/* Something to be done elsewhere. */
-struct errand {
-	void (*work)(void *data);
-	void *data;
-	bool arrived;		/* it was done where it should be */
-	struct completion done;
-	struct tasklet_struct tasklet;
-	struct irq_work irq_work;
-	struct hrtimer hrtimer;
-};
-
-static void errand_do(struct errand *errand, bool arrived)
-{
-	errand->arrived = arrived;
-	errand->work(errand->data);
-	complete(&errand->done);
-}
-
-static void go_to_task(struct errand *errand)
-{
-	errand_do(errand, in_task() && !irqs_disabled());
-}
 
 static void go_to_task_with_interrupts_off(struct errand *errand)
 {
@@ -49,21 +24,6 @@ static void go_to_task_with_interrupts_off(struct errand *errand)
 	local_irq_save(flags);
 	errand_do(errand, in_task() && irqs_disabled());
 	local_irq_restore(flags);
-}
-
-static void errand_tasklet(struct tasklet_struct *tasklet)
-{
-	struct errand *errand = from_tasklet(errand, tasklet, tasklet);
-
-	errand_do(errand, in_serving_softirq());
-}
-
-static void go_to_softirq(struct errand *errand)
-{
-	tasklet_setup(&errand->tasklet, errand_tasklet);
-	tasklet_schedule(&errand->tasklet);
-	wait_for_completion(&errand->done);
-	tasklet_kill(&errand->tasklet);
 }
 
 static void errand_irq_work(struct irq_work *work)
@@ -94,10 +54,7 @@ static void go_to_hrtimer(struct errand *errand)
 	hrtimer_cancel(&errand->hrtimer);
 }
 
-static const struct place {
-	const char *name;
-	void (*go)(struct errand *errand);
-} places[] = {
+static const struct place places[] = {
 	{ "task", go_to_task },
 	{ "task with interrupts off", go_to_task_with_interrupts_off },
 	{ "softirq", go_to_softirq },
@@ -105,26 +62,7 @@ static const struct place {
 	{ "hrtimer in hardirq", go_to_hrtimer },
 };
 
-static void place_name(const struct place *place, char *name)
-{
-	strscpy(name, place->name, KUNIT_PARAM_DESC_SIZE);
-}
-
 KUNIT_ARRAY_PARAM(place, places, place_name);
-
-/* Do @work in the place that this run of the test is for. */
-static void do_there(struct kunit *test, void (*work)(void *data), void *data)
-{
-	const struct place *place = test->param_value;
-	struct errand *errand = kunit_kzalloc(test, sizeof(*errand), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, errand);
-	errand->work = work;
-	errand->data = data;
-	init_completion(&errand->done);
-	place->go(errand);
-	KUNIT_EXPECT_TRUE(test, errand->arrived);
-}
 
 /* --- ticks ------------------------------------------------------------------ */
 
