@@ -432,8 +432,8 @@ static void bench_early(const struct scale *scale, double load)
 	       "random choice of those pending. ratio: both, most pending to fewest, at most %.0f is ok.\n",
 	       FEW, BATCH_MAX, WATCHES_ALL, TARGET);
 	if (clock_is_real())
-		printf("loads: how many loads from afar, one after the other, the difference is worth.\n"
-		       "A ratio that is short for these only is not so in instructions.\n");
+		printf("loads: how many loads from afar the difference is worth. A ratio\n"
+		       "that is short for these only is not so in instructions.\n");
 }
 
 /* --- signals that end nothing ----------------------------------------------- */
