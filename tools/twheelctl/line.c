@@ -103,7 +103,9 @@ static bool take_key(struct line *line, size_t i, const char *text)
 	const char *reason = key_parse(text, &line->cmds[i].key);
 
 	line->keys[i] = text;
-	return !reason || wrong(line, "key \"%s\" %s", text, reason);
+	return !reason ||
+	       wrong(line, "key \"%s\" %s: it is a number of 64 bits, or a name such as topic-1",
+		     text, reason);
 }
 
 /* Takes KEY>=NEED for a WATCH. */

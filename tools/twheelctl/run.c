@@ -661,7 +661,7 @@ static const struct argp run_argp = {
 	       "  cancel ID                   it will not expire\n"
 	       "  watch ID KEY>=NEED          completes it when the signals on KEY from now on\n"
 	       "                              add up to NEED\n"
-	       "  level ID KEY>=NEED          ... when one signal on KEY says NEED or more\n"
+	       "  level ID KEY>=NEED          or when one signal on KEY says NEED or more\n"
 	       "  signal KEY VALUE            tells all that watch KEY\n"
 	       "  signal KEY quiet            cancels all that watch KEY\n"
 	       "  complete ID [VALUE]         completes it now\n"
@@ -678,9 +678,10 @@ static const struct argp run_argp = {
 	       "  slack 10ms      up to that much later, to share an interrupt\n"
 	       "  cancel-on-set   ends as \"clock_set\" when the clock is set (with\n"
 	       "                  --clock realtime and @TIME)\n"
-	       "and of add only, up to 64 times:\n"
-	       "  watch KEY>=NEED, level KEY>=NEED   as the lines of that name\n"
-	       "  quorum K        how many of the watches complete it; 1 if not said\n"
+	       "and of add only:\n"
+	       "  watch KEY>=NEED, level KEY>=NEED\n"
+	       "                  as the lines of that name; together up to 64 of them\n"
+	       "  quorum K        how many of them it takes to complete it; 1 if not said\n"
 	       "\n"
 	       "KEY is a number, or a name that stands for its 64-bit FNV-1a hash.\n"
 	       "\n"
@@ -694,9 +695,8 @@ static const struct argp run_argp = {
 	       "late (negative: it ended before that), how many expirations of a periodic\n"
 	       "event it covers (count), and why it is there (reason): \"expired\", \"clock_set\",\n"
 	       "or \"completed\", with the key and the value of the signal (key 0: by its ID).\n"
-	       "A signal that completes some events leaves nothing behind for later watches.\n"
-	       "At the end of input the command waits until every event\n"
-	       "has ended; a periodic one never does.",
+	       "A signal leaves nothing behind for later watches. At the end of input the\n"
+	       "command waits until every event has ended; a periodic one never does.",
 };
 
 static bool is_over(const struct run *run)
