@@ -801,6 +801,105 @@ TEST(set_record_that_is_not_read_yet_refuses_modify)
 	ASSERT_EQ(wait_clock_set(fd, 0).data, 0x1234);
 }
 
+TEST(set_ends_an_operation_and_its_watches)
+{
+	struct twheel_cmd cmd;
+	int fd = open_realtime();
+	__u64 id = add_on_set(fd, 0x1234);
+
+	ASSERT_EQ(watch(fd, id, 1, 1), 0);
+	ASSERT_EQ(watch_level(fd, id, 2, 1), 0);
+	move_clock(HOUR_NS);
+	wait_readable(fd);
+	ASSERT_EQ(list_one(fd, id).watches, 0);
+	ASSERT_EQ(signal_key(fd, 1, 1), 0);
+	ASSERT_EQ(signal_quietly(fd, 2), 0);
+	cmd = make_complete(id, 1);
+	check_refused(fd, &cmd, EALREADY);
+	cmd = make_watch(id, 3, 1);
+	check_refused(fd, &cmd, EALREADY);
+	ASSERT_EQ(get_counters(fd).completed, 0);
+	ASSERT_EQ(wait_clock_set(fd, 0).id, id);
+	ASSERT_EQ(signal_key(fd, 1, 1), 0);
+	check_nothing_ready(fd);
+}
+
+TEST(set_does_not_end_an_operation_that_was_completed)
+{
+	struct twheel_record record;
+	int fd = open_realtime();
+	__u64 id = add_on_set(fd, 0x1234), other;
+
+	ASSERT_EQ(watch(fd, id, 1, 1), 0);
+	ASSERT_EQ(signal_key(fd, 1, 5), 1);
+	other = add_on_set(fd, 0x4321);
+	move_clock(HOUR_NS);
+	wait_ready(fd, 2);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	ASSERT_EQ(record.id, id);
+	ASSERT_EQ(record.reason, TWHEEL_COMPLETED);
+	ASSERT_EQ(record.value, 5);
+	ASSERT_EQ(record.key, 1);
+	ASSERT_EQ(wait_clock_set(fd, 0).id, other);
+	check_nothing_ready(fd);
+}
+
+/* Signals keys from 0 on, one by one; counts what that ended. */
+struct set_signaller {
+	int fd;
+	size_t nr;
+	size_t ended;
+	atomic_bool begun;
+};
+
+static void *signal_one_by_one(void *arg)
+{
+	struct set_signaller *signaller = arg;
+	size_t i;
+
+	for (i = 0; i < signaller->nr; i++) {
+		signaller->ended += signal_key(signaller->fd, i, 1);
+		signaller->begun = true;
+	}
+	return NULL;
+}
+
+TEST(set_against_signals_ends_each_operation_once)
+{
+	struct set_signaller signaller = { .nr = test_count(20000) };
+	size_t completed = 0, i;
+	unsigned char *seen;
+	pthread_t thread;
+
+	signaller.fd = open_realtime();
+	seen = map_pages(signaller.nr);
+	for (i = 0; i < signaller.nr; i++)
+		ASSERT_EQ(watch(signaller.fd, add_on_set(signaller.fd, i), i,
+				1), 0);
+	thread = start_thread(signal_one_by_one, &signaller);
+	while (!signaller.begun)
+		;
+	move_clock(HOUR_NS);
+	join_thread(thread);
+	for (i = 0; i < signaller.nr; i++) {
+		struct twheel_record record;
+
+		wait_readable(signaller.fd);
+		ASSERT_EQ(read_records(signaller.fd, &record, 1), 1);
+		ASSERT_LT(record.data, signaller.nr);
+		ASSERT_EQ(seen[record.data]++, 0);
+		if (record.reason == TWHEEL_COMPLETED)
+			completed++;
+		else
+			ASSERT_EQ(record.reason, TWHEEL_CLOCK_SET);
+		ASSERT_EQ(record.key, record.reason == TWHEEL_COMPLETED ?
+			  record.data : 0);
+	}
+	ASSERT_EQ(completed, signaller.ended);
+	ASSERT_EQ(get_counters(signaller.fd).completed, completed);
+	check_nothing_ready(signaller.fd);
+}
+
 TEST(set_record_that_is_not_read_yet_can_be_cancelled)
 {
 	int fd = open_realtime();

@@ -402,3 +402,172 @@ TEST_NAMED(user_limit_holds_while_processes_come_and_go_and_none_is_lost)
 		wait_child(pids[i]);
 	check_all_free(limit);
 }
+
+/* --- watches ---------------------------------------------------------------- */
+
+/* Watches are counted in blocks too. */
+#define WATCH_BLOCK	64
+
+#define KEY		1
+
+/* Events and their watches, as long as they are not refused: how many of both. */
+static long long fill_watches(int fd)
+{
+	long long nr = 0;
+
+	for (;;) {
+		struct twheel_cmd cmd = make_add(0, FAR_NS, nr);
+		unsigned int i;
+
+		if (run(fd, &cmd)) {
+			ASSERT_EQ(cmd.result, -ENOSPC);
+			return nr;
+		}
+		nr++;
+		/* So that all of them go at the same signal. */
+		for (i = 0; i < TWHEEL_MAX_WATCHES; i++) {
+			int result = watch(fd, cmd.id, KEY, 1);
+
+			if (result) {
+				ASSERT_EQ(result, -ENOSPC);
+				return nr;
+			}
+			nr++;
+		}
+	}
+}
+
+/* Check that events and watches together were limited. */
+static void check_limited(long long nr, long long limit)
+{
+	ASSERT_LE(nr, limit + WATCH_BLOCK);
+	ASSERT_GT(nr, limit - BLOCK - WATCH_BLOCK);
+}
+
+/* Check that another context may have nearly all. */
+static void check_nearly_free(long long limit)
+{
+	int fd = open_node();
+
+	ASSERT_GT(fill(fd, limit), limit - 2 * BLOCK - 2 * WATCH_BLOCK);
+	close(fd);
+}
+
+TEST_NAMED(user_limit_counts_watches_like_events)
+{
+	long long limit = prepare();
+	int fd;
+
+	become(USER);
+	fd = open_node();
+	check_limited(fill_watches(fd), limit);
+}
+
+TEST_NAMED(user_limit_refuses_a_watch_and_leaves_the_operation)
+{
+	long long limit = prepare();
+	struct twheel_cmd cmd;
+	__u64 id, other;
+	int fd;
+
+	become(USER);
+	fd = open_node();
+	other = add_operation(fd, 0, 41);
+	ASSERT_EQ(watch(fd, other, 1, 1), 0);
+	id = add_operation(fd, 2, 42);
+	ASSERT_EQ(watch(fd, id, 2, 1), 0);
+	fill_watches(open_node());
+	fill(open_node(), limit);
+	/* Those of the block that is counted are not refused. */
+	while (!watch(fd, id, 3, 1))
+		ASSERT_LT(list_one(fd, id).watches, TWHEEL_MAX_WATCHES);
+	cmd = make_watch(id, 4, 1);
+	check_refused(fd, &cmd, ENOSPC);
+	ASSERT_EQ(signal_key(fd, 4, 1), 0);
+	ASSERT_EQ(signal_key(fd, 2, 1), 0);
+	ASSERT_EQ(complete(fd, id, 1), 0);
+	ASSERT_EQ(wait_completed(fd, 1, 0).id, id);
+}
+
+TEST_NAMED(user_limit_is_free_again_after_watches_were_satisfied)
+{
+	struct twheel_record records[64];
+	long long limit = prepare();
+	int fd;
+
+	become(USER);
+	fd = open_node();
+	check_limited(fill_watches(fd), limit);
+	ASSERT_GT(signal_key(fd, KEY, 1), 0);
+	while (read_records(fd, records, ARRAY_SIZE(records)) > 0)
+		;
+	check_nearly_free(limit);
+	check_limited(fill_watches(fd), limit);
+}
+
+TEST_NAMED(user_limit_is_free_again_after_operations_were_cancelled)
+{
+	long long limit = prepare();
+	int fd;
+
+	become(USER);
+	fd = open_node();
+	check_limited(fill_watches(fd), limit);
+	ASSERT_GT(signal_quietly(fd, KEY), 0);
+	/* The last may have had no watch. */
+	ASSERT_LE(get_counters(fd).armed, 1);
+	check_nearly_free(limit);
+}
+
+TEST_NAMED(user_limit_is_free_again_after_operations_expired_and_were_read)
+{
+	long long limit = prepare(), nr, i;
+	struct twheel_record *records;
+	struct twheel_entry *entries;
+	struct twheel_list list;
+	int fd;
+
+	become(USER);
+	fd = open_node();
+	check_limited(fill_watches(fd), limit);
+	records = map_pages(limit * sizeof(*records));
+	entries = map_pages(limit * sizeof(*entries));
+	list = make_list(entries, limit);
+	nr = device_ioctl(fd, TWHEEL_IOC_LIST, &list);
+	ASSERT_GT(nr, 0);
+	for (i = 0; i < nr; i++)
+		ASSERT_EQ(modify(fd, entries[i].id, 0, 0), 0);
+	wait_ready(fd, nr);
+	ASSERT_EQ(read_records(fd, records, limit), nr);
+	check_nearly_free(limit);
+}
+
+TEST_NAMED(user_limit_is_free_again_after_a_close_with_watches)
+{
+	long long limit = prepare();
+	unsigned int i;
+
+	become(USER);
+	for (i = 0; i < 20; i++) {
+		int fd = open_node();
+
+		test_about("round %u", i);
+		check_limited(fill_watches(fd), limit);
+		close(fd);
+	}
+	check_all_free(limit);
+}
+
+TEST_NAMED(user_limit_of_watches_does_not_bind_who_may_exceed_resources)
+{
+	long long limit = prepare(), nr = 0;
+	int fd = open_node();
+
+	while (nr < 3 * limit) {
+		__u64 id = add(fd, 0, FAR_NS, nr);
+		unsigned int i;
+
+		for (i = 0; i < TWHEEL_MAX_WATCHES; i++, nr++)
+			ASSERT_EQ(watch(fd, id, KEY, 1), 0);
+	}
+}

@@ -115,7 +115,7 @@ TEST(list_tells_all_of_an_armed_event)
 	ASSERT_EQ(entry.reserved, 0);
 	ASSERT_EQ(entry.state, TWHEEL_ARMED);
 	ASSERT_EQ(entry.reason, 0);
-	ASSERT_LE(entry.quorum, 1);
+	ASSERT_EQ(entry.quorum, 1);
 	ASSERT_EQ(entry.watches, 0);
 }
 

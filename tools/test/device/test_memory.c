@@ -237,3 +237,111 @@ TEST(memory_limit_of_a_cgroup_ends_in_a_refused_add)
 	ASSERT_EQ(close(fd), 0);
 	cgroup_remove(&cgroup);
 }
+
+/* --- operations ------------------------------------------------------------- */
+
+/* Operations of a round, and what each of them watches. */
+#define NR_OPERATIONS	10000
+#define NR_WATCHES	3
+
+/*
+ * Arm operations, each with watches of keys of its own and one that all share, of
+ * which the first completes it.
+ */
+static void add_operations(int fd, __u64 round)
+{
+	struct twheel_cmd cmds[(1 + NR_WATCHES) * 100];
+	__u64 key = round * NR_OPERATIONS;
+	unsigned int done, i;
+
+	for (done = 0; done < NR_OPERATIONS; done += 100) {
+		for (i = 0; i < 100; i++, key++) {
+			struct twheel_cmd *cmd = &cmds[(1 + NR_WATCHES) * i];
+
+			cmd[0] = make_add(0, FAR_NS, key);
+			cmd[1] = make_watch(0, 2 * key, 1);
+			cmd[2] = make_level(0, 2 * key + 1, 1);
+			cmd[3] = make_watch(0, ~0ULL, 1 + key);
+		}
+		ASSERT_EQ(submit(fd, cmds, ARRAY_SIZE(cmds)),
+			  ARRAY_SIZE(cmds));
+		for (i = 0; i < ARRAY_SIZE(cmds); i++)
+			ASSERT_EQ(cmds[i].result, 0);
+	}
+}
+
+static void complete_operations(int fd, __u64 round)
+{
+	__u64 key = round * NR_OPERATIONS;
+	struct twheel_record records[100];
+	struct twheel_cmd cmds[100];
+	unsigned int done, i;
+
+	for (done = 0; done < NR_OPERATIONS; done += 100) {
+		for (i = 0; i < 100; i++, key++)
+			cmds[i] = make_signal(2 * key, 1);
+		ASSERT_EQ(submit(fd, cmds, 100), 100);
+		for (i = 0; i < 100; i++)
+			ASSERT_EQ(cmds[i].result, 1);
+		ASSERT_EQ(read_records(fd, records, 100), 100);
+	}
+}
+
+static void wait_kernel_memory(const struct cgroup *cgroup, long long most)
+{
+	/* Freed memory may be given back a little later. */
+	while (kernel_memory(cgroup) > most)
+		usleep(1000);
+}
+
+static void complete_in_cgroup(const struct cgroup *cgroup, size_t operations,
+			       struct usage *usage)
+{
+	long long fresh;
+	__u64 round;
+	int fd;
+
+	cgroup_enter(cgroup);
+	fd = device_open_nonblock();
+	fresh = kernel_memory(cgroup);
+	add_operations(fd, 0);
+	usage->armed = kernel_memory(cgroup);
+	complete_operations(fd, 0);
+
+	/* With the same context, whose keys are others each time. */
+	usage->before = kernel_memory(cgroup);
+	for (round = 1; round < operations / NR_OPERATIONS; round++) {
+		add_operations(fd, round);
+		complete_operations(fd, round);
+	}
+	wait_kernel_memory(cgroup, usage->before + MEBIBYTE);
+	usage->armed -= fresh;
+	close(fd);
+	wait_kernel_memory(cgroup, fresh + MEBIBYTE);
+}
+
+TEST(memory_is_back_after_a_million_operations_that_were_completed_early)
+{
+	const size_t operations = test_count(1000000);
+	struct cgroup cgroup = cgroup_make();
+	struct usage *usage = map_shared(sizeof(*usage));
+	pid_t pid;
+
+	if (kernel_memory(&cgroup) < 0) {
+		cgroup_remove(&cgroup);
+		test_skip("memory.stat does not tell the kernel's memory");
+	}
+	pid = start_child();
+	if (!pid) {
+		complete_in_cgroup(&cgroup, operations, usage);
+		_exit(0);
+	}
+	wait_child(pid);
+	cgroup_remove(&cgroup);
+	printf("# %.1f bytes for each of %d operations with %d watches and 2 keys\n",
+	       (double)usage->armed / NR_OPERATIONS, NR_OPERATIONS, NR_WATCHES);
+
+	/* It is charged: more than events alone would be. */
+	ASSERT_GT(usage->armed, (1 + NR_WATCHES) * LEAST_EVENT_BYTES *
+		  (long long)NR_OPERATIONS);
+}

@@ -484,6 +484,92 @@ TEST(submit_undoes_adds_that_the_same_call_cancelled_meanwhile)
 	join_thread(thread);
 }
 
+/* Operations, each ended by a signal later in the same chunk. */
+#define WATCHED		12
+
+static void fill_adds_and_signals(struct twheel_cmd *cmds)
+{
+	size_t i;
+
+	for (i = 0; i < WATCHED; i++) {
+		cmds[2 * i] = make_add(0, FAR_NS, i);
+		cmds[2 * i + 1] = make_watch(0, i, 1);
+	}
+	for (i = 0; i < WATCHED; i++)
+		cmds[2 * WATCHED + i] = make_signal(i, 1);
+}
+
+/* Check that the records of @nr operations are there, of the first @adds. */
+static void check_records(int fd, size_t nr, size_t adds)
+{
+	struct twheel_record records[WATCHED + 1];
+	size_t i;
+
+	ASSERT_EQ(read_records(fd, records, ARRAY_SIZE(records)),
+		  nr ? (long)nr : -EAGAIN);
+	for (i = 0; i < nr; i++) {
+		ASSERT_LT(records[i].data, adds);
+		check_completed(&records[i], 1, records[i].data);
+	}
+}
+
+/* Check that of the ADDs that were reported each is there, and nothing else. */
+static void check_operations_reported(int fd, const struct twheel_cmd *cmds,
+				      long done)
+{
+	struct counters counters = get_counters(fd);
+	size_t adds = done < 2 * WATCHED ? (done + 1) / 2 : WATCHED;
+	size_t ready = 0, i;
+
+	check_sum(&counters);
+	ASSERT_EQ(counters.added, adds);
+	ASSERT_EQ(counters.cancelled, 0);
+	ASSERT_EQ(counters.armed + counters.ready, adds);
+	ASSERT_LE(counters.completed, adds);
+	for (i = 0; i < adds; i++) {
+		ASSERT_EQ(cmds[2 * i].result, 0);
+		ready += query(fd, cmds[2 * i].id, NULL) == TWHEEL_READY;
+	}
+	ASSERT_EQ(counters.ready, ready);
+
+	/* Those that are watched still can be ended, those undone cannot. */
+	for (i = 0; i < adds; i++)
+		ready += signal_key(fd, i, 1);
+	for (; i < WATCHED; i++)
+		ASSERT_EQ(signal_key(fd, i, 1), 0);
+	ASSERT_EQ(get_counters(fd).ready, ready);
+	check_records(fd, ready, adds);
+}
+
+TEST(submit_undoes_adds_that_the_same_call_watched_and_completed_meanwhile)
+{
+	const unsigned int rounds = test_count(5000);
+	struct flipped page = { .stop = false };
+	int memory = memfd_create("cmds", 0);
+	unsigned int round;
+	pthread_t thread;
+
+	ASSERT_EQ(ftruncate(memory, PAGE_BYTES), 0);
+	page.writable = map_view(memory);
+	page.flipped = map_view(memory);
+	thread = start_thread(flip_protection, &page);
+	for (round = 0; round < rounds; round++) {
+		int fd = device_open_nonblock();
+		long done;
+
+		test_about("round %u", round);
+		fill_adds_and_signals(page.writable);
+		done = submit(fd, page.flipped, 3 * WATCHED);
+		if (done == -EFAULT)
+			done = 0;
+		ASSERT_GE(done, 0);
+		check_operations_reported(fd, page.writable, done);
+		close(fd);
+	}
+	page.stop = true;
+	join_thread(thread);
+}
+
 TEST(submit_takes_larger_commands_with_tails_of_zeros)
 {
 	static const __u32 sizes[] = { 65, 72, 100, 128, 1000, PAGE_BYTES };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tracepoints tell what becomes of an event. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,9 +18,14 @@ static void stop_tracing(const void *arg)
 
 static void start_tracing(void)
 {
+	int trace;
+
 	if (access(TRACING "events/twheel/enable", W_OK))
 		test_skip("no tracefs");
-	ASSERT_EQ(write_file(TRACING "trace", ""), 0);
+	/* That empties it. */
+	trace = open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ASSERT_GE(trace, 0);
+	close(trace);
 	ASSERT_EQ(write_file(TRACING "events/twheel/enable", "1"), 0);
 	at_end(stop_tracing, NULL);
 }
@@ -58,4 +64,35 @@ TEST(trace_tells_of_arming_and_cancelling_and_expiring)
 	ASSERT_EQ(count_traced("twheel_due:", "/monotonic"), 1);
 	while (!count_traced("twheel_run:", "expired=1 "))
 		;
+}
+
+TEST(trace_tells_of_completing_and_of_the_signal)
+{
+	int fd = device_open_nonblock();
+	__u64 id;
+
+	start_tracing();
+	add_watching(fd, 123456, 10, 0);
+	id = add(fd, 0, FAR_NS, 0);
+	ASSERT_EQ(signal_key(fd, 123456, 9), 0);
+	ASSERT_EQ(count_traced("twheel_complete:", ""), 0);
+	ASSERT_EQ(signal_key(fd, 123456, 654321), 1);
+	ASSERT_EQ(count_traced("twheel_complete:", "/monotonic"), 1);
+	ASSERT_EQ(count_traced("twheel_complete:", "key=123456 "), 1);
+	ASSERT_EQ(count_traced("twheel_complete:", "value=654321"), 1);
+	ASSERT_EQ(complete(fd, id, 777), 0);
+	ASSERT_EQ(count_traced("twheel_complete:", "key=0 "), 1);
+	ASSERT_EQ(count_traced("twheel_complete:", "value=777"), 1);
+	ASSERT_EQ(count_traced("twheel_cancel:", ""), 0);
+}
+
+TEST(trace_tells_of_cancelling_by_a_quiet_signal)
+{
+	int fd = device_open_nonblock();
+
+	start_tracing();
+	add_watching(fd, 1, 10, 0);
+	ASSERT_EQ(signal_quietly(fd, 1), 1);
+	ASSERT_EQ(count_traced("twheel_cancel:", "/monotonic"), 1);
+	ASSERT_EQ(count_traced("twheel_complete:", ""), 0);
 }

@@ -692,6 +692,37 @@ TEST(uring_cmd_linked_with_a_read_waits_for_what_it_armed)
 	io_uring_queue_exit(&ring);
 }
 
+TEST(uring_cmd_watches_and_signals)
+{
+	struct twheel_cmd cmds[] = {
+		make_add(0, FAR_NS, 42),
+		make_watch(0, 1, 10),
+		make_signal(1, 9),
+		make_signal(1, 1),
+		make_watch(0, 1, 10),
+	};
+	struct twheel_submit submit = make_submit(cmds, ARRAY_SIZE(cmds));
+	int fd = device_open_nonblock();
+	struct io_uring ring;
+
+	command_ring_open(&ring, 0);
+	ring_submit_cmd(&ring, fd, &submit);
+	ASSERT_EQ(ring_run(&ring), ARRAY_SIZE(cmds));
+	ASSERT_EQ(cmds[1].result, 0);
+	ASSERT_EQ(cmds[2].result, 0);
+	ASSERT_EQ(cmds[3].result, 1);
+	ASSERT_EQ(cmds[4].result, -EALREADY);
+	ASSERT_EQ(wait_completed(fd, 1, 1).id, cmds[0].id);
+
+	/* The next call has no ADD. */
+	cmds[0] = make_watch(0, 1, 10);
+	submit = make_submit(cmds, 1);
+	ring_submit_cmd(&ring, fd, &submit);
+	ASSERT_EQ(ring_run(&ring), 1);
+	ASSERT_EQ(cmds[0].result, -ENOENT);
+	io_uring_queue_exit(&ring);
+}
+
 static void check_submit_refused(struct io_uring *ring, int fd,
 				 const struct twheel_submit *submit, int error)
 {
