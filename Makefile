@@ -8,7 +8,7 @@ INSTALLED := $(shell ls -d /usr/src/linux-headers-*/Kconfig /lib/modules/*/build
 		[ -e "$$dir/Module.symvers" ] && echo "$$dir"; done | sort -V | tail -n 1)
 KDIR ?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),$(INSTALLED))
 
-PROGRAMS := tools/twheelctl tools/examples tools/test/device tools/test/wheel
+PROGRAMS := tools/twheelctl tools/examples tools/bench tools/test/device tools/test/wheel
 
 all: modules tools
 
