@@ -11,6 +11,7 @@
  * One thread plays all parts here, so that the output is always the same; in a
  * broker, producers append at any moment.
  */
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "example.h"
@@ -40,43 +41,59 @@ static int append(int partition, __u64 bytes)
 	return signal.result;
 }
 
-/* The watch of a partition for what it lacks to @bytes.  A need of 0 is none. */
-static struct twheel_cmd watch_partition(int partition, __u64 bytes)
+/* The watch of a partition for so many bytes more; 0: of the ADD before it. */
+static struct twheel_cmd watch_partition(__u64 id, int partition, __u64 bytes)
 {
-	__u64 there = unread[partition];
-
 	return (struct twheel_cmd){
-		.op = TWHEEL_OP_WATCH,		/* without id: of the ADD before it */
+		.op = TWHEEL_OP_WATCH,
+		.id = id,
 		.key = KEY(partition),
-		.value = there < bytes ? bytes - there : 1,
+		.value = bytes,
 	};
 }
 
+static void complete(__u64 id, int partition)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_COMPLETE,
+		.id = id,
+		.value = unread[partition],
+	};
+
+	submit(device, &cmd, 1);
+	printf("  there is enough in orders-%d\n", partition);
+}
+
 /*
- * Ends a fetch for which there is enough already: watch first, then look.
+ * Looks at what there is already: after the watch, never before.
  *
  * A watch counts what is signalled once it is attached, and nothing before.  Had we
  * looked first and watched then, a producer could append in between: its bytes come
  * too late for the look and its signal too early for the watch, and the fetch waits
- * for its time although all is there.  In this order whatever the watch has missed
- * is there to be seen.  Where both notice, the first ends the fetch; with more
- * threads than this one, COMPLETE may then say EALREADY or ENOENT, which is fine.
+ * for its time although all is there.  So what we see counts only once we watch for
+ * no more than what it lacks, and that we have seen it all.
+ *
+ * A signal that is on its way may be counted by the look and by the watch; the fetch
+ * then ends with fewer bytes, and whoever minds fetches again.  Where look and watch
+ * both end it, the first one does: with more threads than this one, COMPLETE may say
+ * EALREADY or ENOENT, which is fine.
  */
-static void complete_if_enough(__u64 id, int first, int last, __u64 bytes)
+static bool look(__u64 id, int partition, __u64 bytes)
 {
-	for (int partition = first; partition <= last; partition++) {
-		struct twheel_cmd complete = {
-			.op = TWHEEL_OP_COMPLETE,
-			.id = id,
-			.value = unread[partition],
-		};
+	__u64 seen = 0;
 
-		if (unread[partition] < bytes)
-			continue;
-		submit(device, &complete, 1);
-		printf("  there is enough in orders-%d\n", partition);
-		return;
+	while (unread[partition] != seen) {
+		struct twheel_cmd watch;
+
+		seen = unread[partition];
+		if (seen >= bytes) {
+			complete(id, partition);
+			return true;
+		}
+		watch = watch_partition(id, partition, bytes - seen);
+		submit(device, &watch, 1);
 	}
+	return false;
 }
 
 /* A consumer begins to fetch, from whichever partition has @bytes first. */
@@ -89,12 +106,14 @@ static void fetch(int first, int last, __u64 bytes, __u64 wait_ns)
 
 	printf("fetch %llu bytes of", bytes);
 	for (int partition = first; partition <= last; partition++) {
-		cmds[nr++] = watch_partition(partition, bytes);
+		cmds[nr++] = watch_partition(0, partition, bytes);
 		printf(" orders-%d", partition);
 	}
 	printf("\n");
 	submit(device, cmds, nr);
-	complete_if_enough(cmds[0].id, first, last, bytes);
+	for (int partition = first; partition <= last; partition++)
+		if (look(cmds[0].id, partition, bytes))
+			break;
 }
 
 /* The fetch ends: its record says why, and what there is goes to the consumer. */
