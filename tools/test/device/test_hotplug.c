@@ -133,6 +133,36 @@ TEST(hotplug_events_of_a_cpu_that_goes_live_on_another)
 	}
 }
 
+TEST(hotplug_operations_of_a_cpu_that_goes_can_be_completed)
+{
+	const size_t nr = 1000;
+	int cpus[MAX_CPUS], fd = device_open_nonblock();
+	__u64 ids[nr], due_ns;
+	size_t i;
+
+	need_cpus(cpus);
+	pin_to_cpu(cpus[1]);
+	for (i = 0; i < nr; i++) {
+		ids[i] = add_operation(fd, 1 + i % 2, i);
+		ASSERT_EQ(watch(fd, ids[i], 1, 1), 0);
+		ASSERT_EQ(watch(fd, ids[i], 2, 1 + i), 0);
+	}
+	pin_to_cpu(cpus[0]);
+	ASSERT_EQ(signal_key(fd, 1, 1), nr / 2);
+	set_cpu_online(cpus[1], false);
+	ASSERT_EQ(get_counters(fd).armed, nr / 2);
+	ASSERT_EQ(signal_key(fd, 2, nr / 2), nr / 4);
+	ASSERT_EQ(signal_key(fd, 2, 1), 0);
+	due_ns = monotonic_ns() + NSEC_PER_MSEC;
+	for (i = 1 + nr / 2; i < nr; i += 4)
+		ASSERT_EQ(modify(fd, ids[i], TWHEEL_ABS, due_ns), 0);
+	wait_ready(fd, nr / 2 + nr / 4 + nr / 8);
+	set_cpu_online(cpus[1], true);
+	ASSERT_EQ(signal_key(fd, 2, nr), nr / 8);
+	ASSERT_EQ(get_counters(fd).ready, nr);
+	ASSERT_EQ(get_counters(fd).completed, nr - nr / 8);
+}
+
 TEST(hotplug_cpu_that_came_back_takes_events)
 {
 	int cpus[MAX_CPUS], fd;

@@ -323,10 +323,13 @@ static void complete_in_cgroup(const struct cgroup *cgroup, size_t operations,
 TEST(memory_is_back_after_a_million_operations_that_were_completed_early)
 {
 	const size_t operations = test_count(1000000);
-	struct cgroup cgroup = cgroup_make();
 	struct usage *usage = map_shared(sizeof(*usage));
+	struct cgroup cgroup;
 	pid_t pid;
 
+	if (is_debug_kernel())
+		test_skip("a debug kernel keeps what is freed for a while");
+	cgroup = cgroup_make();
 	if (kernel_memory(&cgroup) < 0) {
 		cgroup_remove(&cgroup);
 		test_skip("memory.stat does not tell the kernel's memory");
@@ -344,4 +347,61 @@ TEST(memory_is_back_after_a_million_operations_that_were_completed_early)
 	/* It is charged: more than events alone would be. */
 	ASSERT_GT(usage->armed, (1 + NR_WATCHES) * LEAST_EVENT_BYTES *
 		  (long long)NR_OPERATIONS);
+}
+
+/* The same as arm_until_refused() with operations of 49 watches each. */
+static void watch_until_refused(int fd, struct progress *progress)
+{
+	while (!progress->result) {
+		size_t i;
+
+		for (i = 0; i < BATCH; i++)
+			progress->cmds[i] = i % 50 ? make_watch(0, 1, 1) :
+					    make_add(0, FAR_NS, i);
+		if (submit(fd, progress->cmds, BATCH) != BATCH)
+			_exit(2);
+		for (i = 0; i < BATCH; i++) {
+			int result = progress->cmds[i].result;
+
+			if (i % 50 == 1 && !result)
+				progress->armed++;
+			/* An ADD that fails leaves its WATCHes without event. */
+			if (result && result != -ENOENT)
+				progress->result = result;
+		}
+	}
+}
+
+TEST(memory_limit_of_a_cgroup_ends_in_a_refused_watch)
+{
+	struct progress *progress = map_shared(sizeof(*progress));
+	struct cgroup cgroup = cgroup_make();
+	int fd = device_open_nonblock();
+	struct counters counters;
+	pid_t pid;
+
+	if (cgroup_write(&cgroup, "memory.max", "32M")) {
+		cgroup_remove(&cgroup);
+		test_skip("no memory controller");
+	}
+	pid = start_child();
+	if (!pid) {
+		cgroup_enter(&cgroup);
+		watch_until_refused(fd, progress);
+		_exit(0);
+	}
+	wait_child(pid);
+	ASSERT_EQ(progress->result, -ENOMEM);
+	ASSERT_GT(progress->armed, 0);
+
+	/* What was watched before is there, and nothing else. */
+	ASSERT_EQ(signal_key(fd, 1, 1), progress->armed);
+	counters = get_counters(fd);
+	check_sum(&counters);
+	ASSERT_EQ(counters.ready, progress->armed);
+	ASSERT_LE(counters.armed, BATCH / 50);
+	ASSERT_EQ(signal_key(fd, 1, 1), 0);
+
+	ASSERT_EQ(close(fd), 0);
+	cgroup_remove(&cgroup);
 }

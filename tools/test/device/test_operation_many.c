@@ -524,6 +524,33 @@ TEST(epoll_by_edge_is_woken_by_complete)
 	check_woken(wait_in_epoll, true);
 }
 
+TEST(signal_that_ends_several_operations_wakes_as_many_who_wait)
+{
+	int fd = device_open(O_RDWR);
+	struct waiter waiters[6];
+	unsigned char seen[6] = { 0 };
+	pthread_t threads[6];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+		add_watching(fd, KEY, 5, i);
+		waiters[i] = (struct waiter){ .fd = fd };
+		threads[i] = start_thread(i % 2 ? wait_in_read : wait_in_enter,
+					  &waiters[i]);
+		while (!waiters[i].tid)
+			poll(NULL, 0, 1);
+		wait_asleep(waiters[i].tid);
+	}
+	ASSERT_EQ(signal_key(fd, KEY, 5), ARRAY_SIZE(waiters));
+	for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+		join_thread(threads[i]);
+		check_completed(&waiters[i].record, 5, KEY);
+		ASSERT_LT(waiters[i].record.data, ARRAY_SIZE(seen));
+		seen[waiters[i].record.data]++;
+	}
+	check_bytes(seen, 1, sizeof(seen));
+}
+
 TEST(enter_gives_the_record_of_what_its_own_signal_ends)
 {
 	struct twheel_record records[2];
@@ -628,7 +655,7 @@ TEST(fdinfo_of_operations_adds_up_at_every_look)
 {
 	struct churner churner = {
 		.fd = device_open_nonblock(),
-		.rounds = test_count(5000),
+		.rounds = test_count(2000),
 	};
 	pthread_t thread = start_thread(churn_operations, &churner);
 	struct counters last = { 0 };
