@@ -6,11 +6,19 @@
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/math64.h>
+#include <linux/moduleparam.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 #include "commands.h"
+#include "operation_model.h"
+
+#define MODEL_STEPS	50000
+
+static ulong seed;
+module_param(seed, ulong, 0444);
+MODULE_PARM_DESC(seed, "Seed of the model test (default: a random one)");
 
 static int context_suite_init(struct kunit *test)
 {
@@ -839,6 +847,28 @@ static void bound_context_arms_on_its_cpu_alone(struct kunit *test)
 	}
 }
 
+/* --- operations ------------------------------------------------------------- */
+
+static void operations_agree_with_plain_arrays_at_every_step(struct kunit *test)
+{
+	struct operation_model *model = kunit_kzalloc(test, sizeof(*model),
+						      GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, model);
+	seed = seed ?: get_random_u32();
+	kunit_info(test, "seed %lu", seed);
+	model->test = test;
+	prandom_seed_state(&model->random, seed);
+	while (model->step < MODEL_STEPS) {
+		model_step(model);
+		cond_resched();
+	}
+	model_end(model);
+	kunit_info(test, "%llu added, %llu completed, %llu cancelled", model->added,
+		   model->completed, model->cancelled);
+	KUNIT_EXPECT_GT(test, model->completed, MODEL_STEPS / 100ULL);
+}
+
 /* --- memory and counters ---------------------------------------------------- */
 
 static void event_needs_at_most_64_bytes(struct kunit *test)
@@ -931,6 +961,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(setting_the_clock_ends_the_events_that_asked_for_it),
 	KUNIT_CASE(setting_the_clock_back_makes_nothing_early),
 	KUNIT_CASE(bound_context_arms_on_its_cpu_alone),
+	KUNIT_CASE(operations_agree_with_plain_arrays_at_every_step),
 	KUNIT_CASE(event_needs_at_most_64_bytes),
 	KUNIT_CASE(counters_add_up_at_every_step),
 	{}

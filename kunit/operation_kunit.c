@@ -15,7 +15,8 @@
 #include "places.h"
 #include "tally.h"
 
-#define KEY	42
+#define KEY		42
+#define LINGER_US	300
 
 static int operation_suite_init(struct kunit *test)
 {
@@ -51,13 +52,20 @@ static struct tally *tally_make(struct kunit *test)
 	return tallies_make(test, 1);
 }
 
+/* Wait for a time. */
+static int watch_keys(struct tally *tally, const u64 *keys, unsigned int nr,
+		      u64 delay_ns)
+{
+	return twheel_try_complete_else_watch(&tally->operation, keys, nr, delay_ns,
+					      0, TWHEEL_TIMER_REL);
+}
+
 /* Wait for an hour, unless KEY is checked in time. */
 static int watch(struct tally *tally)
 {
 	static const u64 key = KEY;
 
-	return twheel_try_complete_else_watch(&tally->operation, &key, 1, HOUR_NS,
-					      0, TWHEEL_TIMER_REL);
+	return watch_keys(tally, &key, 1, HOUR_NS);
 }
 
 static int check(struct kunit *test, u64 key)
@@ -299,9 +307,8 @@ static void operation_is_completed_by_a_check_of_any_of_its_keys(struct kunit *t
 		keys[i] = i % 2 ? i : (u64)i << 32;
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
 		tally->holds = false;
-		KUNIT_ASSERT_EQ(test, twheel_try_complete_else_watch(&tally->operation,
-				keys, ARRAY_SIZE(keys), HOUR_NS, 0,
-				TWHEEL_TIMER_REL), 0);
+		KUNIT_ASSERT_EQ(test, watch_keys(tally, keys, ARRAY_SIZE(keys),
+						 HOUR_NS), 0);
 		KUNIT_EXPECT_EQ(test, watched_keys(test->priv), (int)ARRAY_SIZE(keys));
 		tally->holds = true;
 		KUNIT_EXPECT_EQ(test, check(test, 1ULL << 63), 0);
@@ -317,8 +324,7 @@ static void operation_may_watch_a_key_twice(struct kunit *test)
 	struct tally *tally = tally_make(test);
 	int asked;
 
-	KUNIT_EXPECT_EQ(test, twheel_try_complete_else_watch(&tally->operation, keys,
-			ARRAY_SIZE(keys), HOUR_NS, 0, TWHEEL_TIMER_REL), 0);
+	KUNIT_EXPECT_EQ(test, watch_keys(tally, keys, ARRAY_SIZE(keys), HOUR_NS), 0);
 	KUNIT_EXPECT_EQ(test, check(test, KEY), 0);
 	asked = atomic_read(&tally->asked);
 	KUNIT_EXPECT_GE(test, asked, 3);
@@ -332,14 +338,12 @@ static void operation_without_keys_waits_for_its_time(struct kunit *test)
 	struct tally *tally = tally_make(test);
 	u64 before_ns = ktime_get_ns();
 
-	KUNIT_EXPECT_EQ(test, twheel_try_complete_else_watch(&tally->operation, NULL,
-			0, NSEC_PER_MSEC, 0, TWHEEL_TIMER_REL), 0);
+	KUNIT_EXPECT_EQ(test, watch_keys(tally, NULL, 0, NSEC_PER_MSEC), 0);
 	wait_for_completion(&tally->ended);
 	KUNIT_EXPECT_GE(test, tally->at_ns, before_ns + NSEC_PER_MSEC);
 	expect_over(test, tally, 2, 0, 1);
 
-	KUNIT_EXPECT_EQ(test, twheel_try_complete_else_watch(&tally->operation, NULL,
-			0, HOUR_NS, 0, TWHEEL_TIMER_REL), 0);
+	KUNIT_EXPECT_EQ(test, watch_keys(tally, NULL, 0, HOUR_NS), 0);
 	KUNIT_EXPECT_TRUE(test, twheel_operation_complete(&tally->operation));
 	expect_over(test, tally, 4, 1, 1);
 }
@@ -398,16 +402,18 @@ static void operation_expires_once_and_never_early(struct kunit *test)
 static void time_that_has_passed_expires_an_operation_that_does_not_hold(struct kunit *test)
 {
 	struct tally *tally = tally_make(test);
+	unsigned int holds;
 
-	KUNIT_EXPECT_EQ(test, twheel_try_complete_else_watch(&tally->operation, NULL,
-			0, 1, 0, TWHEEL_TIMER_ABS), 0);
-	wait_for_completion(&tally->ended);
-	expect_over(test, tally, atomic_read(&tally->asked), 0, 1);
+	for (holds = 0; holds < 2; holds++) {
+		int ret;
 
-	tally->holds = true;
-	KUNIT_EXPECT_EQ(test, twheel_try_complete_else_watch(&tally->operation, NULL,
-			0, 1, 0, TWHEEL_TIMER_ABS), 1);
-	expect_over(test, tally, atomic_read(&tally->asked), 1, 1);
+		tally->holds = holds;
+		ret = twheel_try_complete_else_watch(&tally->operation, NULL, 0, 1, 0,
+						     TWHEEL_TIMER_ABS);
+		KUNIT_EXPECT_EQ(test, ret, (int)holds);
+		wait_for_completion(&tally->ended);
+		expect_over(test, tally, atomic_read(&tally->asked), holds, 1);
+	}
 }
 
 /* Of two that are due at the same time, one after the other. */
@@ -625,8 +631,7 @@ static void watch_again_for_a_moment(struct tally *tally)
 	if (!*left)
 		return;
 	--*left;
-	twheel_try_complete_else_watch(&tally->operation, &key, 1, *left * 50000, 0,
-				       TWHEEL_TIMER_REL);
+	watch_keys(tally, &key, 1, *left * 50000);
 }
 
 static void operation_may_watch_again_when_it_expires(struct kunit *test)
@@ -637,8 +642,7 @@ static void operation_may_watch_again_when_it_expires(struct kunit *test)
 
 	tally->data = &left;
 	tally->end = watch_again_for_a_moment;
-	KUNIT_EXPECT_EQ(test, twheel_try_complete_else_watch(&tally->operation, NULL,
-			0, 0, 0, TWHEEL_TIMER_REL), 0);
+	KUNIT_EXPECT_EQ(test, watch_keys(tally, NULL, 0, 0), 0);
 	for (i = 0; i <= AGAIN; i++)
 		wait_for_completion(&tally->ended);
 	expect_over(test, tally, atomic_read(&tally->asked), 0, AGAIN + 1);
@@ -1146,7 +1150,7 @@ static void cancel_sync_ends_an_operation_that_watches_again(struct kunit *test)
 static void linger(struct tally *tally)
 {
 	complete(&tally->ended);
-	udelay(300);
+	udelay(LINGER_US);
 }
 
 static void cancel_sync_waits_for_on_expiration(struct kunit *test)
@@ -1158,8 +1162,7 @@ static void cancel_sync_waits_for_on_expiration(struct kunit *test)
 		struct tally *tally = tally_make(test);
 
 		tally->end = linger;
-		KUNIT_ASSERT_EQ(test, twheel_try_complete_else_watch(&tally->operation,
-				&key, 1, 0, 0, TWHEEL_TIMER_REL), 0);
+		KUNIT_ASSERT_EQ(test, watch_keys(tally, &key, 1, 0), 0);
 		wait_for_completion(&tally->ended);
 		KUNIT_EXPECT_FALSE(test, twheel_operation_cancel_sync(&tally->operation));
 		KUNIT_EXPECT_EQ(test, atomic_read(&tally->inside), 0);
@@ -1183,8 +1186,7 @@ static void registry_may_go_right_after_cancel_sync(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, tally);
 		KUNIT_ASSERT_EQ(test, twheel_registry_init(registry), 0);
 		tally_init(tally, registry);
-		KUNIT_EXPECT_EQ(test, twheel_try_complete_else_watch(&tally->operation,
-				keys, ARRAY_SIZE(keys), 0, 0, TWHEEL_TIMER_REL), 0);
+		KUNIT_EXPECT_EQ(test, watch_keys(tally, keys, ARRAY_SIZE(keys), 0), 0);
 		udelay(get_random_u32() % 200);
 		cancelled += twheel_operation_cancel_sync(&tally->operation);
 		kfree(tally);

@@ -71,16 +71,17 @@ static u64 random_delay_ns(u32 number)
 	return number % 2 ? HOUR_NS : (number >> 1) % 300000;
 }
 
-static void race_watch(struct race *race, struct tally *tally, u32 number)
+static void race_watch(struct race *race, struct tally *tally)
 {
+	u32 number = get_random_u32();
 	u64 keys[] = {
 		number % RACE_KEYS,
-		(number >> 2) % RACE_KEYS,
-		(number >> 4) % RACE_KEYS,
+		number / RACE_KEYS % RACE_KEYS,
+		number / RACE_KEYS / RACE_KEYS % RACE_KEYS,
 	};
 	int ret = twheel_try_complete_else_watch(&tally->operation, keys,
-						 (number >> 6) % 4,
-						 random_delay_ns(number >> 8), 0,
+						 (number >> 9) % 4,
+						 random_delay_ns(number >> 11), 0,
 						 TWHEEL_TIMER_REL);
 
 	if (ret < 0)
@@ -119,7 +120,7 @@ static void race_end(struct tally *tally)
 	struct race *race = tally->data;
 
 	if (race->again && number % 2)
-		race_watch(race, tally, number >> 8);
+		race_watch(race, tally);
 	else if (number % 8 == 0)
 		race_act(race, &race->tallies[(number >> 3) % RACE_OPERATIONS],
 			 number >> 8);
@@ -167,7 +168,7 @@ static void race_own(struct race *race, unsigned int index, u32 number)
 	if (!race->again)
 		mutex_lock(&race->owners[index]);
 	if (number % 4)
-		race_watch(race, tally, number >> 2);
+		race_watch(race, tally);
 	else
 		race_cancel(race, tally);
 	if (!race->again)
@@ -407,6 +408,7 @@ static void keys_come_and_go_on_all_cpus(struct kunit *test)
 
 #define MEETINGS	5
 #define MEETING_ROUNDS	200
+#define MEETING_US	100	/* time to get into the queue */
 
 /**
  * struct meeting - three CPUs and the lock of a registry
@@ -448,12 +450,12 @@ static void hold_lock(struct meeting *meeting)
 	atomic_set(&meeting->step, 2);
 	while (atomic_read(&meeting->step) < 3)
 		cpu_relax();
-	/* Time to get into the queue; nothing depends on it but what is met. */
-	udelay(100);
+	/* Nothing depends on it but how often they meet. */
+	udelay(MEETING_US);
 	atomic_set(&meeting->step, 4);
 	while (twheel_timer_pending(&operation->timer))
 		cpu_relax();
-	udelay(100);
+	udelay(MEETING_US);
 	spin_unlock_bh(lock);
 }
 
