@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of failing allocations: each one that a context makes is refused in
- * its turn, alone or with all that follow, and all is as it was before, but for an
- * errno.
+ * KUnit suite of failing allocations: each one that a context makes, or an operation
+ * of a module, is refused in its turn, alone or with all that follow, and all is as
+ * it was before, but for an errno.
  *
  * The kernel's fault injection does it for the task, whose fail_nth says which
  * allocation and whose make_it_fail is for those after it.  tools/test/kunit sets
@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 
 #include "commands.h"
+#include "tally.h"
 
 #ifdef CONFIG_FAULT_INJECTION
 /* Let the @nth allocation of this task fail from now on; @all: and the others. */
@@ -45,11 +46,17 @@ static bool fault_end(void)
  * @run: do it.
  * @all: when an allocation fails, so do all that follow.
  * @failed: how often it failed.
+ * @id: what it is done to, if that is an event,
+ * @key: and with which key;
+ * @tally: or an operation.
  */
 struct attempt {
-	int (*run)(struct kunit *test);
+	int (*run)(struct kunit *test, const struct attempt *attempt);
 	bool all;
 	unsigned int failed;
+	u64 id;
+	u64 key;
+	struct tally *tally;
 };
 
 /*
@@ -66,7 +73,7 @@ static void try_all_faults(struct kunit *test, struct attempt *attempt)
 		int ret;
 
 		fault_begin(nth, attempt->all);
-		ret = attempt->run(test);
+		ret = attempt->run(test, attempt);
 		happened = fault_end();
 		if (!ret)
 			return;
@@ -98,7 +105,7 @@ static void fault_suite_exit(struct kunit *test)
 		context_destroy(test->priv);
 }
 
-static int open_context(struct kunit *test)
+static int open_context(struct kunit *test, const struct attempt *attempt)
 {
 	test->priv = context_create();
 	return test->priv ? 0 : -ENOMEM;
@@ -119,7 +126,7 @@ static void failing_open_leaves_nothing_behind(struct kunit *test)
 	expect_faults(test, &all);
 }
 
-static int add_one(struct kunit *test)
+static int add_one(struct kunit *test, const struct attempt *attempt)
 {
 	struct context *context = test->priv;
 	u64 added = context->added, id;
@@ -163,12 +170,12 @@ static int configure(struct kunit *test, clockid_t clock)
 	return context_configure(test->priv, &config);
 }
 
-static int use_boottime(struct kunit *test)
+static int use_boottime(struct kunit *test, const struct attempt *attempt)
 {
 	return configure(test, CLOCK_BOOTTIME);
 }
 
-static int use_realtime(struct kunit *test)
+static int use_realtime(struct kunit *test, const struct attempt *attempt)
 {
 	return configure(test, CLOCK_REALTIME);
 }
@@ -225,11 +232,230 @@ static void modify_cancel_query_and_read_need_no_memory(struct kunit *test)
 	}
 }
 
+/* --- operations ------------------------------------------------------------- */
+
+static int nr_keys(const struct context *context)
+{
+	return context->keys ? atomic_read(&context->keys->nelems) : 0;
+}
+
+static int watch_one(struct kunit *test, const struct attempt *attempt)
+{
+	struct context *context = test->priv;
+	u64 watches = context->nr_watches;
+	int keys = nr_keys(context), ret;
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_WATCH,
+		.id = attempt->id,
+		.value = 1,
+		.key = attempt->key,
+	};
+
+	ret = run(test, &cmd);
+	if (ret && (context->nr_watches != watches || nr_keys(context) != keys))
+		return -EIO;
+	return ret;
+}
+
+static int signal(struct kunit *test, u64 key, u16 flags)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_SIGNAL,
+		.flags = flags,
+		.value = 1,
+		.key = key,
+	};
+
+	return run(test, &cmd);
+}
+
+/* Keys enough that their table has to grow; each third watch is of an old one. */
+static void failing_watch_attaches_nothing(struct kunit *test)
+{
+	enum { EVENTS = 8, WATCHES = EVENTS * TWHEEL_MAX_WATCHES };
+	struct attempt attempt = { .run = watch_one };
+	struct context *context = test->priv;
+	unsigned int i, failed = 0, ended = 0;
+
+	for (i = 0; i < WATCHES; i++) {
+		if (i % TWHEEL_MAX_WATCHES == 0)
+			KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &attempt.id), 0);
+		attempt.key = i % 3 ? i : i / 2;
+		attempt.all = i % 2;
+		try_all_faults(test, &attempt);
+		KUNIT_ASSERT_EQ(test, context->nr_watches, i + 1ULL);
+		failed += attempt.failed;
+	}
+	KUNIT_EXPECT_TRUE(test, !failed || failed >= WATCHES);
+	attempt.failed = failed;
+	for (i = 0; i < WATCHES; i++)
+		ended += signal(test, i, 0);
+	KUNIT_EXPECT_EQ(test, ended, (unsigned int)EVENTS);
+	KUNIT_EXPECT_EQ(test, nr_keys(context), 0);
+	expect_faults(test, &attempt);
+}
+
+static int complete_one(struct kunit *test, const struct attempt *attempt)
+{
+	struct twheel_cmd cmd = { .op = TWHEEL_OP_COMPLETE, .id = attempt->id };
+	int ret = run(test, &cmd);
+
+	if (query(test, attempt->id) != (ret ? TWHEEL_ARMED : TWHEEL_READY))
+		return -EIO;
+	return ret;
+}
+
+static void failing_complete_leaves_the_event_armed(struct kunit *test)
+{
+	enum { NR = 20 };
+	struct context *context = test->priv;
+	struct attempt attempt = { .run = complete_one };
+	unsigned int i, failed = 0;
+
+	for (i = 0; i < NR; i++) {
+		struct twheel_record record;
+
+		attempt.all = i % 2;
+		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &attempt.id), 0);
+		try_all_faults(test, &attempt);
+		failed += attempt.failed;
+		read_record(test, &record, CONTEXT_NONBLOCK);
+		KUNIT_EXPECT_EQ(test, record.id, attempt.id);
+		KUNIT_EXPECT_EQ(test, record.reason, (u32)TWHEEL_COMPLETED);
+	}
+	KUNIT_EXPECT_EQ(test, context->completed, (u64)NR);
+	attempt.failed = failed;
+	expect_faults(test, &attempt);
+}
+
+static int add_with_quorum(struct kunit *test, const struct attempt *attempt)
+{
+	struct context *context = test->priv;
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_ADD,
+		.time_ns = HOUR_NS,
+		.quorum = 2,
+	};
+	u64 added = context->added;
+	int ret = run(test, &cmd);
+
+	if (ret && (context->added != added || cmd.id))
+		return -EIO;
+	return ret;
+}
+
+static void failing_add_with_a_quorum_changes_nothing(struct kunit *test)
+{
+	enum { NR = 2 * EVENT_PAGE_EVENTS };
+	struct context *context = test->priv;
+	struct attempt attempt = { .run = add_with_quorum };
+	unsigned int i, failed = 0;
+
+	for (i = 1; i <= NR; i++) {
+		attempt.all = i % 2;
+		try_all_faults(test, &attempt);
+		KUNIT_ASSERT_EQ(test, context->added, (u64)i);
+		failed += attempt.failed;
+	}
+	KUNIT_EXPECT_TRUE(test, !failed || failed >= NR);
+	attempt.failed = failed;
+	expect_faults(test, &attempt);
+}
+
+/* What ends operations must not need what may not be there. */
+static void signals_need_no_memory(struct kunit *test)
+{
+	enum { FAULTS = 20 };
+	struct attempt watch = { .run = watch_one };
+	struct context *context = test->priv;
+	unsigned int nth;
+
+	for (nth = 1; nth <= FAULTS; nth++) {
+		struct twheel_record record;
+		int answers[3];
+
+		for (watch.key = 1; watch.key <= 2; watch.key++) {
+			KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &watch.id), 0);
+			KUNIT_ASSERT_EQ(test, watch_one(test, &watch), 0);
+		}
+		fault_begin(nth, nth % 2);
+		answers[0] = signal(test, 1, 0);
+		answers[1] = signal(test, 2, TWHEEL_QUIET);
+		answers[2] = read_records(test, &record, 1, CONTEXT_NONBLOCK);
+		fault_end();
+		KUNIT_ASSERT_EQ(test, answers[0], 1);
+		KUNIT_ASSERT_EQ(test, answers[1], 1);
+		KUNIT_ASSERT_EQ(test, answers[2], (int)sizeof(record));
+		KUNIT_ASSERT_EQ(test, record.key, 1ULL);
+		KUNIT_ASSERT_EQ(test, context->nr_watches, 0ULL);
+		KUNIT_ASSERT_EQ(test, nr_keys(context), 0);
+	}
+}
+
+static int wait_for_keys(struct kunit *test, const struct attempt *attempt)
+{
+	struct twheel_operation *operation = &attempt->tally->operation;
+	u64 keys[8];
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
+		keys[i] = attempt->key + i;
+	ret = twheel_try_complete_else_watch(operation, keys, ARRAY_SIZE(keys),
+					     HOUR_NS, 0, TWHEEL_TIMER_REL);
+	/* It does not wait, and the last of those before it still does. */
+	if (ret && (twheel_timer_pending(&operation->timer) ||
+		    operation->watcher.nr_watches ||
+		    watched_keys(operation->registry) != attempt->key))
+		return -EIO;
+	return ret;
+}
+
+static void failing_wait_of_a_module_s_operation_watches_nothing(struct kunit *test)
+{
+	enum { NR = 40 };
+	struct tally *tallies = kunit_kcalloc(test, NR, sizeof(*tallies), GFP_KERNEL);
+	struct attempt attempt = { .run = wait_for_keys };
+	struct twheel_registry *registry = kunit_kzalloc(test, sizeof(*registry),
+							 GFP_KERNEL);
+	unsigned int i, failed = 0, ended = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, tallies);
+	KUNIT_ASSERT_NOT_NULL(test, registry);
+	KUNIT_ASSERT_EQ(test, twheel_registry_init(registry), 0);
+	for (i = 0; i < NR; i++) {
+		attempt.tally = &tallies[i];
+		attempt.key = i * 8;
+		attempt.all = i % 2;
+		tally_init(&tallies[i], registry);
+		try_all_faults(test, &attempt);
+		failed += attempt.failed;
+	}
+	for (i = 0; i < NR; i++) {
+		KUNIT_EXPECT_EQ(test, tally_calls(&tallies[i]), 0);
+		tallies[i].holds = true;
+		fault_begin(i + 1, i % 2);
+		ended += twheel_check_and_complete(registry, i * 8 + 7);
+		fault_end();
+	}
+	KUNIT_EXPECT_EQ(test, ended, (unsigned int)NR);
+	twheel_registry_destroy(registry);
+	/* A watch and a key for each, at least. */
+	KUNIT_EXPECT_TRUE(test, !failed || failed >= NR * 16);
+	attempt.failed = failed;
+	expect_faults(test, &attempt);
+}
+
 static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(failing_first_use_of_a_clock_leaves_the_context_as_it_was),
 	KUNIT_CASE(failing_open_leaves_nothing_behind),
 	KUNIT_CASE(failing_add_changes_nothing),
 	KUNIT_CASE(modify_cancel_query_and_read_need_no_memory),
+	KUNIT_CASE(failing_watch_attaches_nothing),
+	KUNIT_CASE(failing_complete_leaves_the_event_armed),
+	KUNIT_CASE(failing_add_with_a_quorum_changes_nothing),
+	KUNIT_CASE(signals_need_no_memory),
+	KUNIT_CASE(failing_wait_of_a_module_s_operation_watches_nothing),
 	{}
 };
 
