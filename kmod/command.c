@@ -263,14 +263,12 @@ static unsigned int submit_chunk(struct context_batch *batch, struct chunk *chun
  * @stride: the distance from one to the next.
  * @nr: how many there are.
  * @done: how many had their result written.
- * @nearest_add: &struct context_batch.nearest_add, from chunk to chunk.
  */
 struct commands {
 	u64 user;
 	u32 stride;
 	u32 nr;
 	u32 done;
-	u64 nearest_add;
 };
 
 /* Are these sizes of a struct of the caller's that ours is a part of? */
@@ -281,37 +279,69 @@ static int check_stride(size_t stride, size_t size)
 	return stride > PAGE_SIZE ? -E2BIG : 0;
 }
 
+static void __user *next_user(const struct commands *commands)
+{
+	return u64_to_user_ptr(commands->user +
+			       (u64)commands->done * commands->stride);
+}
+
+/* Run the next chunk; false: not all of it could be done. */
+static bool run_next(struct context_batch *batch, struct commands *commands)
+{
+	struct chunk chunk = {
+		.cmds = batch->context->cmds,
+		.user = next_user(commands),
+		.stride = commands->stride,
+		.nr = min_t(u32, commands->nr - commands->done, CONTEXT_CHUNK),
+	};
+	unsigned int asked = chunk.nr;
+	unsigned int done = submit_chunk(batch, &chunk);
+
+	commands->done += done;
+	return done == asked;
+}
+
+/* Does the next command belong to an ADD before it? */
+static bool next_belongs(const struct commands *commands)
+{
+	const struct twheel_cmd __user *next = next_user(commands);
+	u16 op;
+	u64 id;
+
+	return commands->done < commands->nr &&
+	       !get_user(op, &next->op) && op == TWHEEL_OP_WATCH &&
+	       !get_user(id, &next->id) && !id;
+}
+
 /*
  * Run commands, in chunks, until one cannot be done whole or a signal comes.  The
- * mutex is let go of in between, so that nobody waits for long.
+ * mutex is let go of in between, so that nobody waits for long; but a WATCH that goes
+ * by the ADD before it stays with that, as in a call of its own it could not.
  *
  * Returns 0, or what kept it from going on.
  */
 static int run_commands(struct context *context, struct commands *commands,
 			unsigned int how)
 {
+	u64 nearest_add = 0;
+
 	while (commands->done < commands->nr) {
 		struct context_batch batch;
-		struct chunk chunk = {
-			.cmds = context->cmds,
-			.user = u64_to_user_ptr(commands->user +
-						(u64)commands->done *
-						commands->stride),
-			.stride = commands->stride,
-			.nr = min_t(u32, commands->nr - commands->done,
-				    CONTEXT_CHUNK),
-		};
-		unsigned int asked = chunk.nr, done;
 		int ret = context_begin(context, &batch, how);
+		bool whole;
 
 		if (ret)
 			return ret;
-		batch.nearest_add = commands->nearest_add;
-		done = submit_chunk(&batch, &chunk);
-		commands->nearest_add = batch.nearest_add;
+		batch.nearest_add = nearest_add;
+		whole = run_next(&batch, commands);
+		while (whole && next_belongs(commands) &&
+		       !fatal_signal_pending(current)) {
+			cond_resched();
+			whole = run_next(&batch, commands);
+		}
+		nearest_add = batch.nearest_add;
 		context_end(&batch);
-		commands->done += done;
-		if (done < asked)
+		if (!whole)
 			return -EFAULT;
 		if (task_sigpending(current) && commands->done < commands->nr)
 			return -ERESTARTSYS;

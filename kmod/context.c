@@ -21,12 +21,12 @@
  * A periodic event that is READY is on no wheel.  How often it has expired since
  * is worked out when its record is read, which also arms it again, on its grid.
  *
- * An event that watches keys, or waits for more than one watch, or was completed
- * has an operation besides, which has what few events need.  operation.c tells how
- * a signal finds the watches that it satisfies.  Whoever makes the event READY leaves
- * its watches alone, which are dead from then on: a signal that satisfies them finds
- * that the event is not ARMED.  They are freed then, or with the event, or when it
- * is armed again.
+ * An event that watches keys has an operation besides, which has what few events
+ * need; so has a periodic one that is completed.  operation.c tells how a signal
+ * finds the watches that it satisfies.  Whoever makes the event READY leaves its
+ * watches alone, which are dead from then on: a signal that satisfies them finds that
+ * the event is not ARMED.  They are freed then, or with the event, or when it is
+ * armed again.
  *
  * Times
  * -----
@@ -1047,14 +1047,18 @@ int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_watch);
 
-/* Make an ARMED operation READY.  Its base is held. */
+/* Make an ARMED event READY.  Its base is held.  Without an operation, @key is 0. */
 static void event_complete(struct context_batch *batch, struct event *event,
 			   u64 key, u64 value)
 {
 	struct base_hold *hold = &batch->hold;
 
-	event->operation->key = key;
-	event->operation->value = value;
+	if (event_operation(event)) {
+		event->operation->key = key;
+		event->operation->value = value;
+	} else {
+		event->value = value;
+	}
 	event->node.flags |= EVENT_COMPLETED;
 	base_complete(hold, &event->node, key, value);
 	event_ready(event, hold->now_ns, &batch->wake);
@@ -1066,21 +1070,28 @@ static void event_complete(struct context_batch *batch, struct event *event,
  * @batch: the batch.
  * @cmd: a well-formed COMPLETE.
  *
- * Return: 0; -ENOENT, no such event; -EALREADY, it is READY; -ENOMEM.
+ * Return: 0; -ENOENT, no such event; -EALREADY, it is READY; -ENOMEM, only of a
+ * periodic one.
  */
 int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct event *event = event_find(batch->context, cmd->id);
-	int ret;
 
 	if (!event)
 		return -ENOENT;
 	if (event_state(event) == EVENT_READY)
 		return -EALREADY;
-	ret = event_make_operation(batch, event);
-	if (!ret)
-		event_complete(batch, event, 0, cmd->value);
-	return ret;
+	if (event_interval_ns(event)) {
+		int ret = event_make_operation(batch, event);
+
+		if (ret)
+			return ret;
+	}
+	base_hold_node(&batch->hold, &event->node);
+	if (event_state(event) != EVENT_ARMED)
+		return -EALREADY;
+	event_complete(batch, event, 0, cmd->value);
+	return 0;
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_complete);
 
@@ -1130,7 +1141,6 @@ static int signal_complete(struct context_batch *batch, struct watched_key *key,
 	do {
 		LIST_HEAD(satisfied);
 
-		base_release(&batch->hold);
 		more = take_satisfied(key, value, &satisfied);
 		list_for_each_entry(watch, &satisfied, siblings)
 			ended += operation_advance(batch, operation_of(watch),
@@ -1194,6 +1204,7 @@ int context_signal(struct context_batch *batch, struct twheel_cmd *cmd)
 	struct watched_key *key = NULL;
 	int ended;
 
+	base_release(&batch->hold);
 	if (context->keys)
 		key = keys_get(context->keys, cmd->key);
 	if (!key)
@@ -1212,19 +1223,24 @@ EXPORT_SYMBOL_FOR_KUNIT(context_signal);
 static struct twheel_record event_record(const struct event *event)
 {
 	const struct context *context = page_of(event)->context;
-	u32 reason = event_reason(event);
-	bool completed = reason == TWHEEL_COMPLETED;
-
-	return (struct twheel_record){
+	struct twheel_record record = {
 		.data = event->data,
 		.id = event_id(event),
 		.due_ns = event_due_seen_ns(event),
 		.fired_ns = seen_ns(context, context->clock, event->fired_ns),
 		.count = event_count(event),
-		.value = completed ? event->operation->value : 0,
-		.key = completed ? event->operation->key : 0,
-		.reason = reason,
+		.reason = event_reason(event),
 	};
+
+	if (record.reason != TWHEEL_COMPLETED)
+		return record;
+	if (event_operation(event)) {
+		record.key = event->operation->key;
+		record.value = event->operation->value;
+	} else {
+		record.value = event->value;
+	}
+	return record;
 }
 
 /* Write the records of the oldest READY events into the chunk; return how many. */

@@ -221,7 +221,10 @@ void event_free(struct context *context, struct event *event)
 
 /* --- operations and watches ------------------------------------------------- */
 
-/* Watches are charged to the user in blocks, as events are. */
+/*
+ * Watches are charged to the user in blocks, as events are.  The table of keys is in
+ * proportion to them; it alone is not charged to a memory cgroup.
+ */
 #define WATCH_BLOCK	64
 
 static bool charge_watch(struct context *context)
@@ -347,7 +350,9 @@ void event_free_watch(struct context *context, struct watch *watch)
 /**
  * event_free_watches() - free the watches of an event
  * @context: the context.
- * @event: an event with an operation.  No base is held.
+ * @event: an event with an operation.
+ *
+ * Context: as events_grow().
  */
 void event_free_watches(struct context *context, struct event *event)
 {
@@ -356,12 +361,15 @@ void event_free_watches(struct context *context, struct event *event)
 
 	watcher_drop(context->keys, watcher);
 	uncharge_watches(context, nr);
+	cond_resched();
 }
 
 /**
  * event_free_operation() - free the operation of an event, and its watches
  * @context: the context.
- * @event: an event with an operation, on no wheel.  No base is held.
+ * @event: an event with an operation, on no wheel.
+ *
+ * Context: as events_grow().
  */
 void event_free_operation(struct context *context, struct event *event)
 {

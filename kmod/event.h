@@ -40,8 +40,9 @@ enum event_state {
  * @data: the caller's cookie.
  * @due_ns: when it is due, as the caller sees it; of a periodic one that goes by
  *	CLOCK_MONOTONIC, on that clock.
- * @interval_ns: its period, or 0; where it has an operation, that has it.
+ * @interval_ns: its period, or 0; unless it has one of the following.
  * @operation: with EVENT_OPERATION.
+ * @value: with EVENT_COMPLETED but no operation: of what completed it.
  * @slack_ns: its slack.
  *
  * It is on a wheel or in the ready queue, never both, so that the two share
@@ -60,12 +61,13 @@ struct event {
 	union {
 		u64 interval_ns;
 		struct operation *operation;
+		u64 value;
 	};
 	u64 slack_ns;
 };
 
 /**
- * struct operation - what an event has that watches keys, or was completed
+ * struct operation - what an event has that watches keys
  * @event: the event.
  * @watcher: its watches; dead ones if the event is READY.
  * @quorum: how many watches have to be satisfied.
@@ -132,12 +134,14 @@ static inline u64 event_id(const struct event *event)
 
 static inline void event_set_state(struct event *event, enum event_state state)
 {
-	WRITE_ONCE(event->node.state, state);
+	/* Pairs with event_state(): READY comes with the flags that say why. */
+	smp_store_release(&event->node.state, state);
 }
 
 static inline enum event_state event_state(const struct event *event)
 {
-	return READ_ONCE(event->node.state);
+	/* Pairs with event_set_state(). */
+	return smp_load_acquire(&event->node.state);
 }
 
 static inline struct operation *operation_of(const struct watch *watch)
@@ -153,9 +157,9 @@ static inline struct operation *event_operation(const struct event *event)
 
 static inline u64 event_interval_ns(const struct event *event)
 {
-	const struct operation *operation = event_operation(event);
-
-	return operation ? operation->interval_ns : event->interval_ns;
+	if (event->node.flags & EVENT_OPERATION)
+		return event->operation->interval_ns;
+	return event->node.flags & EVENT_COMPLETED ? 0 : event->interval_ns;
 }
 
 struct event *event_find(struct context *context, u64 id);

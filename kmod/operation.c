@@ -69,6 +69,8 @@ static const struct rhashtable_params key_params = {
 	.key_len = sizeof_field(struct watched_key, key),
 	.key_offset = offsetof(struct watched_key, key),
 	.head_offset = offsetof(struct watched_key, hash),
+	/* Few keys that come and go do not resize it all the time. */
+	.min_size = 64,
 	.automatic_shrinking = true,
 };
 

@@ -224,7 +224,8 @@ struct twheel_config {
  * @cmd_size: sizeof(struct twheel_cmd); the distance from one to the next.
  *
  * Each command gets its own result; one that fails does not stop the rest.
- * Returns how many had their result written.  A pending signal stops it short.
+ * Returns how many had their result written.  A pending signal stops it short,
+ * though not between an ADD and the WATCHes with id 0 that follow it.
  * An ADD whose result cannot be written is undone.
  *
  * Errors, only if no result was written: -EFAULT; -EINVAL, malformed; -E2BIG;
