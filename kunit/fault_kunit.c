@@ -305,6 +305,7 @@ static int complete_one(struct kunit *test, const struct attempt *attempt)
 	return ret;
 }
 
+/* Of a periodic event; others need no memory for it. */
 static void failing_complete_leaves_the_event_armed(struct kunit *test)
 {
 	enum { NR = 20 };
@@ -314,9 +315,15 @@ static void failing_complete_leaves_the_event_armed(struct kunit *test)
 
 	for (i = 0; i < NR; i++) {
 		struct twheel_record record;
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_ADD,
+			.time_ns = HOUR_NS,
+			.interval_ns = HOUR_NS,
+		};
 
+		KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
 		attempt.all = i % 2;
-		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &attempt.id), 0);
+		attempt.id = cmd.id;
 		try_all_faults(test, &attempt);
 		failed += attempt.failed;
 		read_record(test, &record, CONTEXT_NONBLOCK);
@@ -363,17 +370,19 @@ static void failing_add_with_a_quorum_changes_nothing(struct kunit *test)
 }
 
 /* What ends operations must not need what may not be there. */
-static void signals_need_no_memory(struct kunit *test)
+static void signals_and_completions_need_no_memory(struct kunit *test)
 {
 	enum { FAULTS = 20 };
 	struct attempt watch = { .run = watch_one };
+	struct attempt complete = { .run = complete_one };
 	struct context *context = test->priv;
 	unsigned int nth;
 
 	for (nth = 1; nth <= FAULTS; nth++) {
 		struct twheel_record record;
-		int answers[3];
+		int answers[5];
 
+		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &complete.id), 0);
 		for (watch.key = 1; watch.key <= 2; watch.key++) {
 			KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &watch.id), 0);
 			KUNIT_ASSERT_EQ(test, watch_one(test, &watch), 0);
@@ -382,11 +391,15 @@ static void signals_need_no_memory(struct kunit *test)
 		answers[0] = signal(test, 1, 0);
 		answers[1] = signal(test, 2, TWHEEL_QUIET);
 		answers[2] = read_records(test, &record, 1, CONTEXT_NONBLOCK);
+		answers[3] = complete_one(test, &complete);
+		answers[4] = cancel(test, complete.id);
 		fault_end();
 		KUNIT_ASSERT_EQ(test, answers[0], 1);
 		KUNIT_ASSERT_EQ(test, answers[1], 1);
 		KUNIT_ASSERT_EQ(test, answers[2], (int)sizeof(record));
 		KUNIT_ASSERT_EQ(test, record.key, 1ULL);
+		KUNIT_ASSERT_EQ(test, answers[3], 0);
+		KUNIT_ASSERT_EQ(test, answers[4], 0);
 		KUNIT_ASSERT_EQ(test, context->nr_watches, 0ULL);
 		KUNIT_ASSERT_EQ(test, nr_keys(context), 0);
 	}
@@ -454,7 +467,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(failing_watch_attaches_nothing),
 	KUNIT_CASE(failing_complete_leaves_the_event_armed),
 	KUNIT_CASE(failing_add_with_a_quorum_changes_nothing),
-	KUNIT_CASE(signals_need_no_memory),
+	KUNIT_CASE(signals_and_completions_need_no_memory),
 	KUNIT_CASE(failing_wait_of_a_module_s_operation_watches_nothing),
 	{}
 };
