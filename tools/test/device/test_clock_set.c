@@ -522,8 +522,9 @@ static struct leap arm_around_leap(int fd, int status)
 	leap.midnight_ns = (realtime_ns() / DAY_NS + 1) * DAY_NS;
 	set_clock(leap.midnight_ns - 4 * NSEC_PER_SEC);
 	ntp_status(status);
-	leap.realtime_ns = realtime_ns();
+	/* In this order, so that we wait no shorter than by the other clock. */
 	leap.monotonic_ns = monotonic_ns();
+	leap.realtime_ns = realtime_ns();
 	for (i = 0; i < ARRAY_SIZE(around_ns); i++)
 		add(fd, TWHEEL_ABS, leap.midnight_ns + around_ns[i], i);
 	return leap;
