@@ -156,7 +156,7 @@ TEST(sums_do_not_wrap)
 {
 	int fd = device_open_nonblock();
 
-	/* Modulo 2^64 these are 0, and the sum of three is not even half. */
+	/* Twice 2^63 is 0 modulo 2^64, and so is the sum below less than asked. */
 	add_watching(fd, KEY, MOST, 1);
 	ASSERT_EQ(signal_key(fd, KEY, 1ULL << 63), 0);
 	ASSERT_EQ(signal_key(fd, KEY, 1ULL << 63), 1);
