@@ -328,14 +328,16 @@ static int run_commands(struct context *context, struct commands *commands,
 	while (commands->done < commands->nr) {
 		struct context_batch batch;
 		int ret = context_begin(context, &batch, how);
+		unsigned int more;
 		bool whole;
 
 		if (ret)
 			return ret;
 		batch.nearest_add = nearest_add;
 		whole = run_next(&batch, commands);
-		while (whole && next_belongs(commands) &&
-		       !fatal_signal_pending(current)) {
+		/* Enough for as many as an event can have. */
+		more = DIV_ROUND_UP(TWHEEL_MAX_WATCHES, CONTEXT_CHUNK);
+		while (whole && more-- && next_belongs(commands)) {
 			cond_resched();
 			whole = run_next(&batch, commands);
 		}

@@ -21,12 +21,12 @@
  * A periodic event that is READY is on no wheel.  How often it has expired since
  * is worked out when its record is read, which also arms it again, on its grid.
  *
- * An event that watches keys has an operation besides, which has what few events
- * need; so has a periodic one that is completed.  operation.c tells how a signal
- * finds the watches that it satisfies.  Whoever makes the event READY leaves its
- * watches alone, which are dead from then on: a signal that satisfies them finds that
- * the event is not ARMED.  They are freed then, or with the event, or when it is
- * armed again.
+ * An event that watches keys, or has a quorum, has an operation besides, which has
+ * what few events need; so has a periodic one that is completed.  operation.c tells
+ * how a signal finds the watches that it satisfies.  Whoever makes the event READY
+ * leaves its watches alone, which are dead from then on: a signal that satisfies them
+ * finds that the event is not ARMED.  They are freed then, or with the event, or when
+ * it is armed again.
  *
  * Times
  * -----
@@ -978,6 +978,13 @@ EXPORT_SYMBOL_FOR_KUNIT(context_query);
 
 /* --- commands of operations ------------------------------------------------- */
 
+/* Hold the base of an event if it is ARMED.  Returns 0 or -EALREADY. */
+static int event_hold_armed(struct context_batch *batch, struct event *event)
+{
+	base_hold_node(&batch->hold, &event->node);
+	return event_state(event) == EVENT_ARMED ? 0 : -EALREADY;
+}
+
 /*
  * See to it that an ARMED event has an operation, and hold its base.
  *
@@ -986,6 +993,7 @@ EXPORT_SYMBOL_FOR_KUNIT(context_query);
 static int event_make_operation(struct context_batch *batch, struct event *event)
 {
 	struct operation *operation = NULL;
+	int ret;
 
 	if (!event_operation(event)) {
 		base_release(&batch->hold);
@@ -993,15 +1001,14 @@ static int event_make_operation(struct context_batch *batch, struct event *event
 		if (!operation)
 			return -ENOMEM;
 	}
-	base_hold_node(&batch->hold, &event->node);
-	if (event_state(event) == EVENT_ARMED) {
-		if (operation)
-			event_set_operation(event, operation);
-		return 0;
+	ret = event_hold_armed(batch, event);
+	if (ret) {
+		base_release(&batch->hold);
+		operation_free(operation);
+	} else if (operation) {
+		event_set_operation(event, operation);
 	}
-	base_release(&batch->hold);
-	operation_free(operation);
-	return -EALREADY;
+	return ret;
 }
 
 /**
@@ -1076,22 +1083,19 @@ static void event_complete(struct context_batch *batch, struct event *event,
 int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct event *event = event_find(batch->context, cmd->id);
+	int ret;
 
 	if (!event)
 		return -ENOENT;
 	if (event_state(event) == EVENT_READY)
 		return -EALREADY;
-	if (event_interval_ns(event)) {
-		int ret = event_make_operation(batch, event);
-
-		if (ret)
-			return ret;
-	}
-	base_hold_node(&batch->hold, &event->node);
-	if (event_state(event) != EVENT_ARMED)
-		return -EALREADY;
-	event_complete(batch, event, 0, cmd->value);
-	return 0;
+	if (event_interval_ns(event))
+		ret = event_make_operation(batch, event);
+	else
+		ret = event_hold_armed(batch, event);
+	if (!ret)
+		event_complete(batch, event, 0, cmd->value);
+	return ret;
 }
 EXPORT_SYMBOL_FOR_KUNIT(context_complete);
 
@@ -1103,8 +1107,7 @@ static bool operation_advance(struct context_batch *batch,
 
 	if (++operation->satisfied != operation->quorum)
 		return false;
-	base_hold_node(&batch->hold, &event->node);
-	if (event_state(event) != EVENT_ARMED)
+	if (event_hold_armed(batch, event))
 		return false;
 	event_complete(batch, event, key, value);
 	return true;

@@ -67,7 +67,7 @@ struct event {
 };
 
 /**
- * struct operation - what an event has that watches keys
+ * struct operation - what few events have, above all those that watch keys
  * @event: the event.
  * @watcher: its watches; dead ones if the event is READY.
  * @quorum: how many watches have to be satisfied.
