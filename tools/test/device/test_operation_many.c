@@ -125,6 +125,58 @@ TEST(signal_ends_those_of_100000_operations_that_it_reaches)
 	check_all_finished(fd, nr);
 }
 
+TEST(signal_ends_operations_of_several_cpus_in_the_order_of_their_needs)
+{
+	const size_t nr = 1200;
+	int fd = device_open_nonblock(), cpus[4];
+	size_t nr_cpus = get_cpus(cpus, ARRAY_SIZE(cpus)), i;
+
+	/* Each in the wheel of another CPU than the one before it. */
+	for (i = 0; i < nr; i++) {
+		__u64 data = i * 7919ULL % nr;
+
+		pin_to_cpu(cpus[i % nr_cpus]);
+		add_watching(fd, KEY, 1 + data, data);
+	}
+	ASSERT_EQ(signal_key(fd, KEY, nr), nr);
+	check_read_from(fd, 0, nr);
+}
+
+TEST(signals_of_100000_keys_each_end_the_operation_of_theirs)
+{
+	const size_t nr = test_count(100000);
+	struct twheel_cmd *cmds = map_pages(2 * nr * sizeof(*cmds));
+	int fd = device_open_nonblock();
+	struct twheel_record *records;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		cmds[2 * i] = make_add(0, FAR_NS, i);
+		cmds[2 * i + 1] = make_watch(0, i << 20, 1);
+	}
+	ASSERT_EQ(submit(fd, cmds, 2 * nr), 2 * nr);
+	/* All, in another order, and in between those that nobody watches. */
+	for (i = 0; i < nr; i++) {
+		__u64 key = i * 7919ULL % nr << 20;
+
+		ASSERT_EQ(cmds[2 * i].result, 0);
+		ASSERT_EQ(cmds[2 * i + 1].result, 0);
+		cmds[2 * i] = make_signal(key, 1 + i);
+		cmds[2 * i + 1] = make_signal(key + 1, 1 + i);
+	}
+	ASSERT_EQ(submit(fd, cmds, 2 * nr), 2 * nr);
+	records = map_pages(nr * sizeof(*records));
+	ASSERT_EQ(read_records(fd, records, nr), nr);
+	for (i = 0; i < nr; i++) {
+		test_about("record %zu", i);
+		ASSERT_EQ(cmds[2 * i].result, 1);
+		ASSERT_EQ(cmds[2 * i + 1].result, 0);
+		check_completed(&records[i], 1 + i, cmds[2 * i].key);
+		ASSERT_EQ(records[i].data, cmds[2 * i].key >> 20);
+	}
+	check_all_finished(fd, nr);
+}
+
 TEST(quiet_signal_cancels_100000_operations)
 {
 	const size_t nr = test_count(100000);
