@@ -18,6 +18,7 @@ help:
 	@echo 'make tools     build twheelctl and the examples of delayed operations'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make test      every test, in userspace and in virtual machines'
+	@echo 'make bench     what delayed operations cost, in a virtual machine'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
 	@echo 'make clean     remove what was built'
 	@echo
@@ -41,6 +42,10 @@ demo:
 	tools/vm/setup host 6.1
 	tools/test/demo
 
+bench:
+	tools/vm/setup host 6.1
+	tools/bench/run
+
 test:
 	tools/vm/setup
 	tools/test/run
@@ -51,4 +56,4 @@ clean:
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
-.PHONY: all help modules tools setup demo test clean
+.PHONY: all help modules tools setup demo bench test clean
