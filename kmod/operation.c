@@ -489,7 +489,7 @@ static void operation_time_came(struct twheel_timer *timer)
 
 /**
  * twheel_registry_init() - make a registry for operations
- * @registry: the registry.
+ * @registry: the registry, not on a stack.
  *
  * Context: a task; sleeps.
  *
