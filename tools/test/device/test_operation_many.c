@@ -152,7 +152,7 @@ TEST(signals_of_100000_keys_each_end_the_operation_of_theirs)
 
 	for (i = 0; i < nr; i++) {
 		cmds[2 * i] = make_add(0, FAR_NS, i);
-		cmds[2 * i + 1] = make_watch(0, i << 20, 1);
+		cmds[2 * i + 1] = make_watch(0, (__u64)i << 20, 1);
 	}
 	ASSERT_EQ(submit(fd, cmds, 2 * nr), 2 * nr);
 	/* All, in another order, and in between those that nobody watches. */
