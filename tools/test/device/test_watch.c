@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "util.h"
@@ -479,6 +480,85 @@ TEST(watch_of_the_id_0_is_not_of_an_add_of_another_call_meanwhile)
 		for (k = 0; k < rounds; k++)
 			ASSERT_EQ(wait_completed(fd, 1, i).data, i);
 	}
+}
+
+/* --- calls that a signal stops short ---------------------------------------- */
+
+/* An ADD and as many watches as it can have, or fewer. */
+static size_t fill_group(struct twheel_cmd *cmds, size_t watches)
+{
+	size_t i;
+
+	cmds[0] = make_add(0, FAR_NS, 42);
+	for (i = 1; i <= watches; i++)
+		cmds[i] = make_watch(0, KEY, 1);
+	return i;
+}
+
+/*
+ * Submit all, from where a signal stopped the last call, which must be at an ADD:
+ * how often one did.
+ */
+static unsigned int submit_in_parts(int fd, struct twheel_cmd *cmds, size_t nr,
+				    bool by_enter)
+{
+	unsigned int stops = 0;
+	size_t done = 0, i;
+
+	while (done < nr) {
+		struct twheel_enter arg = make_enter(cmds + done, nr - done,
+						     NULL, 0);
+		long ret = by_enter ? enter(fd, &arg) :
+				      submit(fd, cmds + done, nr - done);
+
+		if (ret == -EINTR)
+			continue;
+		ASSERT_GE(ret, 0);
+		done += by_enter ? (long)arg.cmds_done : ret;
+		if (done < nr) {
+			stops++;
+			test_about("stopped at command %zu", done);
+			ASSERT_EQ(cmds[done].op, TWHEEL_OP_ADD);
+		}
+	}
+	for (i = 0; i < nr; i++) {
+		test_about("command %zu", i);
+		ASSERT_EQ(cmds[i].result, 0);
+	}
+	return stops;
+}
+
+static void check_stopped_at_adds(bool by_enter)
+{
+	const size_t groups = test_count(5000);
+	const size_t room = groups * (1 + TWHEEL_MAX_WATCHES);
+	struct twheel_cmd *cmds = map_pages(room * sizeof(*cmds));
+	unsigned int stops = 0;
+	size_t nr, i;
+
+	start_alarms(0);
+	while (!stops) {
+		int fd = device_open_nonblock();
+
+		for (i = 0, nr = 0; i < groups; i++)
+			nr += fill_group(cmds + nr, i % (1 + TWHEEL_MAX_WATCHES));
+		stops = submit_in_parts(fd, cmds, nr, by_enter);
+		/* Those without a watch stay. */
+		ASSERT_EQ(signal_key(fd, KEY, 1),
+			  groups - (groups + TWHEEL_MAX_WATCHES) /
+			  (1 + TWHEEL_MAX_WATCHES));
+		close(fd);
+	}
+}
+
+TEST(submit_is_not_stopped_between_an_add_and_its_watches)
+{
+	check_stopped_at_adds(false);
+}
+
+TEST(enter_is_not_stopped_between_an_add_and_its_watches)
+{
+	check_stopped_at_adds(true);
 }
 
 /* --- longer commands -------------------------------------------------------- */
