@@ -279,20 +279,20 @@ static int check_stride(size_t stride, size_t size)
 	return stride > PAGE_SIZE ? -E2BIG : 0;
 }
 
-static void __user *next_user(const struct commands *commands)
+static void __user *command_user(const struct commands *commands, u32 i)
 {
-	return u64_to_user_ptr(commands->user +
-			       (u64)commands->done * commands->stride);
+	return u64_to_user_ptr(commands->user + (u64)i * commands->stride);
 }
 
-/* Run the next chunk; false: not all of it could be done. */
-static bool run_next(struct context_batch *batch, struct commands *commands)
+/* Run up to @nr of what is left, in one chunk; false: not all could be done. */
+static bool run_next(struct context_batch *batch, struct commands *commands,
+		     u32 nr)
 {
 	struct chunk chunk = {
 		.cmds = batch->context->cmds,
-		.user = next_user(commands),
+		.user = command_user(commands, commands->done),
 		.stride = commands->stride,
-		.nr = min_t(u32, commands->nr - commands->done, CONTEXT_CHUNK),
+		.nr = min3(nr, commands->nr - commands->done, (u32)CONTEXT_CHUNK),
 	};
 	unsigned int asked = chunk.nr;
 	unsigned int done = submit_chunk(batch, &chunk);
@@ -301,16 +301,39 @@ static bool run_next(struct context_batch *batch, struct commands *commands)
 	return done == asked;
 }
 
-/* Does the next command belong to an ADD before it? */
-static bool next_belongs(const struct commands *commands)
+static bool is_watch_without_id(const struct twheel_cmd __user *cmd)
 {
-	const struct twheel_cmd __user *next = next_user(commands);
 	u16 op;
 	u64 id;
 
-	return commands->done < commands->nr &&
-	       !get_user(op, &next->op) && op == TWHEEL_OP_WATCH &&
-	       !get_user(id, &next->id) && !id;
+	return !get_user(op, &cmd->op) && op == TWHEEL_OP_WATCH &&
+	       !get_user(id, &cmd->id) && !id;
+}
+
+/* How many of the next commands go by an ADD that was done: as many as it can have. */
+static u32 count_belonging(const struct commands *commands)
+{
+	u32 nr = 0;
+
+	while (nr < TWHEEL_MAX_WATCHES && nr < commands->nr - commands->done &&
+	       is_watch_without_id(command_user(commands, commands->done + nr)))
+		nr++;
+	return nr;
+}
+
+/* Run a chunk, and after it the WATCHes that belong to its last ADD. */
+static bool run_some(struct context_batch *batch, struct commands *commands)
+{
+	bool whole = run_next(batch, commands, CONTEXT_CHUNK);
+	u32 end = commands->done;
+
+	if (whole)
+		end += count_belonging(commands);
+	while (whole && commands->done < end) {
+		cond_resched();
+		whole = run_next(batch, commands, end - commands->done);
+	}
+	return whole;
 }
 
 /*
@@ -328,19 +351,12 @@ static int run_commands(struct context *context, struct commands *commands,
 	while (commands->done < commands->nr) {
 		struct context_batch batch;
 		int ret = context_begin(context, &batch, how);
-		unsigned int more;
 		bool whole;
 
 		if (ret)
 			return ret;
 		batch.nearest_add = nearest_add;
-		whole = run_next(&batch, commands);
-		/* Enough for as many as an event can have. */
-		more = DIV_ROUND_UP(TWHEEL_MAX_WATCHES, CONTEXT_CHUNK);
-		while (whole && more-- && next_belongs(commands)) {
-			cond_resched();
-			whole = run_next(&batch, commands);
-		}
+		whole = run_some(&batch, commands);
 		nearest_add = batch.nearest_add;
 		context_end(&batch);
 		if (!whole)
