@@ -98,6 +98,18 @@ static void cgroup_remove(const struct cgroup *cgroup)
 	ASSERT_EQ(rmdir(cgroup->path), 0);
 }
 
+/* One whose memory is limited, as the controller's file has it. */
+static struct cgroup cgroup_make_limited(const char *limit)
+{
+	struct cgroup cgroup = cgroup_make();
+
+	if (cgroup_write(&cgroup, "memory.max", limit)) {
+		cgroup_remove(&cgroup);
+		test_skip("no memory controller");
+	}
+	return cgroup;
+}
+
 /* What the kernel's memory of a cgroup was before and after NR_EVENTS. */
 struct usage {
 	long long before;
@@ -207,15 +219,11 @@ TEST(memory_limit_of_a_cgroup_ends_in_a_refused_add)
 {
 	const long long limit = 32 * MEBIBYTE;
 	struct progress *progress = map_shared(sizeof(*progress));
-	struct cgroup cgroup = cgroup_make();
+	struct cgroup cgroup = cgroup_make_limited("32M");
 	int fd = device_open_nonblock();
 	struct counters counters;
 	pid_t pid;
 
-	if (cgroup_write(&cgroup, "memory.max", "32M")) {
-		cgroup_remove(&cgroup);
-		test_skip("no memory controller");
-	}
 	pid = start_child();
 	if (!pid) {
 		cgroup_enter(&cgroup);
@@ -379,15 +387,11 @@ static void watch_until_refused(int fd, struct progress *progress)
 TEST(memory_limit_of_a_cgroup_ends_in_a_refused_watch)
 {
 	struct progress *progress = map_shared(sizeof(*progress));
-	struct cgroup cgroup = cgroup_make();
+	struct cgroup cgroup = cgroup_make_limited("32M");
 	int fd = device_open_nonblock();
 	struct counters counters;
 	pid_t pid;
 
-	if (cgroup_write(&cgroup, "memory.max", "32M")) {
-		cgroup_remove(&cgroup);
-		test_skip("no memory controller");
-	}
 	pid = start_child();
 	if (!pid) {
 		cgroup_enter(&cgroup);

@@ -355,6 +355,7 @@ TEST(submit_undoes_an_add_whose_result_is_half_read_only)
 
 /* A page of commands, seen twice; a thread flips the protection of one view. */
 struct flipped {
+	pthread_t thread;
 	struct twheel_cmd *writable;
 	struct twheel_cmd *flipped;
 	atomic_bool stop;
@@ -381,19 +382,32 @@ static void *flip_protection(void *arg)
 	return NULL;
 }
 
+static void start_flipping(struct flipped *page)
+{
+	int memory = memfd_create("cmds", 0);
+
+	ASSERT_EQ(ftruncate(memory, PAGE_BYTES), 0);
+	page->writable = map_view(memory);
+	page->flipped = map_view(memory);
+	page->stop = false;
+	page->thread = start_thread(flip_protection, page);
+}
+
+static void stop_flipping(struct flipped *page)
+{
+	page->stop = true;
+	join_thread(page->thread);
+}
+
 TEST(submit_undoes_adds_when_the_array_becomes_read_only_meanwhile)
 {
 	const unsigned int rounds = test_count(5000);
-	int fd = device_open_nonblock(), memory = memfd_create("cmds", 0);
-	struct flipped page = { .stop = false };
+	int fd = device_open_nonblock();
+	struct flipped page;
 	long long added = 0;
 	unsigned int round;
-	pthread_t thread;
 
-	ASSERT_EQ(ftruncate(memory, PAGE_BYTES), 0);
-	page.writable = map_view(memory);
-	page.flipped = map_view(memory);
-	thread = start_thread(flip_protection, &page);
+	start_flipping(&page);
 	for (round = 0; round < rounds; round++) {
 		struct twheel_cmd cmds[CMDS_PER_PAGE];
 		long done, i;
@@ -414,8 +428,7 @@ TEST(submit_undoes_adds_when_the_array_becomes_read_only_meanwhile)
 		for (i = 0; i < done; i++)
 			ASSERT_EQ(cmds[i].result, 0);
 	}
-	page.stop = true;
-	join_thread(thread);
+	stop_flipping(&page);
 }
 
 /* Each ADD of the first half is cancelled in the second, by the id it will get. */
@@ -455,18 +468,13 @@ static void check_reported(int fd, const struct twheel_cmd *cmds, long done)
 TEST(submit_undoes_adds_that_the_same_call_cancelled_meanwhile)
 {
 	const unsigned int rounds = test_count(5000);
-	struct flipped page = { .stop = false };
-	int memory = memfd_create("cmds", 0);
+	struct flipped page;
 	__u64 ids[CMDS_PER_PAGE / 2];
 	unsigned int round;
-	pthread_t thread;
 
 	/* Fresh contexts give the same ids. */
 	add_many(device_open_nonblock(), 0, FAR_NS, ARRAY_SIZE(ids), ids);
-	ASSERT_EQ(ftruncate(memory, PAGE_BYTES), 0);
-	page.writable = map_view(memory);
-	page.flipped = map_view(memory);
-	thread = start_thread(flip_protection, &page);
+	start_flipping(&page);
 	for (round = 0; round < rounds; round++) {
 		int fd = device_open_nonblock();
 		long done;
@@ -480,8 +488,7 @@ TEST(submit_undoes_adds_that_the_same_call_cancelled_meanwhile)
 		check_reported(fd, page.writable, done);
 		close(fd);
 	}
-	page.stop = true;
-	join_thread(thread);
+	stop_flipping(&page);
 }
 
 /* Operations, each ended by a signal later in the same chunk. */
@@ -544,15 +551,10 @@ static void check_operations_reported(int fd, const struct twheel_cmd *cmds,
 TEST(submit_undoes_adds_that_the_same_call_watched_and_completed_meanwhile)
 {
 	const unsigned int rounds = test_count(5000);
-	struct flipped page = { .stop = false };
-	int memory = memfd_create("cmds", 0);
+	struct flipped page;
 	unsigned int round;
-	pthread_t thread;
 
-	ASSERT_EQ(ftruncate(memory, PAGE_BYTES), 0);
-	page.writable = map_view(memory);
-	page.flipped = map_view(memory);
-	thread = start_thread(flip_protection, &page);
+	start_flipping(&page);
 	for (round = 0; round < rounds; round++) {
 		int fd = device_open_nonblock();
 		long done;
@@ -566,8 +568,7 @@ TEST(submit_undoes_adds_that_the_same_call_watched_and_completed_meanwhile)
 		check_operations_reported(fd, page.writable, done);
 		close(fd);
 	}
-	page.stop = true;
-	join_thread(thread);
+	stop_flipping(&page);
 }
 
 TEST(submit_takes_larger_commands_with_tails_of_zeros)
