@@ -31,9 +31,12 @@
  * -------
  * base->lock guards a base, its wheels and every node whose ->base names it.  It
  * is raw and taken with interrupts off, so nodes can be armed and cancelled from
- * any context but NMI.  The order of locks in this module, none nested otherwise:
+ * any context but NMI.  The order of the locks that contexts and bases nest:
  *
  *   context mutex  >  registry->lock  >  base->lock  >  ready lock of a context
+ *
+ * On PREEMPT_RT a base's expiry lock is held around all that a run calls, and so
+ * outside a registry's.
  *
  * A node's base changes only while it is on no wheel: node->base is then
  * BASE_MIGRATING, with interrupts off, until it has the new one.  base_hold_node()

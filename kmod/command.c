@@ -310,7 +310,7 @@ static bool is_watch_without_id(const struct twheel_cmd __user *cmd)
 	       !get_user(id, &cmd->id) && !id;
 }
 
-/* How many of the next commands go by an ADD that was done: as many as it can have. */
+/* How many of the next commands go by an ADD before them: as many as it can have. */
 static u32 count_belonging(const struct commands *commands)
 {
 	u32 nr = 0;
@@ -339,7 +339,7 @@ static bool run_some(struct context_batch *batch, struct commands *commands)
 /*
  * Run commands, in chunks, until one cannot be done whole or a signal comes.  The
  * mutex is let go of in between, so that nobody waits for long; but a WATCH that goes
- * by the ADD before it stays with that, as in a call of its own it could not.
+ * by the ADD before it stays with that: in another call it would not know it.
  *
  * Returns 0, or what kept it from going on.
  */

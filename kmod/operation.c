@@ -41,16 +41,17 @@
  *                    +--- watches, asks <---+
  *                    |                      | not yet
  *	IDLE ------> PENDING ----------------+
- *	  ^             |  |
- *	  |  expired    |  | complete, and the timer's function is about to come
+ *	  ^   expired,  |  |
+ *	  |   cancelled |  | complete, and the timer's function is about to come
  *	  +-------------+  v
  *	  |  complete   COMPLETING
  *	  +----------------+ it came
  *
  * Before on_complete() or on_expiration() is called, it is IDLE, has no watches,
  * and the timer's function will not come: so it can be freed, or wait again.  A
- * timer whose function is on its way cannot be stopped from here; then that
- * function makes the call.
+ * timer whose function is on its way (@armed) cannot be stopped from here; then that
+ * function makes the call.  One that is cancelled meanwhile is IDLE, but cannot wait
+ * again before that function came.
  *
  * A check goes through the watches of a key in the order in which they were last
  * checked, and moves each one to the end.  It ends at the first one that was in
@@ -112,6 +113,7 @@ static struct watched_key *keys_add(struct rhashtable *keys, u64 number, gfp_t g
 		return NULL;
 	*key = (struct watched_key){
 		.key = number,
+		.refs = 1,
 		.sums = RB_ROOT_CACHED,
 		.levels = RB_ROOT_CACHED,
 	};
@@ -220,7 +222,6 @@ struct watch *watch_create(struct rhashtable *keys, u64 number, gfp_t gfp)
 		kmem_cache_free(watch_cache, watch);
 		return NULL;
 	}
-	watch->key->refs = 1;
 	return watch;
 }
 
@@ -364,7 +365,7 @@ static void call_begin(struct twheel_registry *registry,
 static void call_end(struct twheel_registry *registry, struct operation_call *call)
 {
 	list_del(&call->list);
-	/* With the lock held, as he who waits may end the registry next. */
+	/* With the lock held, as whoever waits may end the registry next. */
 	if (waitqueue_active(&registry->quiet))
 		wake_up_all(&registry->quiet);
 }
@@ -415,8 +416,8 @@ static void operation_end(struct twheel_operation *operation, enum verdict verdi
 }
 
 /*
- * Ask a PENDING operation, that nobody is asking, and ask it again as long as keys
- * of it are checked meanwhile.  The lock is dropped for that.
+ * Ask a PENDING operation, that nobody is asking, and ask it again if keys of it were
+ * checked meanwhile.  The lock is dropped for that.
  */
 static bool operation_ask(struct twheel_operation *operation)
 	__must_hold(&operation->registry->lock)
@@ -430,8 +431,7 @@ static bool operation_ask(struct twheel_operation *operation)
 		spin_unlock_bh(&registry->lock);
 		done = operation->ops->try_complete(operation);
 		spin_lock_bh(&registry->lock);
-	} while (!done && operation->again &&
-		 operation->verdict == VERDICT_NONE);
+	} while (!done && operation->again);
 	operation->asking = false;
 	return done;
 }
@@ -455,7 +455,9 @@ static bool operation_check(struct twheel_operation *operation)
 	bool ended;
 
 	if (operation->asking) {
-		operation->again = true;
+		/* What comes after the verdict is too late. */
+		if (operation->verdict == VERDICT_NONE)
+			operation->again = true;
 		return false;
 	}
 	call_begin(registry, &call, operation);
@@ -489,7 +491,7 @@ static void operation_time_came(struct twheel_timer *timer)
 
 /**
  * twheel_registry_init() - make a registry for operations
- * @registry: the registry, not on a stack.
+ * @registry: the registry, not on a stack, as work is queued for it.
  *
  * Context: a task; sleeps.
  *
@@ -505,17 +507,28 @@ int twheel_registry_init(struct twheel_registry *registry)
 }
 EXPORT_SYMBOL_GPL(twheel_registry_init);
 
+static bool is_quiet(struct twheel_registry *registry)
+{
+	bool quiet;
+
+	spin_lock_bh(&registry->lock);
+	quiet = list_empty(&registry->calls);
+	spin_unlock_bh(&registry->lock);
+	return quiet;
+}
+
 /**
  * twheel_registry_destroy() - free what a registry has
  * @registry: a registry none of whose operations waits, and that nobody uses.
  *
- * Its own memory stays its owner's, who may free it then.
+ * Waits for functions of the last operations to return.  The registry's own memory
+ * stays its owner's, who may free it then.
  *
  * Context: a task; sleeps.
  */
 void twheel_registry_destroy(struct twheel_registry *registry)
 {
-	WARN_ON_ONCE(!list_empty(&registry->calls));
+	wait_event(registry->quiet, is_quiet(registry));
 	keys_destroy(&registry->keys);
 	/* A timer's function may just be letting go of the lock. */
 	synchronize_rcu();
@@ -599,7 +612,7 @@ static int operation_wait(struct twheel_operation *operation, const u64 *keys,
  * the operation may have ended, and be gone, when it returns.
  *
  * Context: a task or softirq, interrupts on, with no lock held that the owner's
- * functions take.  Does not sleep, also for memory.
+ * functions take.  Does not sleep; memory is got with GFP_ATOMIC.
  *
  * Return: 1, it was completed by this call; 0, it waits, or was ended meanwhile by
  * somebody else; -EINVAL, too many keys or unknown flags; -EBUSY, it waits already or
@@ -647,7 +660,8 @@ EXPORT_SYMBOL_GPL(twheel_try_complete_else_watch);
  * and still does, and ends those that say yes.  One that is being asked by somebody
  * else is asked once more by him.
  *
- * Context: as twheel_try_complete_else_watch().
+ * Context: as twheel_try_complete_else_watch().  What that calls may check keys in
+ * turn; the owner sees to it that this does not nest deeply, as the stack is small.
  *
  * Return: how many it ended.
  */
@@ -740,7 +754,8 @@ static bool operation_settle(struct twheel_operation *operation, bool *waited)
  * @operation: the operation, which is not freed by its owner's functions meanwhile.
  *
  * When it returns, none of the owner's functions is running for the operation, and
- * its memory can be freed; unless somebody else lets it wait again.
+ * its memory can be freed; unless somebody else lets it wait again: then the answer
+ * is about that.
  *
  * Context: a task; sleeps.  Not from one of these functions, and not with a lock
  * held that they take.

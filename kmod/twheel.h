@@ -115,7 +115,7 @@ struct twheel_operation_ops {
  * struct twheel_registry - keys, and the operations that watch them
  * @lock: private, as all of it.
  * @keys: the keys that are watched.
- * @checks: how many checks there were.
+ * @checks: how many checks there were of keys that were watched.
  * @calls: calls of owners' functions that are under way.
  * @quiet: who waits for them.
  */

@@ -50,7 +50,7 @@
 #define TWHEEL_ARMED		1	/* waits for its time */
 #define TWHEEL_READY		2	/* its record waits to be read */
 
-/* The most watches an event may have, and so the highest quorum. */
+/* The most watches an event may wait for at a time, and so the highest quorum. */
 #define TWHEEL_MAX_WATCHES	64
 
 /**
@@ -78,18 +78,18 @@
  *	taken as 1, at most TWHEEL_MAX_WATCHES.
  * @reserved: 0.
  *
- * SIGNAL's @result is how many operations it ended, all of them in this one command;
- * with TWHEEL_QUIET, each one that watches the key, without records.  COMPLETE ends
- * any armed event, with a record.  A MODIFY of an armed operation leaves it its
+ * SIGNAL's @result is how many operations it ended, all of them in this one command,
+ * which takes as long as that takes; only the end of the caller cuts it short.  With
+ * TWHEEL_QUIET these are all that watch the key, and they leave no records.  COMPLETE
+ * ends any armed event, with a record.  A MODIFY of an armed operation leaves it its
  * watches, and how far they are; one that expired begins anew, without watches.
  *
- * Errors, in @result: -EINVAL, malformed, or watches, a quorum and a period in one
- * event; -E2BIG, a newer struct with something
- * in its tail; -ENOENT, no such event (never was, already read, cancelled);
- * -EALREADY, COMPLETE or WATCH of an event that is READY, or MODIFY of one that
- * is READY other than by expiring; -ENOSPC, a limit (of events, of an event's
- * watches, of the user's events and watches); -ENOMEM; -EOPNOTSUPP, not in this
- * build.
+ * Errors, in @result: -EINVAL, malformed, or a period together with watches or a
+ * quorum; -E2BIG, a newer struct with something in its tail; -ENOENT, no such event
+ * (never was, already read, cancelled); -EALREADY, COMPLETE or WATCH of an event that
+ * is READY, or MODIFY of one that is READY other than by expiring; -ENOSPC, a limit
+ * (of events, of an event's watches, of the user's events and watches); -ENOMEM;
+ * -EOPNOTSUPP, not in this build.
  */
 struct twheel_cmd {
 	__u16 op;
@@ -225,7 +225,7 @@ struct twheel_config {
  *
  * Each command gets its own result; one that fails does not stop the rest.
  * Returns how many had their result written.  A pending signal stops it short,
- * though not between an ADD and the WATCHes with id 0 that follow it.
+ * though not among an ADD and the WATCHes with id 0 directly behind it.
  * An ADD whose result cannot be written is undone.
  *
  * Errors, only if no result was written: -EFAULT; -EINVAL, malformed; -E2BIG;
