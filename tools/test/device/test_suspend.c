@@ -146,7 +146,7 @@ static void read_pair(const struct pair *pair)
 }
 
 /* All in one, as some machines wake up at once when they sleep again. */
-TEST(suspend_counts_for_boottime_only_and_no_event_is_lost_or_early)
+TEST_NAMED(suspend_counts_for_boottime_only_and_no_event_is_lost_or_early)
 {
 	static const clockid_t clocks[] = {
 		CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_MONOTONIC,
