@@ -1163,8 +1163,7 @@ static bool cancel_watching(struct context_batch *batch, struct watch *watch)
 {
 	struct event *event = operation_of(watch)->event;
 
-	base_hold_node(&batch->hold, &event->node);
-	if (event_state(event) != EVENT_ARMED) {
+	if (event_hold_armed(batch, event)) {
 		base_release(&batch->hold);
 		event_free_watch(batch->context, watch);
 		return false;
@@ -1178,14 +1177,12 @@ static bool cancel_watching(struct context_batch *batch, struct watch *watch)
 /* Cancel all operations that watch a key; return how many. */
 static int signal_cancel(struct context_batch *batch, struct watched_key *key)
 {
-	unsigned int nr = 0;
 	struct watch *watch;
 	int ended = 0;
 
 	while ((watch = key_any(key)) && !fatal_signal_pending(current)) {
 		ended += cancel_watching(batch, watch);
-		if (++nr % BASE_BATCH == 0)
-			events_trim(batch->context);
+		events_trim(batch->context);
 		cond_resched();
 	}
 	return ended;
