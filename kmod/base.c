@@ -42,8 +42,8 @@
  * BASE_MIGRATING, with interrupts off, until it has the new one.  base_hold_node()
  * finds the base, locks it and looks again.
  *
- * Memory is not touched after sink->due() or a timer's function got it.  The wake
- * list is handed to sink->wake() with no lock held.
+ * Memory is not touched after event_ops->due() or a timer's function got it.  The wake
+ * list is handed to event_ops->wake() with no lock held.
  *
  * A timer whose function is being called is armed again on the base that calls it
  * and nowhere else, so it never runs twice at once; that base looks for its next
@@ -117,8 +117,8 @@ module_param_cb(tick_shift, &tick_shift_ops, &base_tick_shift, 0444);
 MODULE_PARM_DESC(tick_shift, "A tick is 2^tick_shift ns (10 to 20, default 16)");
 
 static DEFINE_PER_CPU(struct base *, bases[BASE_CLOCKS]);
-static DEFINE_PER_CPU(unsigned int, departures);
-static const struct base_sink *sink;
+static DEFINE_PER_CPU(unsigned int, offline_count);
+static const struct base_ops *event_ops;
 
 /* CPUs whose bases are online, or about to be. */
 static struct cpumask open_cpus;
@@ -248,12 +248,12 @@ unsigned int base_serving_cpu(unsigned int cpu)
 }
 
 /**
- * base_departures() - how often a CPU went down since the module was loaded
+ * base_offline_count() - how often a CPU went down since the module was loaded
  * @cpu: a possible CPU.
  */
-unsigned int base_departures(unsigned int cpu)
+unsigned int base_offline_count(unsigned int cpu)
 {
-	return READ_ONCE(per_cpu(departures, cpu));
+	return READ_ONCE(per_cpu(offline_count, cpu));
 }
 
 /* --- the hrtimer ------------------------------------------------------------ */
@@ -397,7 +397,6 @@ void base_release(struct base_hold *hold)
 	hold_leave(hold);
 	local_irq_restore(hold->flags);
 }
-EXPORT_SYMBOL_FOR_KUNIT(base_release);
 
 /* End @hold unless it is one of @base that may touch another node. */
 static bool hold_continues(struct base_hold *hold, const struct base *base)
@@ -643,7 +642,7 @@ void base_wait_for_function(struct base *base)
 static void wake_all(struct list_head *wake)
 {
 	if (!list_empty(wake))
-		sink->wake(wake);
+		event_ops->wake(wake);
 }
 
 /*
@@ -703,7 +702,7 @@ static bool run_batch(struct base_hold *hold, struct list_head *wake)
 		note_due(base, node, hold->now_ns);
 		take_off(base, node);
 		if (node->flags & NODE_EVENT)
-			sink->due(node, hold->now_ns, wake);
+			event_ops->due(node, hold->now_ns, wake);
 		else
 			call_timer(hold, container_of(node, struct twheel_timer,
 						      node), wake);
@@ -885,7 +884,7 @@ static int base_cpu_down(unsigned int cpu)
 	unsigned int clock;
 
 	cpumask_clear_cpu(cpu, &open_cpus);
-	WRITE_ONCE(per_cpu(departures, cpu), per_cpu(departures, cpu) + 1);
+	WRITE_ONCE(per_cpu(offline_count, cpu), per_cpu(offline_count, cpu) + 1);
 	for (clock = 0; clock < BASE_CLOCKS; clock++) {
 		struct base *base = base_get(cpu, clock);
 
@@ -1014,15 +1013,15 @@ int base_use(enum base_clock clock)
 
 /**
  * base_init() - make the bases of CLOCK_MONOTONIC and follow the CPUs
- * @event_sink: what is done with events that are due.
+ * @ops: what is done with events that are due.
  *
  * Return: 0, or an errno: then base_exit() undoes what was done.
  */
-int base_init(const struct base_sink *event_sink)
+int base_init(const struct base_ops *ops)
 {
 	int ret;
 
-	sink = event_sink;
+	event_ops = ops;
 	ret = base_use(BASE_MONOTONIC);
 	if (ret)
 		return ret;

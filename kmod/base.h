@@ -41,11 +41,11 @@ enum base_clock {
 	BASE_CLOCKS,
 };
 
-/* &struct twheel_node.flags: an event, for &struct base_sink; else a timer. */
+/* &struct twheel_node.flags: an event, for &struct base_ops; else a timer. */
 #define NODE_EVENT	BIT(7)
 
 /* What the layer above does with events. */
-struct base_sink {
+struct base_ops {
 	/*
 	 * An event is due.  Called with the lock of its base held, after it was
 	 * taken off the wheel; whom to wake goes to @wake.
@@ -178,11 +178,11 @@ void base_wait_for_function(struct base *base);
 
 struct base *base_get(unsigned int cpu, enum base_clock clock);
 unsigned int base_serving_cpu(unsigned int cpu);
-unsigned int base_departures(unsigned int cpu);
+unsigned int base_offline_count(unsigned int cpu);
 void base_look(struct base *base, struct base_view *view);
 
 int base_use(enum base_clock clock);
-int base_init(const struct base_sink *sink);
+int base_init(const struct base_ops *ops);
 void base_exit(void);
 
 #endif /* TWHEEL_BASE_H */

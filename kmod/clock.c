@@ -4,7 +4,7 @@
  *
  * The only notice that a module gets of CLOCK_REALTIME being set comes from inside
  * of the timekeeper, under its locks.  So it is handed on: an irq_work, then a
- * work that queues the work of each watch.  All of that takes a while, in which
+ * work that queues the work of each notice.  All of that takes a while, in which
  * the clock may be set again or read.  Hence nobody relies on the notice itself:
  * whether the clock was set is whether its offset to CLOCK_MONOTONIC is the one
  * that was there before.  Leap seconds change it too, and time that was slept.
@@ -17,8 +17,8 @@
 
 #include "clock.h"
 
-static LIST_HEAD(watches);
-static DEFINE_MUTEX(watches_mutex);
+static LIST_HEAD(notices);
+static DEFINE_MUTEX(notices_mutex);
 
 /**
  * clock_offset_ns() - by how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC
@@ -56,34 +56,34 @@ s64 clock_namespace_ns(enum base_clock clock)
 }
 
 /**
- * clock_watch_tell() - let a watch's function be called
- * @watch: the watch, before clock_watch_end().
+ * clock_notice_give() - let a notice's function be called
+ * @notice: the notice, before clock_notice_end().
  */
-void clock_watch_tell(struct clock_watch *watch)
+void clock_notice_give(struct clock_notice *notice)
 {
-	queue_work(system_unbound_wq, &watch->work);
+	queue_work(system_unbound_wq, &notice->work);
 }
 
-static void tell_watches(struct work_struct *work)
+static void give_notices(struct work_struct *work)
 {
-	struct clock_watch *watch;
+	struct clock_notice *notice;
 
-	mutex_lock(&watches_mutex);
-	list_for_each_entry(watch, &watches, list) {
-		clock_watch_tell(watch);
+	mutex_lock(&notices_mutex);
+	list_for_each_entry(notice, &notices, list) {
+		clock_notice_give(notice);
 		cond_resched();
 	}
-	mutex_unlock(&watches_mutex);
+	mutex_unlock(&notices_mutex);
 }
 
-static DECLARE_WORK(tell_work, tell_watches);
+static DECLARE_WORK(notices_work, give_notices);
 
-static void queue_tell_work(struct irq_work *work)
+static void queue_notices_work(struct irq_work *work)
 {
-	schedule_work(&tell_work);
+	schedule_work(&notices_work);
 }
 
-static DEFINE_IRQ_WORK(set_work, queue_tell_work);
+static DEFINE_IRQ_WORK(set_work, queue_notices_work);
 
 /* Inside of the timekeeper. */
 static int timekeeper_changed(struct notifier_block *block,
@@ -99,36 +99,36 @@ static struct notifier_block notifier = {
 };
 
 /**
- * clock_watch_begin() - ask to be told when CLOCK_REALTIME was set
- * @watch: the watch, which stays until clock_watch_end().
+ * clock_notice_begin() - ask to be told when CLOCK_REALTIME was set
+ * @notice: the notice, which stays until clock_notice_end().
  * @function: called in a task some time after, perhaps once for several times.
  *
  * Context: a task; sleeps.
  */
-void clock_watch_begin(struct clock_watch *watch, work_func_t function)
+void clock_notice_begin(struct clock_notice *notice, work_func_t function)
 {
-	INIT_WORK(&watch->work, function);
-	mutex_lock(&watches_mutex);
-	list_add(&watch->list, &watches);
-	mutex_unlock(&watches_mutex);
+	INIT_WORK(&notice->work, function);
+	mutex_lock(&notices_mutex);
+	list_add(&notice->list, &notices);
+	mutex_unlock(&notices_mutex);
 }
 
 /**
- * clock_watch_end() - do not ask any more
- * @watch: the watch; its function has returned and is not called again.
+ * clock_notice_end() - do not ask any more
+ * @notice: the notice; its function has returned and is not called again.
  *
  * Context: a task; sleeps.
  */
-void clock_watch_end(struct clock_watch *watch)
+void clock_notice_end(struct clock_notice *notice)
 {
-	mutex_lock(&watches_mutex);
-	list_del(&watch->list);
-	mutex_unlock(&watches_mutex);
-	cancel_work_sync(&watch->work);
+	mutex_lock(&notices_mutex);
+	list_del(&notice->list);
+	mutex_unlock(&notices_mutex);
+	cancel_work_sync(&notice->work);
 }
 
 /**
- * clock_init() - before the first watch
+ * clock_init() - before the first notice
  *
  * Return: 0 or an errno.
  */
@@ -144,5 +144,5 @@ void clock_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&notifier);
 	irq_work_sync(&set_work);
-	cancel_work_sync(&tell_work);
+	cancel_work_sync(&notices_work);
 }

@@ -11,20 +11,20 @@
 #include "base.h"
 
 /**
- * struct clock_watch - somebody to be told that CLOCK_REALTIME was set
+ * struct clock_notice - somebody to be told that CLOCK_REALTIME was set
  * @list: private.
  * @work: queued some time after it was set; the owner's function.
  */
-struct clock_watch {
+struct clock_notice {
 	struct list_head list;
 	struct work_struct work;
 };
 
 s64 clock_offset_ns(void);
 s64 clock_namespace_ns(enum base_clock clock);
-void clock_watch_begin(struct clock_watch *watch, work_func_t function);
-void clock_watch_end(struct clock_watch *watch);
-void clock_watch_tell(struct clock_watch *watch);
+void clock_notice_begin(struct clock_notice *notice, work_func_t function);
+void clock_notice_end(struct clock_notice *notice);
+void clock_notice_give(struct clock_notice *notice);
 
 int clock_init(void);
 void clock_exit(void);

@@ -121,13 +121,13 @@ static int command_check(const struct command_rules *rules,
 }
 
 /**
- * command_run() - check and run one command
+ * twheel_command_run() - check and run one command
  * @batch: the batch that it is in.
  * @cmd: the command; what it answers is written, but for the result.
  *
  * Return: the result.
  */
-int command_run(struct context_batch *batch, struct twheel_cmd *cmd)
+int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	const struct command_rules *rules;
 	int ret;
@@ -138,7 +138,7 @@ int command_run(struct context_batch *batch, struct twheel_cmd *cmd)
 	ret = command_check(rules, cmd);
 	return ret ?: rules->run(batch, cmd);
 }
-EXPORT_SYMBOL_FOR_KUNIT(command_run);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_command_run);
 
 /**
  * struct chunk - a part of the commands of a call
@@ -232,9 +232,9 @@ static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 		if (chunk->newer & BIT_ULL(i))
 			cmd->result = -E2BIG;
 		else
-			cmd->result = command_run(batch, cmd);
+			cmd->result = twheel_command_run(batch, cmd);
 		if (cmd->op == TWHEEL_OP_ADD)
-			batch->nearest_add = cmd->id;
+			batch->last_add = cmd->id;
 	}
 	base_release(&batch->hold);
 }
@@ -346,19 +346,19 @@ static bool run_some(struct context_batch *batch, struct commands *commands)
 static int run_commands(struct context *context, struct commands *commands,
 			unsigned int how)
 {
-	u64 nearest_add = 0;
+	u64 last_add = 0;
 
 	while (commands->done < commands->nr) {
 		struct context_batch batch;
-		int ret = context_begin(context, &batch, how);
+		int ret = twheel_context_begin(context, &batch, how);
 		bool whole;
 
 		if (ret)
 			return ret;
-		batch.nearest_add = nearest_add;
+		batch.last_add = last_add;
 		whole = run_some(&batch, commands);
-		nearest_add = batch.nearest_add;
-		context_end(&batch);
+		last_add = batch.last_add;
+		twheel_context_end(&batch);
 		if (!whole)
 			return -EFAULT;
 		if (task_sigpending(current) && commands->done < commands->nr)
@@ -452,9 +452,9 @@ static int reap_records(struct context *context, struct twheel_enter *enter)
 		if (enter->records_done >= enter->min_records || !may_wait ||
 		    !in_time || iov_iter_count(&to) < enter->record_size)
 			return 0;
-		ret = context_wait_for(context,
-				       enter->min_records - enter->records_done,
-				       until == KTIME_MAX ? NULL : &until);
+		ret = twheel_context_wait_for(context,
+					      enter->min_records - enter->records_done,
+					      until == KTIME_MAX ? NULL : &until);
 		if (ret == -ERESTARTSYS)
 			return ret;
 		in_time = !ret;
@@ -517,5 +517,5 @@ long command_list(struct context *context, struct twheel_list *list)
 		return ret;
 	iov_iter_ubuf(&to, READ, u64_to_user_ptr(list->entries),
 		      (size_t)nr * list->entry_size);
-	return context_list(context, &list->cursor, &to, list->entry_size);
+	return twheel_context_list(context, &list->cursor, &to, list->entry_size);
 }

@@ -215,13 +215,13 @@ static u64 event_count(const struct event *event)
 /* --- the ready queue -------------------------------------------------------- */
 
 /**
- * context_readable() - is there enough to be read?
+ * twheel_context_readable() - is there enough to be read?
  * @context: the context.
  *
  * Enough is a number of records, or one of some age, or any if no more can come
  * before some are read.
  */
-bool context_readable(const struct context *context)
+bool twheel_context_readable(const struct context *context)
 {
 	/* Pairs with set_nr_ready(): the first record comes with its time. */
 	u64 nr = smp_load_acquire(&context->nr_ready);
@@ -229,7 +229,7 @@ bool context_readable(const struct context *context)
 	return nr && (nr >= context->wake_count || READ_ONCE(context->full) ||
 		      ktime_get_ns() >= READ_ONCE(context->wake_at_ns));
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_readable);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_readable);
 
 /* The oldest record makes the context readable by its age @after_ns from now. */
 static void set_wake_time(struct context *context, u64 after_ns)
@@ -249,7 +249,7 @@ static void set_wake_time(struct context *context, u64 after_ns)
 static void set_nr_ready(struct context *context, u64 nr)
 {
 	lockdep_assert_held(&context->ready_lock);
-	/* Pairs with context_readable(). */
+	/* Pairs with twheel_context_readable(). */
 	smp_store_release(&context->nr_ready, nr);
 }
 
@@ -258,7 +258,7 @@ static void want_wake(struct context *context, struct list_head *wake)
 {
 	lockdep_assert_held(&context->ready_lock);
 	if (context->waking ||
-	    !(context->nr_waiting || context_readable(context)))
+	    !(context->nr_waiting || twheel_context_readable(context)))
 		return;
 	context->waking = true;
 	refcount_inc(&context->refs);
@@ -361,7 +361,7 @@ static void wake_waiters(struct context *context)
 {
 	if (wq_has_sleeper(&context->readers))
 		wake_up_interruptible(&context->readers);
-	if (wq_has_sleeper(&context->pollers) && context_readable(context))
+	if (wq_has_sleeper(&context->pollers) && twheel_context_readable(context))
 		wake_up_interruptible_poll(&context->pollers,
 					   EPOLLIN | EPOLLRDNORM);
 }
@@ -382,7 +382,7 @@ static void context_wake(struct list_head *wake)
 	}
 }
 
-const struct base_sink context_sink = {
+const struct base_ops context_ops = {
 	.due = context_due,
 	.wake = context_wake,
 };
@@ -397,11 +397,11 @@ static enum hrtimer_restart wake_time_came(struct hrtimer *timer)
 /* --- a context's beginning and end ------------------------------------------ */
 
 /**
- * context_create() - make the context of a file that is being opened
+ * twheel_context_create() - make the context of a file that is being opened
  *
  * Return: the context, with one reference, or NULL for want of memory.
  */
-struct context *context_create(void)
+struct context *twheel_context_create(void)
 {
 	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL_ACCOUNT);
 	unsigned int clock;
@@ -432,7 +432,7 @@ struct context *context_create(void)
 	refcount_set(&context->refs, 1);
 	return context;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_create);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_create);
 
 static void page_disarm(struct event_page *page)
 {
@@ -452,20 +452,20 @@ static void page_disarm(struct event_page *page)
 }
 
 /**
- * context_destroy() - end a context at the last close of its file
+ * twheel_context_destroy() - end a context at the last close of its file
  * @context: the context, which nobody uses any more.
  *
  * Takes its events off their wheels and frees everything.
  *
  * Context: a task; sleeps.
  */
-void context_destroy(struct context *context)
+void twheel_context_destroy(struct context *context)
 {
 	struct event_page *page;
 	unsigned long number;
 
-	if (context->watching)
-		clock_watch_end(&context->watch);
+	if (context->has_notice)
+		clock_notice_end(&context->notice);
 	/* An event that is due meanwhile gets into the ready queue: all first. */
 	xa_for_each(&context->pages, number, page) {
 		if (!xa_is_value(page))
@@ -482,7 +482,7 @@ void context_destroy(struct context *context)
 	mutex_destroy(&context->mutex);
 	context_put(context);
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_destroy);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_destroy);
 
 /*
  * Let go of the mutex.  While it was held, the notice that the clock was set may
@@ -493,9 +493,9 @@ static void context_unlock(struct context *context)
 	mutex_unlock(&context->mutex);
 	/* Pairs with the trylock in context_clock_set(). */
 	smp_mb();
-	/* Pairs with context_watch_clock(). */
-	if (smp_load_acquire(&context->watching) && clock_was_set(context))
-		clock_watch_tell(&context->watch);
+	/* Pairs with follow_clock(). */
+	if (smp_load_acquire(&context->has_notice) && clock_was_set(context))
+		clock_notice_give(&context->notice);
 }
 
 static enum base_clock clock_of_id(clockid_t id)
@@ -528,7 +528,7 @@ static void apply_config(struct context *context,
 
 	context->clock = clock_of_id(config->clockid);
 	context->cpu = bound ? config->cpu : BASE_ANY_CPU;
-	context->departures = bound ? base_departures(config->cpu) : 0;
+	context->offline_count = bound ? base_offline_count(config->cpu) : 0;
 	context->max_events = config->max_events ?: context_max_events;
 	context->slack_ns = config->slack_ns;
 	context->wake_count = config->wake_count ?: 1;
@@ -536,7 +536,7 @@ static void apply_config(struct context *context,
 }
 
 /**
- * context_configure() - set a context up that had no event yet
+ * twheel_context_configure() - set a context up that had no event yet
  * @context: the context.
  * @config: what is asked for, well-formed.
  *
@@ -544,7 +544,7 @@ static void apply_config(struct context *context,
  * -EINVAL, there is no such CPU; -EPERM, the caller may not use it; -ENOMEM;
  * -ERESTARTSYS, a signal.
  */
-int context_configure(struct context *context, const struct twheel_config *config)
+int twheel_context_configure(struct context *context, const struct twheel_config *config)
 {
 	int ret = 0;
 
@@ -566,7 +566,7 @@ int context_configure(struct context *context, const struct twheel_config *confi
 	context_unlock(context);
 	return ret;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_configure);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_configure);
 
 /* --- commands --------------------------------------------------------------- */
 
@@ -584,15 +584,15 @@ static void batch_init(struct context_batch *batch, struct context *context)
 }
 
 /**
- * context_begin() - begin a series of commands
+ * twheel_context_begin() - begin a series of commands
  * @context: the context.
- * @batch: out: the batch, to be ended by context_end().
+ * @batch: out: the batch, to be ended by twheel_context_end().
  * @how: with CONTEXT_NOWAIT, it does not wait for the mutex, which it takes.
  *
  * Return: 0; -ERESTARTSYS, a signal; -EAGAIN, it is taken and not to be waited for.
  */
-int context_begin(struct context *context, struct context_batch *batch,
-		  unsigned int how)
+int twheel_context_begin(struct context *context, struct context_batch *batch,
+			 unsigned int how)
 {
 	int ret = context_lock(context, how);
 
@@ -600,7 +600,7 @@ int context_begin(struct context *context, struct context_batch *batch,
 		batch_init(batch, context);
 	return ret;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_begin);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_begin);
 
 /* A context that becomes full becomes readable, if there is a record. */
 static void batch_note_full(struct context_batch *batch)
@@ -619,10 +619,10 @@ static void batch_note_full(struct context_batch *batch)
 }
 
 /**
- * context_end() - end a series of commands
+ * twheel_context_end() - end a series of commands
  * @batch: the batch.
  */
-void context_end(struct context_batch *batch)
+void twheel_context_end(struct context_batch *batch)
 {
 	base_release(&batch->hold);
 	batch_note_full(batch);
@@ -630,7 +630,7 @@ void context_end(struct context_batch *batch)
 	context_unlock(batch->context);
 	context_wake(&batch->wake);
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_end);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_end);
 
 /* Make an event READY that is on no wheel.  Some base of its clock is held. */
 static void event_ready_here(struct context_batch *batch, struct event *event)
@@ -767,30 +767,30 @@ static void sweep_clock_set(struct context_batch *batch)
 /* A mutex that somebody holds is not waited for: context_unlock() looks again. */
 static void context_clock_set(struct work_struct *work)
 {
-	struct context *context = container_of(work, struct context, watch.work);
+	struct context *context = container_of(work, struct context, notice.work);
 	struct context_batch batch;
 
 	if (!mutex_trylock(&context->mutex))
 		return;
 	batch_init(&batch, context);
 	sweep_clock_set(&batch);
-	context_end(&batch);
+	twheel_context_end(&batch);
 }
 
 /* Before an event is armed that is to end when the clock is set. */
-static void context_watch_clock(struct context_batch *batch)
+static void follow_clock(struct context_batch *batch)
 {
 	struct context *context = batch->context;
 
-	if (context->watching) {
+	if (context->has_notice) {
 		sweep_clock_set(batch);
 		return;
 	}
 	base_release(&batch->hold);
-	clock_watch_begin(&context->watch, context_clock_set);
+	clock_notice_begin(&context->notice, context_clock_set);
 	WRITE_ONCE(context->offset_ns, clock_offset_ns());
-	/* Pairs with context_unlock(): the watch is complete. */
-	smp_store_release(&context->watching, true);
+	/* Pairs with context_unlock(): the notice is complete. */
+	smp_store_release(&context->has_notice, true);
 }
 
 /* What an ADD or MODIFY asks for that depends on the context's clock. */
@@ -800,7 +800,7 @@ static int prepare_arm(struct context_batch *batch, const struct twheel_cmd *cmd
 		return 0;
 	if (!(cmd->flags & TWHEEL_ABS) || batch->context->clock != BASE_REALTIME)
 		return -EINVAL;
-	context_watch_clock(batch);
+	follow_clock(batch);
 	return 0;
 }
 
@@ -845,7 +845,6 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 	event_arm(batch, event, cmd);
 	return 0;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_add);
 
 /**
  * context_undo_add() - undo an ADD whose id the caller could not be told
@@ -933,7 +932,6 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
 	event_arm(batch, event, cmd);
 	return 0;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_modify);
 
 /**
  * context_cancel() - end an event without a record
@@ -954,7 +952,6 @@ int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd)
 	context->cancelled++;
 	return 0;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_cancel);
 
 /**
  * context_query() - look at an event
@@ -974,7 +971,6 @@ int context_query(struct context_batch *batch, struct twheel_cmd *cmd)
 	cmd->slack_ns = event->slack_ns;
 	return event_state(event);
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_query);
 
 /* --- commands of operations ------------------------------------------------- */
 
@@ -1023,7 +1019,7 @@ static int event_make_operation(struct context_batch *batch, struct event *event
 int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct context *context = batch->context;
-	struct event *event = event_find(context, cmd->id ?: batch->nearest_add);
+	struct event *event = event_find(context, cmd->id ?: batch->last_add);
 	struct operation *operation;
 	struct watch *watch;
 	int ret;
@@ -1052,7 +1048,6 @@ int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
 			   cmd->value);
 	return ret;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_watch);
 
 /* Make an ARMED event READY.  Its base is held.  Without an operation, @key is 0. */
 static void event_complete(struct context_batch *batch, struct event *event,
@@ -1097,7 +1092,6 @@ int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
 		event_complete(batch, event, 0, cmd->value);
 	return ret;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_complete);
 
 /* Another watch of an operation is satisfied; true if that completes it. */
 static bool operation_advance(struct context_batch *batch,
@@ -1216,7 +1210,6 @@ int context_signal(struct context_batch *batch, struct twheel_cmd *cmd)
 	keys_put(context->keys, key);
 	return ended;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_signal);
 
 /* --- records ---------------------------------------------------------------- */
 
@@ -1368,7 +1361,7 @@ struct context_waiter {
 static bool is_satisfied(const struct context_waiter *waiter)
 {
 	if (!waiter->nr)
-		return context_readable(waiter->context);
+		return twheel_context_readable(waiter->context);
 	return READ_ONCE(waiter->context->nr_ready) >= waiter->nr;
 }
 
@@ -1430,7 +1423,7 @@ static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
 }
 
 /**
- * context_wait_for() - wait for records
+ * twheel_context_wait_for() - wait for records
  * @context: the context.
  * @nr: for how many; 0: until the context is readable.
  * @until: until when at most, on CLOCK_MONOTONIC; NULL: for ever.
@@ -1439,7 +1432,7 @@ static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
  *
  * Return: 0, they were there; -ETIME; -ERESTARTSYS, a signal.
  */
-int context_wait_for(struct context *context, u64 nr, ktime_t *until)
+int twheel_context_wait_for(struct context *context, u64 nr, ktime_t *until)
 {
 	struct context_waiter waiter = { .context = context, .nr = nr };
 	int ret;
@@ -1453,7 +1446,7 @@ int context_wait_for(struct context *context, u64 nr, ktime_t *until)
 		count_waiting(context, -1);
 	return ret;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_wait_for);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_wait_for);
 
 /* Read once, having waited if asked to; 0: others were faster. */
 static ssize_t read_once(struct context *context, struct iov_iter *to,
@@ -1463,19 +1456,19 @@ static ssize_t read_once(struct context *context, struct iov_iter *to,
 	ssize_t ret = 0;
 
 	if (how == CONTEXT_BLOCK)
-		ret = context_wait_for(context, 0, NULL);
+		ret = twheel_context_wait_for(context, 0, NULL);
 	if (!ret)
-		ret = context_begin(context, &batch, how);
+		ret = twheel_context_begin(context, &batch, how);
 	if (ret)
 		return ret;
-	if (how & CONTEXT_NONBLOCK || context_readable(context))
+	if (how & CONTEXT_NONBLOCK || twheel_context_readable(context))
 		ret = records_copy(&batch, to, sizeof(struct twheel_record));
-	context_end(&batch);
+	twheel_context_end(&batch);
 	return ret;
 }
 
 /**
- * context_read() - read records
+ * twheel_context_read() - read records
  * @context: the context.
  * @to: where they go.
  * @how: whether to wait, and for what.
@@ -1485,8 +1478,8 @@ static ssize_t read_once(struct context *context, struct iov_iter *to,
  * its mutex is taken; -EFAULT, the first record could not be copied out and is
  * still there; -ERESTARTSYS, a signal.
  */
-ssize_t context_read(struct context *context, struct iov_iter *to,
-		     unsigned int how)
+ssize_t twheel_context_read(struct context *context, struct iov_iter *to,
+			    unsigned int how)
 {
 	ssize_t ret;
 
@@ -1501,7 +1494,7 @@ ssize_t context_read(struct context *context, struct iov_iter *to,
 		return ret * sizeof(struct twheel_record);
 	return ret ?: -EAGAIN;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_read);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_read);
 
 /**
  * context_reap() - read what records there are
@@ -1509,16 +1502,16 @@ EXPORT_SYMBOL_FOR_KUNIT(context_read);
  * @to: where they go; when one cannot be written, the room there is 0 afterwards.
  * @stride: the distance from one to the next; between them go zeros.
  *
- * Return: how many records; -EFAULT, as context_read(); -ERESTARTSYS, a signal.
+ * Return: how many records; -EFAULT, as twheel_context_read(); -ERESTARTSYS, a signal.
  */
 ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride)
 {
 	struct context_batch batch;
-	ssize_t ret = context_begin(context, &batch, CONTEXT_BLOCK);
+	ssize_t ret = twheel_context_begin(context, &batch, CONTEXT_BLOCK);
 
 	if (!ret) {
 		ret = records_copy(&batch, to, stride);
-		context_end(&batch);
+		twheel_context_end(&batch);
 	}
 	wake_next(context);
 	return ret;
@@ -1587,7 +1580,7 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
 }
 
 /**
- * context_list() - list events, in the order of their indices
+ * twheel_context_list() - list events, in the order of their indices
  * @context: the context.
  * @cursor: 0 at first; becomes the one to go on with, of what was listed.
  * @to: where the entries go.
@@ -1598,8 +1591,8 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
  * Return: how many entries, 0 at the end; -EFAULT, not even one could be copied;
  * -ERESTARTSYS, a signal.
  */
-ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,
-		     size_t stride)
+ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_iter *to,
+			    size_t stride)
 {
 	ssize_t total = 0, ret = context_lock(context, CONTEXT_BLOCK);
 
@@ -1625,14 +1618,14 @@ ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,
 	context_unlock(context);
 	return total;
 }
-EXPORT_SYMBOL_FOR_KUNIT(context_list);
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_list);
 
 /* Of a context that is bound: where its events are armed, and was that always so? */
 static void show_cpu(const struct context *context, struct seq_file *seq)
 {
 	seq_printf(seq, "cpu:\t%u\n", base_serving_cpu(context->cpu));
 	seq_printf(seq, "moved:\t%d\n",
-		   base_departures(context->cpu) != context->departures);
+		   base_offline_count(context->cpu) != context->offline_count);
 }
 
 /**

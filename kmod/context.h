@@ -30,7 +30,7 @@
  *	@ready_lock.  What is set up before the first event is read without it.
  * @clock: the clock of its events.
  * @cpu: the CPU that it is bound to, or BASE_ANY_CPU.
- * @departures: how often that CPU had gone down when the context was bound.
+ * @offline_count: how often that CPU had gone down when the context was bound.
  * @namespace_ns: how far the opener's clocks are ahead of the host's.
  * @max_events: how many events it may have at once.
  * @slack_ns: the least slack of an event.
@@ -49,8 +49,8 @@
  * @keys: the keys that its operations watch; NULL before the first.
  * @nr_watches: how many watches they have.
  * @watches_charged: how many @account has been charged for.
- * @watch: tells that the clock was set.
- * @watching: @watch is in use.
+ * @notice: tells that the clock was set.
+ * @has_notice: @notice is in use.
  * @offset_ns: clock_offset_ns() when it was last known not to have been set; read
  *	without lock.
  * @full: it has as many events as it may have; read without lock.
@@ -75,7 +75,7 @@ struct context {
 	struct mutex mutex;	/* serialises what processes do */
 	enum base_clock clock;
 	unsigned int cpu;
-	unsigned int departures;
+	unsigned int offline_count;
 	s64 namespace_ns[BASE_CLOCKS];
 	u64 max_events;
 	u64 slack_ns;
@@ -94,8 +94,8 @@ struct context {
 	struct rhashtable *keys;
 	u64 nr_watches;
 	u64 watches_charged;
-	struct clock_watch watch;
-	bool watching;
+	struct clock_notice notice;
+	bool has_notice;
 	s64 offset_ns;
 	bool full;
 	struct list_head reading;
@@ -125,13 +125,13 @@ struct context {
  * @context: the context.
  * @hold: the base that is held, if one is.
  * @wake: contexts to wake when no lock is held any more.
- * @nearest_add: the event of the last ADD in this call; 0: none, or it failed.
+ * @last_add: the event of the last ADD in this call; 0: none, or it failed.
  */
 struct context_batch {
 	struct context *context;
 	struct base_hold hold;
 	struct list_head wake;
-	u64 nearest_add;
+	u64 last_add;
 };
 
 /* How to wait: flags. */
@@ -139,16 +139,16 @@ struct context_batch {
 #define CONTEXT_NONBLOCK	BIT(0)	/* read what there is: O_NONBLOCK */
 #define CONTEXT_NOWAIT		BIT(1)	/* not at all, nor for the mutex: IOCB_NOWAIT */
 
-extern const struct base_sink context_sink;
+extern const struct base_ops context_ops;
 extern unsigned int context_max_events;
 
-struct context *context_create(void);
-void context_destroy(struct context *context);
-int context_configure(struct context *context, const struct twheel_config *config);
+struct context *twheel_context_create(void);
+void twheel_context_destroy(struct context *context);
+int twheel_context_configure(struct context *context, const struct twheel_config *config);
 
-int context_begin(struct context *context, struct context_batch *batch,
-		  unsigned int how);
-void context_end(struct context_batch *batch);
+int twheel_context_begin(struct context *context, struct context_batch *batch,
+			 unsigned int how);
+void twheel_context_end(struct context_batch *batch);
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd);
 void context_undo_add(struct context_batch *batch, u64 id);
 int context_modify(struct context_batch *batch, struct twheel_cmd *cmd);
@@ -158,13 +158,13 @@ int context_signal(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_complete(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_query(struct context_batch *batch, struct twheel_cmd *cmd);
 
-ssize_t context_read(struct context *context, struct iov_iter *to,
-		     unsigned int how);
+ssize_t twheel_context_read(struct context *context, struct iov_iter *to,
+			    unsigned int how);
 ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride);
-int context_wait_for(struct context *context, u64 nr, ktime_t *until);
-ssize_t context_list(struct context *context, u64 *cursor, struct iov_iter *to,
-		     size_t stride);
-bool context_readable(const struct context *context);
+int twheel_context_wait_for(struct context *context, u64 nr, ktime_t *until);
+ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_iter *to,
+			    size_t stride);
+bool twheel_context_readable(const struct context *context);
 u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns);
 void context_show(struct context *context, struct seq_file *seq);
 

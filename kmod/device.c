@@ -53,7 +53,7 @@ static_assert(offsetof(struct twheel_entry, state) == 48);
 
 static int device_open(struct inode *inode, struct file *file)
 {
-	struct context *context = context_create();
+	struct context *context = twheel_context_create();
 
 	if (!context)
 		return -ENOMEM;
@@ -65,7 +65,7 @@ static int device_open(struct inode *inode, struct file *file)
 
 static int device_release(struct inode *inode, struct file *file)
 {
-	context_destroy(file->private_data);
+	twheel_context_destroy(file->private_data);
 	return 0;
 }
 
@@ -77,7 +77,7 @@ static unsigned int how_to_wait(const struct kiocb *iocb)
 
 static ssize_t device_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	return context_read(iocb->ki_filp->private_data, to, how_to_wait(iocb));
+	return twheel_context_read(iocb->ki_filp->private_data, to, how_to_wait(iocb));
 }
 
 static __poll_t device_poll(struct file *file, poll_table *wait)
@@ -85,7 +85,7 @@ static __poll_t device_poll(struct file *file, poll_table *wait)
 	struct context *context = file->private_data;
 
 	poll_wait(file, &context->pollers, wait);
-	return context_readable(context) ? EPOLLIN | EPOLLRDNORM : 0;
+	return twheel_context_readable(context) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static void device_show_fdinfo(struct seq_file *seq, struct file *file)
@@ -168,7 +168,7 @@ static long ioctl_config(struct context *context, void __user *user)
 	if (ret < 0)
 		return ret;
 	ret = check_config(&config);
-	return ret ?: context_configure(context, &config);
+	return ret ?: twheel_context_configure(context, &config);
 }
 
 static long ioctl_submit(struct context *context, void __user *user,
@@ -327,7 +327,7 @@ static int __init twheel_init(void)
 	if (ret)
 		goto no_memory;
 	twheel_debugfs_init();
-	ret = base_init(&context_sink);
+	ret = base_init(&context_ops);
 	if (ret)
 		goto no_clock;
 	ret = clock_init();

@@ -163,7 +163,7 @@ static struct watch *first_of(const struct rb_root_cached *watches)
 /* What signals have to add up to before they satisfy a watch. */
 static u64 missing(const struct watch *watch)
 {
-	return watch->until - watch->key->total;
+	return watch->threshold - watch->key->total;
 }
 
 /**
@@ -182,7 +182,7 @@ struct watch *key_satisfied(const struct watched_key *key, u64 value)
 	if (watch && missing(watch) <= value)
 		return watch;
 	watch = first_of(&key->levels);
-	return watch && watch->until <= value ? watch : NULL;
+	return watch && watch->threshold <= value ? watch : NULL;
 }
 
 /**
@@ -234,7 +234,7 @@ static bool misses_less(struct rb_node *a, const struct rb_node *b)
 
 static bool is_lower(struct rb_node *a, const struct rb_node *b)
 {
-	return watch_of(a)->until < watch_of(b)->until;
+	return watch_of(a)->threshold < watch_of(b)->threshold;
 }
 
 /**
@@ -250,13 +250,13 @@ void watch_link(struct watch *watch, struct twheel_watcher *watcher,
 	struct watched_key *key = watch->key;
 
 	watch->kind = kind;
-	watch->until = need;
+	watch->threshold = need;
 	watch->watcher = watcher;
 	list_add_tail(&watch->siblings, &watcher->watches);
 	watcher->nr_watches++;
 	switch (kind) {
 	case WATCH_SUM:
-		watch->until += key->total;
+		watch->threshold += key->total;
 		rb_add_cached(&watch->node, &key->sums, misses_less);
 		break;
 	case WATCH_LEVEL:
@@ -679,8 +679,8 @@ unsigned int twheel_check_and_complete(struct twheel_registry *registry, u64 key
 	check = ++registry->checks;
 	while ((watch = list_first_entry_or_null(&watched->asked, struct watch,
 						 asked)) &&
-	       watch->until < check) {
-		watch->until = check;
+	       watch->threshold < check) {
+		watch->threshold = check;
 		list_move_tail(&watch->asked, &watched->asked);
 		ended += operation_check(container_of(watch->watcher,
 						      struct twheel_operation,

@@ -47,7 +47,7 @@ struct watched_key {
  * struct watch - what ties an operation to a key
  * @node: SUM, LEVEL: its place among those of the key.
  * @asked: ASKED: the same.
- * @until: SUM: the total that satisfies it, modulo 2^64; LEVEL: the value that
+ * @threshold: SUM: the total that satisfies it, modulo 2^64; LEVEL: the value that
  *	does; ASKED: the last check that it was in.
  * @kind: what it waits for.
  * @key: the key.
@@ -59,7 +59,7 @@ struct watch {
 		struct rb_node node;
 		struct list_head asked;
 	};
-	u64 until;
+	u64 threshold;
 	enum watch_kind kind;
 	struct watched_key *key;
 	struct twheel_watcher *watcher;

@@ -19,28 +19,28 @@
 			 { BASE_BOOTTIME, "boottime" },		\
 			 { BASE_REALTIME, "realtime" })
 
-/* A node is put on a wheel, to come out at tick_ns or later. */
+/* A node is put on a wheel, to come out at fires_ns or later. */
 TRACE_EVENT(twheel_arm,
 	TP_PROTO(const struct base *base, const struct twheel_node *node,
-		 u64 due_ns, u64 tick_ns),
-	TP_ARGS(base, node, due_ns, tick_ns),
+		 u64 due_ns, u64 fires_ns),
+	TP_ARGS(base, node, due_ns, fires_ns),
 	TP_STRUCT__entry(
 		__field(const void *, node)
 		__field(unsigned int, cpu)
 		__field(int, clock)
 		__field(u64, due_ns)
-		__field(u64, tick_ns)
+		__field(u64, fires_ns)
 	),
 	TP_fast_assign(
 		__entry->node = node;
 		__entry->cpu = base->cpu;
 		__entry->clock = base->clock;
 		__entry->due_ns = due_ns;
-		__entry->tick_ns = tick_ns;
+		__entry->fires_ns = fires_ns;
 	),
-	TP_printk("node=%p base=%u/%s due_ns=%llu tick_ns=%llu", __entry->node,
+	TP_printk("node=%p base=%u/%s due_ns=%llu fires_ns=%llu", __entry->node,
 		  __entry->cpu, show_clock(__entry->clock), __entry->due_ns,
-		  __entry->tick_ns)
+		  __entry->fires_ns)
 );
 
 /* A node is taken off before its time. */

@@ -21,12 +21,12 @@
 static inline int run(struct kunit *test, struct twheel_cmd *cmd)
 {
 	struct context_batch batch;
-	int ret = context_begin(test->priv, &batch, CONTEXT_BLOCK);
+	int ret = twheel_context_begin(test->priv, &batch, CONTEXT_BLOCK);
 
 	if (ret)
 		return ret;
-	ret = command_run(&batch, cmd);
-	context_end(&batch);
+	ret = twheel_command_run(&batch, cmd);
+	twheel_context_end(&batch);
 	return ret;
 }
 
@@ -76,7 +76,7 @@ static inline ssize_t read_records(struct kunit *test,
 	struct iov_iter to;
 
 	iov_iter_kvec(&to, ITER_DEST, &vec, 1, vec.iov_len);
-	return context_read(test->priv, &to, how);
+	return twheel_context_read(test->priv, &to, how);
 }
 
 /* Read one record, for which there must be one, at once or at its time. */
@@ -106,7 +106,7 @@ static inline ssize_t list_entries(struct kunit *test, u64 *cursor,
 	struct iov_iter to;
 
 	iov_iter_kvec(&to, ITER_DEST, &vec, 1, vec.iov_len);
-	return context_list(test->priv, cursor, &to, sizeof(*entries));
+	return twheel_context_list(test->priv, cursor, &to, sizeof(*entries));
 }
 
 #endif /* TWHEEL_COMMANDS_H */

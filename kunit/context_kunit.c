@@ -22,14 +22,14 @@ MODULE_PARM_DESC(seed, "Seed of the model test (default: a random one)");
 
 static int context_suite_init(struct kunit *test)
 {
-	test->priv = context_create();
+	test->priv = twheel_context_create();
 	KUNIT_ASSERT_NOT_NULL(test, test->priv);
 	return 0;
 }
 
 static void context_suite_exit(struct kunit *test)
 {
-	context_destroy(test->priv);
+	twheel_context_destroy(test->priv);
 }
 
 /* The event of an id, from inside. */
@@ -171,13 +171,13 @@ static void full_context_refuses_and_recovers(struct kunit *test)
 	u64 ids[101];
 	unsigned int i;
 
-	KUNIT_EXPECT_EQ(test, context_configure(test->priv, &config), 0);
+	KUNIT_EXPECT_EQ(test, twheel_context_configure(test->priv, &config), 0);
 	for (i = 0; i < 100; i++)
 		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &ids[i]), 0);
 	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &ids[100]), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, cancel(test, ids[50]), 0);
 	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &ids[100]), 0);
-	KUNIT_EXPECT_EQ(test, context_configure(test->priv, &config), -EBUSY);
+	KUNIT_EXPECT_EQ(test, twheel_context_configure(test->priv, &config), -EBUSY);
 }
 
 /* --- one-shot events -------------------------------------------------------- */
@@ -209,7 +209,7 @@ static void cancel_of_a_ready_event_leaves_no_record(struct kunit *test)
 	read_record(test, &record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_EQ(test, record.id, ids[1]);
 	KUNIT_EXPECT_EQ(test, cancel(test, ids[2]), 0);
-	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+	KUNIT_EXPECT_FALSE(test, twheel_context_readable(test->priv));
 	expect_nothing_to_read(test);
 }
 
@@ -221,7 +221,7 @@ static void events_of_one_tick_are_read_in_the_order_of_arming(struct kunit *tes
 	struct context_batch batch;
 	unsigned int i;
 
-	KUNIT_ASSERT_EQ(test, context_begin(test->priv, &batch, CONTEXT_BLOCK), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_begin(test->priv, &batch, CONTEXT_BLOCK), 0);
 	migrate_disable();
 	for (i = 0; i < NR; i++) {
 		struct twheel_cmd cmd = {
@@ -231,12 +231,11 @@ static void events_of_one_tick_are_read_in_the_order_of_arming(struct kunit *tes
 			.time_ns = due_ns,
 		};
 
-		if (command_run(&batch, &cmd))
+		if (twheel_command_run(&batch, &cmd))
 			KUNIT_FAIL(test, "ADD failed");
 	}
-	base_release(&batch.hold);
+	twheel_context_end(&batch);
 	migrate_enable();
-	context_end(&batch);
 	for (i = 0; i < NR; i++) {
 		read_record(test, &record, CONTEXT_BLOCK);
 		KUNIT_ASSERT_EQ(test, record.data, (u64)i);
@@ -392,7 +391,7 @@ static void unread_periodic_event_is_on_no_wheel(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, add_periodic(test, NSEC_PER_MSEC, 2 * NSEC_PER_MSEC,
 					   0, &id), 0);
-	KUNIT_ASSERT_EQ(test, context_wait_for(context, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_wait_for(context, 0, NULL), 0);
 	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
 	KUNIT_EXPECT_PTR_EQ(test, context->ready.next, &event_of(test, id)->ready);
 	usleep_range(8000, 9000);
@@ -453,7 +452,7 @@ static void context_slack_is_the_least_of_every_event(struct kunit *test)
 	static const u64 asked_ns[] = { 0, 1, 10 * NSEC_PER_SEC, HOUR_NS };
 	unsigned int i;
 
-	KUNIT_ASSERT_EQ(test, context_configure(test->priv, &config), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_configure(test->priv, &config), 0);
 	for (i = 0; i < ARRAY_SIZE(asked_ns); i++) {
 		struct twheel_cmd cmd = {
 			.op = TWHEEL_OP_ADD,
@@ -511,7 +510,7 @@ static void configure_wake(struct kunit *test, u32 count, u64 delay_ns,
 		.wake_delay_ns = delay_ns,
 	};
 
-	KUNIT_ASSERT_EQ(test, context_configure(test->priv, &config), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_configure(test->priv, &config), 0);
 }
 
 static void context_is_readable_when_enough_is_ready(struct kunit *test)
@@ -522,13 +521,13 @@ static void context_is_readable_when_enough_is_ready(struct kunit *test)
 
 	configure_wake(test, 3, HOUR_NS, 0);
 	for (i = 0; i < 3; i++) {
-		KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+		KUNIT_EXPECT_FALSE(test, twheel_context_readable(test->priv));
 		KUNIT_EXPECT_EQ(test, add(test, 0, &id), 0);
 	}
-	KUNIT_EXPECT_TRUE(test, context_readable(test->priv));
+	KUNIT_EXPECT_TRUE(test, twheel_context_readable(test->priv));
 	KUNIT_EXPECT_EQ(test, read_records(test, records, 3, CONTEXT_BLOCK),
 			(ssize_t)sizeof(records));
-	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+	KUNIT_EXPECT_FALSE(test, twheel_context_readable(test->priv));
 }
 
 static void read_without_waiting_takes_what_there_is(struct kunit *test)
@@ -538,7 +537,7 @@ static void read_without_waiting_takes_what_there_is(struct kunit *test)
 
 	configure_wake(test, 3, HOUR_NS, 0);
 	KUNIT_EXPECT_EQ(test, add(test, 0, &id), 0);
-	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+	KUNIT_EXPECT_FALSE(test, twheel_context_readable(test->priv));
 	read_record(test, &record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_EQ(test, record.id, id);
 	expect_nothing_to_read(test);
@@ -550,11 +549,11 @@ static void context_is_readable_when_it_is_full(struct kunit *test)
 
 	configure_wake(test, 3, HOUR_NS, 2);
 	KUNIT_EXPECT_EQ(test, add(test, 0, &ids[0]), 0);
-	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+	KUNIT_EXPECT_FALSE(test, twheel_context_readable(test->priv));
 	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &ids[1]), 0);
-	KUNIT_EXPECT_TRUE(test, context_readable(test->priv));
+	KUNIT_EXPECT_TRUE(test, twheel_context_readable(test->priv));
 	KUNIT_EXPECT_EQ(test, cancel(test, ids[1]), 0);
-	KUNIT_EXPECT_FALSE(test, context_readable(test->priv));
+	KUNIT_EXPECT_FALSE(test, twheel_context_readable(test->priv));
 }
 
 static void context_is_readable_when_a_record_is_old_and_not_before(struct kunit *test)
@@ -692,7 +691,7 @@ static void configure_clock(struct kunit *test, clockid_t id)
 {
 	struct twheel_config config = { .clockid = id };
 
-	KUNIT_ASSERT_EQ(test, context_configure(test->priv, &config), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_configure(test->priv, &config), 0);
 }
 
 static void event_goes_by_the_clock_of_its_context(struct kunit *test)
@@ -780,7 +779,7 @@ static void setting_the_clock_ends_the_events_that_asked_for_it(struct kunit *te
 	id = cmd.id;
 	KUNIT_ASSERT_EQ(test, add(test, DAY_NS, &other), 0);
 	step_clock(test, -(s64)NSEC_PER_SEC);
-	KUNIT_ASSERT_EQ(test, context_wait_for(test->priv, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_wait_for(test->priv, 0, NULL), 0);
 
 	/* It cannot be taken back by a MODIFY, and is the last of a periodic one. */
 	KUNIT_EXPECT_EQ(test, modify(test, id, HOUR_NS), -EALREADY);
@@ -832,10 +831,10 @@ static void bound_context_arms_on_its_cpu_alone(struct kunit *test)
 		unsigned int i;
 		u64 id;
 
-		context_destroy(test->priv);
-		test->priv = context_create();
+		twheel_context_destroy(test->priv);
+		test->priv = twheel_context_create();
 		KUNIT_ASSERT_NOT_NULL(test, test->priv);
-		KUNIT_ASSERT_EQ(test, context_configure(test->priv, &config), 0);
+		KUNIT_ASSERT_EQ(test, twheel_context_configure(test->priv, &config), 0);
 		for (i = 0; i < 100; i++) {
 			KUNIT_ASSERT_EQ(test, add(test, NSEC_PER_MSEC, &id), 0);
 			KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &id), 0);
@@ -924,7 +923,7 @@ static void counters_add_up_at_every_step(struct kunit *test)
 		finished++;
 	}
 	KUNIT_EXPECT_EQ(test, context->finished, finished);
-	KUNIT_EXPECT_FALSE(test, context_readable(context));
+	KUNIT_EXPECT_FALSE(test, twheel_context_readable(context));
 }
 
 static struct kunit_case context_cases[] = {

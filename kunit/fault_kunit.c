@@ -94,7 +94,7 @@ static void expect_faults(struct kunit *test, const struct attempt *attempt)
 
 static int fault_suite_init(struct kunit *test)
 {
-	test->priv = context_create();
+	test->priv = twheel_context_create();
 	KUNIT_ASSERT_NOT_NULL(test, test->priv);
 	return 0;
 }
@@ -102,12 +102,12 @@ static int fault_suite_init(struct kunit *test)
 static void fault_suite_exit(struct kunit *test)
 {
 	if (test->priv)
-		context_destroy(test->priv);
+		twheel_context_destroy(test->priv);
 }
 
 static int open_context(struct kunit *test, const struct attempt *attempt)
 {
-	test->priv = context_create();
+	test->priv = twheel_context_create();
 	return test->priv ? 0 : -ENOMEM;
 }
 
@@ -117,9 +117,9 @@ static void failing_open_leaves_nothing_behind(struct kunit *test)
 	struct attempt all = { .run = open_context, .all = true };
 	u64 id;
 
-	context_destroy(test->priv);
+	twheel_context_destroy(test->priv);
 	try_all_faults(test, &one);
-	context_destroy(test->priv);
+	twheel_context_destroy(test->priv);
 	try_all_faults(test, &all);
 	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &id), 0);
 	expect_faults(test, &one);
@@ -167,7 +167,7 @@ static int configure(struct kunit *test, clockid_t clock)
 		.wake_delay_ns = 1,
 	};
 
-	return context_configure(test->priv, &config);
+	return twheel_context_configure(test->priv, &config);
 }
 
 static int use_boottime(struct kunit *test, const struct attempt *attempt)
