@@ -57,6 +57,9 @@
  * All nodes of another wheel can be taken over in the same way, one by one, as if
  * from a level above the top one: wheel_pop(), wheel_add_older().
  *
+ * A wheel never goes back: clk only grows while there is a node.  wheels.c tells
+ * what becomes of a clock that is set back.
+ *
  * Bounded steps
  * -------------
  * wheel_advance() moves at most as many nodes as it is told to and then returns,
@@ -185,6 +188,15 @@ void wheel_restart(struct wheel *wheel, u64 now)
 	wheel->clk = now;
 }
 
+/* The first slot of a level that is occupied, in the order of time from clk on. */
+static unsigned int first_slot(const struct wheel *wheel, unsigned int level)
+{
+	unsigned int here = slot_index(wheel->clk, level);
+	unsigned int ahead = __ffs64(ror64(wheel->occupied[level], here));
+
+	return (here + ahead) % WHEEL_SLOTS;
+}
+
 /**
  * wheel_next() - the next tick that has work
  * @wheel: the wheel.
@@ -199,9 +211,7 @@ u64 wheel_next(const struct wheel *wheel)
 
 	for (levels = wheel->levels; levels; levels &= levels - 1) {
 		unsigned int level = __ffs64(levels);
-		unsigned int here = slot_index(wheel->clk, level);
-		unsigned int ahead = __ffs64(ror64(wheel->occupied[level], here));
-		unsigned int first = (here + ahead) % WHEEL_SLOTS;
+		unsigned int first = first_slot(wheel, level);
 
 		next = min(next, wheel->slots[level][first].min);
 	}
@@ -326,15 +336,17 @@ void wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
 }
 
 /**
- * wheel_pop() - take some node out, of those of its tick the youngest
+ * wheel_pop() - take a node out, of those of its tick the youngest
  * @wheel: a wheel that is not empty.
+ *
+ * Goes by levels from the lowest one up, and on a level by time.
  *
  * Return: the node, which is nowhere and still has its due tick.
  */
 struct wheel_node *wheel_pop(struct wheel *wheel)
 {
 	unsigned int level = __ffs64(wheel->levels);
-	unsigned int index = __ffs64(wheel->occupied[level]);
+	unsigned int index = first_slot(wheel, level);
 	struct wheel_node *node =
 		list_last_entry(&wheel->slots[level][index].nodes,
 				struct wheel_node, list);
@@ -383,14 +395,14 @@ static unsigned int run_tick(struct wheel *wheel, unsigned int budget,
  * wheel_advance() - go on towards a tick
  * @wheel: the wheel.
  * @now: the current tick; time does not run backwards.
- * @budget: how many nodes may be touched, at least 1.
+ * @budget: how many nodes may be touched; becomes how many of them were not.
  * @out: nodes that are due are added to the tail of this list, by due tick, and
  *	of one tick by age.  Until the caller initialises a node again, wheel_del()
  *	takes it off the list.
  *
  * Return: true if there is more to do at or before @now.
  */
-bool wheel_advance(struct wheel *wheel, u64 now, unsigned int budget,
+bool wheel_advance(struct wheel *wheel, u64 now, unsigned int *budget,
 		   struct list_head *out)
 {
 	for (;;) {
@@ -400,10 +412,10 @@ bool wheel_advance(struct wheel *wheel, u64 now, unsigned int budget,
 			wheel->clk = max(wheel->clk, now);
 			return false;
 		}
-		if (!budget)
+		if (!*budget)
 			return true;
 		wheel->clk = max(wheel->clk, next);
-		budget -= run_tick(wheel, budget, out);
+		*budget -= run_tick(wheel, *budget, out);
 	}
 }
 

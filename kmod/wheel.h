@@ -25,21 +25,22 @@
 #define WHEEL_NEVER		(~0ULL)
 
 /* &struct wheel_node.level of a node that is in no slot. */
-#define WHEEL_OUT		126	/* came out, on the caller's list */
-#define WHEEL_IDLE		127	/* nowhere */
+#define WHEEL_LIMBO		61	/* waits for a wheel: wheels.c */
+#define WHEEL_OUT		62	/* came out, on the caller's list */
+#define WHEEL_IDLE		63	/* nowhere */
 
 /**
  * struct wheel_node - something that waits for a tick, embedded by its owner
  * @list: its place in a slot, or in the list of what came out.
  * @due: the tick it waits for.
- * @level: the level it is on, WHEEL_OUT or WHEEL_IDLE.
+ * @level: the level it is on, or WHEEL_LIMBO, WHEEL_OUT, WHEEL_IDLE.
  * @side: &struct wheel.side of the wheel that it is on.
  */
 struct wheel_node {
 	struct list_head list;
 	u64 due : 56;
-	u64 level : 7;
-	u64 side : 1;
+	u64 level : 6;
+	u64 side : 2;
 };
 
 /**
@@ -60,7 +61,7 @@ struct wheel_slot {
  * @armed: how many nodes are in its slots.
  * @cascaded: how many times a node was moved to a lower level, ever.
  * @levels: a bit for each level that is not empty.
- * @side: which one of its owner's wheels it is, 0 or 1; for the owner to set.
+ * @side: which one of its owner's wheels it is, 0 to 3; for the owner to set.
  * @occupied: of each level, a bit for each slot that is not empty.
  * @crowded: of each level, a bit for each slot of more than WHEEL_CROWDED nodes.
  * @slots: the slots.
@@ -97,7 +98,7 @@ struct wheel_node *wheel_pop(struct wheel *wheel);
 void wheel_del(struct wheel *wheel, struct wheel_node *node);
 u64 wheel_next(const struct wheel *wheel);
 u64 wheel_roundest(u64 first, u64 last);
-bool wheel_advance(struct wheel *wheel, u64 now, unsigned int budget,
+bool wheel_advance(struct wheel *wheel, u64 now, unsigned int *budget,
 		   struct list_head *out);
 const char *wheel_check(const struct wheel *wheel);
 

@@ -50,13 +50,20 @@ static void check(struct fixture *fixture)
 			   "holds");
 }
 
+/* Go on towards a tick; true: the budget was not enough. */
+static bool advance(struct fixture *fixture, u64 now, unsigned int budget,
+		    struct list_head *out)
+{
+	return wheel_advance(fixture->wheel, now, &budget, out);
+}
+
 /* Hop to the next tick with work and do all of it; what came out goes to @out. */
 static void hop(struct fixture *fixture, struct list_head *out)
 {
 	u64 next = wheel_next(fixture->wheel);
 
 	fixture->stops++;
-	while (wheel_advance(fixture->wheel, next, 64, out))
+	while (advance(fixture, next, 64, out))
 		check(fixture);
 	check(fixture);
 }
@@ -144,11 +151,11 @@ static void node_does_not_come_out_before_its_tick(struct kunit *test)
 		LIST_HEAD(out);
 
 		wheel_add(fixture.wheel, &fixture.nodes[0], due, 7777);
-		KUNIT_EXPECT_FALSE(test, wheel_advance(fixture.wheel, due - 1, 64,
+		KUNIT_EXPECT_FALSE(test, advance(&fixture, due - 1, 64,
 						       &out));
 		KUNIT_EXPECT_TRUE(test, list_empty(&out));
 		check(&fixture);
-		wheel_advance(fixture.wheel, due, 64, &out);
+		advance(&fixture, due, 64, &out);
 		KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
 	}
 }
@@ -195,7 +202,7 @@ static void node_armed_while_its_tick_is_run_comes_out_last(struct kunit *test)
 
 	for (i = 0; i < 100; i++)
 		wheel_add(fixture.wheel, &fixture.nodes[i], 5000, 0);
-	KUNIT_EXPECT_TRUE(test, wheel_advance(fixture.wheel, 5000, 150, &out));
+	KUNIT_EXPECT_TRUE(test, advance(&fixture, 5000, 150, &out));
 	wheel_add(fixture.wheel, &fixture.nodes[100], 5000, 5000);
 	check(&fixture);
 	hop_until_empty(&fixture, &out);
@@ -216,7 +223,7 @@ static void advance_touches_no_more_nodes_than_its_budget(struct kunit *test)
 		u64 cascaded = fixture.wheel->cascaded;
 		u64 armed = fixture.wheel->armed;
 
-		more = wheel_advance(fixture.wheel, 3000000, 64, &out);
+		more = advance(&fixture, 3000000, 64, &out);
 		KUNIT_ASSERT_LE(test, fixture.wheel->cascaded - cascaded +
 				armed - fixture.wheel->armed, 64ULL);
 		check(&fixture);
@@ -261,7 +268,7 @@ static void cancelled_node_is_never_moved(struct kunit *test)
 		wheel_add(fixture.wheel, &fixture.nodes[i], 100000 + i, 0);
 	for (i = 0; i < 1000; i++)
 		wheel_del(fixture.wheel, &fixture.nodes[i]);
-	KUNIT_EXPECT_FALSE(test, wheel_advance(fixture.wheel, 200000, 64, &out));
+	KUNIT_EXPECT_FALSE(test, advance(&fixture, 200000, 64, &out));
 	KUNIT_EXPECT_EQ(test, fixture.wheel->cascaded, 0ULL);
 	KUNIT_EXPECT_TRUE(test, list_empty(&out));
 	check(&fixture);
@@ -275,7 +282,7 @@ static void node_that_came_out_can_be_taken_off_the_list(struct kunit *test)
 
 	for (i = 0; i < 3; i++)
 		wheel_add(fixture.wheel, &fixture.nodes[i], 10, 0);
-	wheel_advance(fixture.wheel, 10, 64, &out);
+	advance(&fixture, 10, 64, &out);
 	wheel_del(fixture.wheel, &fixture.nodes[1]);
 	KUNIT_EXPECT_FALSE(test, wheel_queued(&fixture.nodes[1]));
 	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
@@ -299,7 +306,7 @@ static void due_tick_that_has_passed_is_taken_as_the_current_one(struct kunit *t
 
 	wheel_add(fixture.wheel, &fixture.nodes[0], 10, 5000);
 	check(&fixture);
-	wheel_advance(fixture.wheel, 5000, 64, &out);
+	advance(&fixture, 5000, 64, &out);
 	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
 }
 
@@ -414,7 +421,7 @@ static void empty_wheel_can_stand_at_an_earlier_tick(struct kunit *test)
 	wheel_add(fixture.wheel, &fixture.nodes[0], 510, 500);
 	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), 510ULL);
 	check(&fixture);
-	KUNIT_EXPECT_FALSE(test, wheel_advance(fixture.wheel, 509, 64, &out));
+	KUNIT_EXPECT_FALSE(test, advance(&fixture, 509, 64, &out));
 	KUNIT_EXPECT_TRUE(test, list_empty(&out));
 	hop(&fixture, &out);
 	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);

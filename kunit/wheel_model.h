@@ -257,14 +257,15 @@ static inline u64 model_later(struct wheel_model *model, u64 how, u64 number)
 static inline const char *model_advance(struct wheel_model *model, u64 how,
 					u64 number)
 {
-	unsigned int budget = 1 + (how >> 8) % 64, out = 0;
+	unsigned int budget = 1 + (how >> 8) % 64, left = budget, out = 0;
+	u64 cascaded = model_wheel(model)->cascaded;
 	struct wheel *wheel = model_wheel(model);
 	struct wheel_node *node, *safe;
 	LIST_HEAD(list);
 	bool more;
 
 	model->now = max(model->now, model_later(model, how, number));
-	more = wheel_advance(wheel, model->now, budget, &list);
+	more = wheel_advance(wheel, model->now, &left, &list);
 
 	list_for_each_entry_safe(node, safe, &list, list) {
 		struct model_node *first = model->sorted[0];
@@ -279,8 +280,8 @@ static inline const char *model_advance(struct wheel_model *model, u64 how,
 		model_remove(model, first);
 		out++;
 	}
-	if (out > budget)
-		return "more nodes came out than the budget allows";
+	if (left > budget || budget - left != out + wheel->cascaded - cascaded)
+		return "what is left of the budget is not what was not touched";
 	if (more && wheel_next(wheel) > model->now)
 		return "there is said to be more to do, and there is not";
 	if (!more && model->nr_sorted && model->sorted[0]->due <= model->now)
@@ -294,13 +295,15 @@ static inline const char *model_advance(struct wheel_model *model, u64 how,
 static inline const char *model_wait(struct wheel_model *model, u64 number)
 {
 	u64 next = model->sorted[0]->due;
+	unsigned int budget;
 	LIST_HEAD(list);
 
 	if (next <= model->now)
 		return NULL;
 	model->now = min(model->now + model_magnitude(number, 20), next - 1);
-	while (wheel_advance(model_wheel(model), model->now, 64, &list))
-		;
+	do {
+		budget = 64;
+	} while (wheel_advance(model_wheel(model), model->now, &budget, &list));
 	return list_empty(&list) ? NULL : "a node came out early";
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A libFuzzer target: the input decides what the model test of the wheel does.
+ * A libFuzzer target: the input decides what the model tests of the wheel, and of the
+ * wheels of a clock that can be set back, do.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../kunit/wheel_model.h"
+#include "../../../kunit/wheels_model.h"
 
 struct fuzz_input {
 	struct model_source source;
@@ -26,11 +27,20 @@ static bool draw_input(struct model_source *source, u64 *number)
 	return true;
 }
 
+static void expect_nothing_broken(const char *broken)
+{
+	if (broken) {
+		fprintf(stderr, "%s\n", broken);
+		abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct wheel_model model;
+	static struct wheels_model wheels_model;
 	struct fuzz_input input = {
 		.source.draw = draw_input,
 		.data = data,
@@ -41,9 +51,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	model_init(&model, &input.source);
 	while (model_step(&model, &broken))
 		;
-	if (broken) {
-		fprintf(stderr, "%s\n", broken);
-		abort();
-	}
+	expect_nothing_broken(broken);
+
+	input.data = data;
+	input.left = size;
+	wheels_model_init(&wheels_model, &input.source);
+	while (wheels_model_step(&wheels_model, &broken))
+		;
+	expect_nothing_broken(broken);
 	return 0;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The model test of the wheel, in userspace: TAP on standard output.
+ * The model tests of the wheel, and of the wheels of a clock that can be set back,
+ * in userspace: TAP on standard output.
  *
- * Usage: model_test [ROUNDS [SEED]].  Each round runs 200,000 steps; a
+ * Usage: model_test [ROUNDS [SEED]].  Each round runs 200,000 steps of each; a
  * seed that was printed can be given again.
  */
 #include <inttypes.h>
@@ -10,11 +11,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../../kunit/wheel_model.h"
+#include "../../../kunit/wheels_model.h"
 
 #define STEPS	200000
 
 static struct wheel_model model;
+static struct wheels_model wheels_model;
 
 static bool round_holds(u64 seed)
 {
@@ -34,6 +36,29 @@ static bool round_holds(u64 seed)
 	}
 	printf("# armed %" PRIu64 " times\n", model.armings);
 	return true;
+}
+
+/* All three wheels and limbo have to be in use at times, or the round shows little. */
+static bool wheels_round_holds(u64 seed)
+{
+	struct model_generator generator = {
+		.source.draw = model_generate,
+		.seed = seed,
+	};
+	const char *broken;
+	unsigned int step;
+
+	wheels_model_init(&wheels_model, &generator.source);
+	for (step = 0; step < STEPS; step++) {
+		if (!wheels_model_step(&wheels_model, &broken)) {
+			printf("# step %u: %s\n", step, broken);
+			return false;
+		}
+	}
+	printf("# armed %" PRIu64 " times, up to %u wheels and %" PRIu64 " in limbo\n",
+	       wheels_model.model.armings, wheels_model.most_used,
+	       wheels_model.most_limbo);
+	return wheels_model.most_used == WHEELS_MAX && wheels_model.most_limbo;
 }
 
 /* Every range of small numbers, and the same at the end of all numbers. */
@@ -68,10 +93,13 @@ int main(int argc, char **argv)
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (u64)time(NULL);
 	unsigned long i, failed = 0;
 
-	printf("1..%lu\n", rounds + 1);
-	for (i = 1; i <= rounds; i++, seed++) {
+	printf("1..%lu\n", 2 * rounds + 1);
+	for (i = 1; i <= 2 * rounds; i += 2, seed++) {
 		failed += !report(round_holds(seed), i,
 				  "wheel_agrees_with_a_sorted_array");
+		printf(" seed %" PRIu64 "\n", seed);
+		failed += !report(wheels_round_holds(seed), i + 1,
+				  "wheels_of_a_clock_set_back_agree_with_a_sorted_array");
 		printf(" seed %" PRIu64 "\n", seed);
 		fflush(stdout);
 	}

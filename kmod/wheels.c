@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wheels of a clock that can be set back.
+ *
+ * A wheel only goes forward: nothing on it is due before its clk.  When a clock is
+ * set back, a wheel is left standing at a tick that lies ahead.  It stays there, and
+ * goes on taking what is due at its clk or later; nothing on it is moved.  What is
+ * due before that, in the gap, goes to another wheel, which stands at the present
+ * tick:
+ *
+ *	       now                       clk of the farthest wheel
+ *	        v                        v
+ *	--------|------------------------|-----------------------------> ticks
+ *	        |<-- the nearest wheel ->|<---- the farthest wheel ---->
+ *
+ * The nearest wheel comes into use with the first node for the gap, and goes out of
+ * use when it is empty.  Should the clock be set back once more in the gap, then a
+ * third wheel is put before the nearest one in the same way.
+ *
+ * All wheels are advanced, the nearest one first.  What is armed for a tick goes to
+ * the farthest wheel whose clk is not after that tick.  So the nodes of one tick are
+ * on one wheel, and their order is that wheel's.
+ *
+ * Limbo
+ * -----
+ * Should the clock be set back again while three wheels have nodes, then there is
+ * none for what is due before all of them.  Such nodes wait in limbo, in the order of
+ * arming, while the middle wheel is emptied into the nearest, as fast as its owner
+ * lets it: the earliest node first, and of one tick the oldest.  The middle wheel's
+ * clk grows with that, so that what is armed meanwhile goes where it belongs: for
+ * one tick, nodes on the nearest wheel are then older than those on the middle one.
+ * When the middle wheel is empty, it is put before the others, and limbo is emptied
+ * into it.
+ *
+ * What always holds (wheels_check() looks)
+ * ----------------------------------------
+ * - each wheel in use holds what wheel.c says;
+ * - no node on a wheel is due after the clk of a farther wheel that has nodes;
+ * - a wheel that is not in use is empty;
+ * - nodes in limbo are due before limbo_end_tick.
+ */
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "wheels.h"
+
+/* The wheel in use at @position, counted from the farthest. */
+static struct wheel *wheel_at(const struct wheels *wheels, unsigned int position)
+{
+	return &wheels->wheel[wheels->order[position]];
+}
+
+static struct wheel *nearest(const struct wheels *wheels)
+{
+	return wheel_at(wheels, wheels->nr_used - 1);
+}
+
+/**
+ * wheels_init() - make empty wheels
+ * @wheels: out: the wheels of one clock.
+ * @wheel: memory for @nr wheels, which stays as long as @wheels is used.
+ * @nr: 1 for a clock that never goes back, else WHEELS_MAX.
+ * @now: the tick they stand at.
+ */
+void wheels_init(struct wheels *wheels, struct wheel *wheel, unsigned int nr,
+		 u64 now)
+{
+	unsigned int i;
+
+	*wheels = (struct wheels){ .wheel = wheel, .nr = nr, .nr_used = 1 };
+	INIT_LIST_HEAD(&wheels->limbo);
+	for (i = 0; i < nr; i++) {
+		wheel_init(&wheel[i], now);
+		wheel[i].side = i;
+		wheels->order[i] = i;
+	}
+}
+
+/* Stop using an empty wheel, wherever it is in the order; false: there is none. */
+static bool drop_empty(struct wheels *wheels)
+{
+	unsigned int i;
+
+	for (i = 0; i < wheels->nr_used; i++) {
+		u8 side = wheels->order[i];
+
+		if (wheels->wheel[side].armed)
+			continue;
+		wheels->nr_used--;
+		memmove(&wheels->order[i], &wheels->order[i + 1],
+			wheels->nr_used - i);
+		wheels->order[wheels->nr_used] = side;
+		return true;
+	}
+	return false;
+}
+
+/* Put an empty wheel, which stands at @now, before the nearest; NULL: none is empty. */
+static struct wheel *add_nearest(struct wheels *wheels, u64 now)
+{
+	if (!nearest(wheels)->armed)
+		wheels->nr_used--;
+	else if (wheels->nr_used == wheels->nr && !drop_empty(wheels))
+		return NULL;
+	wheels->nr_used++;
+	wheel_restart(nearest(wheels), now);
+	return nearest(wheels);
+}
+
+/* The farthest wheel that may take a node of that tick; NULL: all stand after it. */
+static struct wheel *wheel_of_tick(const struct wheels *wheels, u64 tick)
+{
+	unsigned int i;
+
+	for (i = 0; i < wheels->nr_used; i++)
+		if (tick >= wheel_at(wheels, i)->clk)
+			return wheel_at(wheels, i);
+	return NULL;
+}
+
+/* The wheel that takes a node that is armed now; NULL: it goes to limbo. */
+static struct wheel *wheel_for(struct wheels *wheels, u64 due, u64 now)
+{
+	struct wheel *wheel;
+
+	/* What is overdue comes out next, on whichever wheel has the present tick. */
+	due = max(due, now);
+	if (wheels->nr_limbo && due < wheels->limbo_end_tick)
+		return NULL;
+	wheel = wheel_of_tick(wheels, due) ?: add_nearest(wheels, now);
+	if (wheel)
+		return wheel;
+	/* A clock that never goes back has been read twice at the same moment. */
+	if (wheels->nr == 1)
+		return nearest(wheels);
+	if (!wheels->nr_limbo)
+		wheels->limbo_end_tick = nearest(wheels)->clk;
+	return NULL;
+}
+
+/* Let a node wait for a wheel, behind @after. */
+static void limbo_add(struct wheels *wheels, struct wheel_node *node, u64 due,
+		      struct list_head *after)
+{
+	node->due = due;
+	node->level = WHEEL_LIMBO;
+	list_add(&node->list, after);
+	wheels->nr_limbo++;
+}
+
+/**
+ * wheels_add() - let a node wait for a tick
+ * @wheels: the wheels.
+ * @node: a node that is nowhere.
+ * @due: as for wheel_add().
+ * @now: the current tick, which may be less than at the last call.
+ */
+void wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now)
+{
+	struct wheel *wheel = wheel_for(wheels, due, now);
+
+	if (wheel)
+		wheel_add(wheel, node, due, now);
+	else
+		limbo_add(wheels, node, due, wheels->limbo.prev);
+}
+
+/**
+ * wheels_add_older() - add a node that is older than all others of its tick
+ * @wheels: the wheels.
+ * @node: a node that is nowhere.
+ * @due: as for wheel_add().
+ * @now: as for wheels_add().
+ */
+void wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
+		      u64 now)
+{
+	struct wheel *wheel = wheel_for(wheels, due, now);
+
+	if (wheel)
+		wheel_add_older(wheel, node, due, now);
+	else
+		limbo_add(wheels, node, due, &wheels->limbo);
+}
+
+/**
+ * wheels_del() - take a node out, wherever it is
+ * @wheels: the wheels.
+ * @node: a node that is on one of @wheels, or on the list of what came out.
+ */
+void wheels_del(struct wheels *wheels, struct wheel_node *node)
+{
+	if (node->level != WHEEL_LIMBO) {
+		wheel_del(&wheels->wheel[node->side], node);
+		return;
+	}
+	list_del(&node->list);
+	node->level = WHEEL_IDLE;
+	wheels->nr_limbo--;
+}
+
+/**
+ * wheels_pop() - take a node out, of those of its tick the youngest
+ * @wheels: the wheels.
+ *
+ * Return: the node, which is nowhere and still has its due tick; NULL: none is left.
+ */
+struct wheel_node *wheels_pop(struct wheels *wheels)
+{
+	unsigned int i;
+
+	/* While the middle wheel is emptied, the farther one has the younger nodes. */
+	for (i = 0; i < wheels->nr_used; i++)
+		if (wheel_at(wheels, i)->armed)
+			return wheel_pop(wheel_at(wheels, i));
+	if (wheels->nr_limbo) {
+		struct wheel_node *node = list_last_entry(&wheels->limbo,
+							  struct wheel_node, list);
+
+		wheels_del(wheels, node);
+		return node;
+	}
+	return NULL;
+}
+
+/**
+ * wheels_armed() - how many nodes there are
+ * @wheels: the wheels.
+ */
+u64 wheels_armed(const struct wheels *wheels)
+{
+	u64 armed = wheels->nr_limbo;
+	unsigned int i;
+
+	for (i = 0; i < wheels->nr_used; i++)
+		armed += wheel_at(wheels, i)->armed;
+	return armed;
+}
+
+/**
+ * wheels_next() - the next tick that has work
+ * @wheels: the wheels.
+ * @now: the current tick.
+ *
+ * Return: as wheel_next(), or the tick after @now if nodes wait in limbo.
+ */
+u64 wheels_next(const struct wheels *wheels, u64 now)
+{
+	u64 next = wheels->nr_limbo ? now + 1 : WHEEL_NEVER;
+	unsigned int i;
+
+	for (i = 0; i < wheels->nr_used; i++)
+		next = min(next, wheel_next(wheel_at(wheels, i)));
+	return next;
+}
+
+/* Move nodes of the middle wheel to the nearest one, in the order of due ticks. */
+static void empty_middle(struct wheels *wheels, u64 now, unsigned int *budget)
+{
+	struct wheel *middle = wheel_at(wheels, wheels->nr_used - 2);
+	struct wheel_node *node, *safe;
+	LIST_HEAD(moved);
+
+	wheel_advance(middle, WHEEL_NEVER - 1, budget, &moved);
+	list_for_each_entry_safe(node, safe, &moved, list) {
+		wheel_del(middle, node);
+		wheel_add(nearest(wheels), node, node->due, now);
+	}
+}
+
+/* Get nodes out of limbo, or get a wheel for them. */
+static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
+{
+	while (wheels->nr_limbo && *budget) {
+		struct wheel_node *node = list_first_entry(&wheels->limbo,
+							   struct wheel_node, list);
+		struct wheel *wheel = wheel_of_tick(wheels, max_t(u64, node->due, now));
+
+		if (!wheel)
+			wheel = add_nearest(wheels, now);
+		if (!wheel) {
+			empty_middle(wheels, now, budget);
+			return;
+		}
+		wheels_del(wheels, node);
+		wheel_add(wheel, node, node->due, now);
+		--*budget;
+	}
+}
+
+/**
+ * wheels_advance() - go on towards a tick
+ * @wheels: the wheels.
+ * @now: as for wheels_add().
+ * @budget: how many nodes may be touched, at least 2.
+ * @out: as for wheel_advance(), with wheels_del().
+ *
+ * Return: true if there is more to do at or before @now.
+ */
+bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
+		    struct list_head *out)
+{
+	unsigned int i;
+
+	if (wheels->nr_limbo) {
+		/* What is due on a wheel does not wait for that. */
+		unsigned int half = budget / 2;
+
+		budget -= half;
+		empty_limbo(wheels, now, &half);
+		budget += half;
+	}
+	for (i = wheels->nr_used; i-- > 0;)
+		if (wheel_advance(wheel_at(wheels, i), now, &budget, out))
+			return true;
+	while (wheels->nr_used > 1 && drop_empty(wheels))
+		;
+	return wheels->nr_limbo;
+}
+
+#ifdef WHEEL_CHECK
+/* Is a node of @wheel due after @tick? */
+static bool is_due_after(const struct wheel *wheel, u64 tick)
+{
+	const struct wheel_node *node;
+	unsigned int i;
+
+	for (i = 0; i < WHEEL_LEVELS * WHEEL_SLOTS; i++)
+		list_for_each_entry(node, &wheel->slots[i / WHEEL_SLOTS]
+							[i % WHEEL_SLOTS].nodes, list)
+			if (node->due > tick)
+				return true;
+	return false;
+}
+
+/**
+ * wheels_check() - look whether the invariants hold, for tests; O(nodes)
+ * @wheels: the wheels.
+ *
+ * Return: NULL, or the invariant that is broken.
+ */
+const char *wheels_check(const struct wheels *wheels)
+{
+	const struct wheel_node *node;
+	unsigned int i, j;
+	u64 limbo = 0;
+
+	for (i = 0; i < wheels->nr; i++) {
+		const struct wheel *wheel = wheel_at(wheels, i);
+		const char *broken = wheel_check(wheel);
+
+		if (broken)
+			return broken;
+		if (i >= wheels->nr_used && wheel->armed)
+			return "a wheel that is not in use has a node";
+		for (j = 0; j < i && i < wheels->nr_used; j++)
+			if (wheel_at(wheels, j)->armed &&
+			    is_due_after(wheel, wheel_at(wheels, j)->clk))
+				return "a node is due after the clk of a farther wheel";
+	}
+	list_for_each_entry(node, &wheels->limbo, list) {
+		limbo++;
+		if (node->level != WHEEL_LIMBO || node->due >= wheels->limbo_end_tick)
+			return "a node is in limbo that is not to be there";
+	}
+	if (limbo != wheels->nr_limbo)
+		return "nr_limbo is not the number of nodes in limbo";
+	return NULL;
+}
+#endif /* WHEEL_CHECK */

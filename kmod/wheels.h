@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The wheels of a clock that can be set back: a pure data structure.
+ *
+ * As wheel.h: no lock, no clock, no allocation.  wheels.c tells how it works.
+ */
+#ifndef TWHEEL_WHEELS_H
+#define TWHEEL_WHEELS_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "wheel.h"
+
+/* How many wheels a clock has that can be set back. */
+#define WHEELS_MAX	3
+
+/**
+ * struct wheels - the wheels of one clock
+ * @wheel: all of them.
+ * @nr: how many there are: 1 for a clock that never goes back, else WHEELS_MAX.
+ * @nr_used: how many are in use, at least 1.
+ * @order: which ones these are, from the farthest to the nearest; then the others.
+ * @limbo: nodes for which no wheel stands early enough, in the order of arming.
+ * @nr_limbo: how many there are.
+ * @limbo_end_tick: nodes that are due before this go to @limbo while it has any.
+ */
+struct wheels {
+	struct wheel *wheel;
+	unsigned int nr;
+	unsigned int nr_used;
+	u8 order[WHEELS_MAX];
+	struct list_head limbo;
+	u64 nr_limbo;
+	u64 limbo_end_tick;
+};
+
+/* The wheel that takes what is due last; where the clock was never set back, all. */
+static inline struct wheel *wheels_farthest(const struct wheels *wheels)
+{
+	return &wheels->wheel[wheels->order[0]];
+}
+
+void wheels_init(struct wheels *wheels, struct wheel *wheel, unsigned int nr,
+		 u64 now);
+void wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now);
+void wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
+		      u64 now);
+void wheels_del(struct wheels *wheels, struct wheel_node *node);
+struct wheel_node *wheels_pop(struct wheels *wheels);
+u64 wheels_armed(const struct wheels *wheels);
+u64 wheels_next(const struct wheels *wheels, u64 now);
+bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
+		    struct list_head *out);
+const char *wheels_check(const struct wheels *wheels);
+
+#endif /* TWHEEL_WHEELS_H */

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit suite of the wheels of a clock that can be set back.
+ *
+ * The suite has a wheel.c and a wheels.c of its own, as the module exports none of
+ * them.
+ */
+#include <kunit/test.h>
+#include <linux/moduleparam.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "../kmod/wheel.c"
+#include "../kmod/wheels.c"
+#include "wheels_model.h"
+
+#define MODEL_STEPS	100000
+
+static ulong seed;
+module_param(seed, ulong, 0444);
+MODULE_PARM_DESC(seed, "Seed of the model test (default: a random one)");
+
+/* Wheels and an array of nodes, in the test's own memory. */
+struct fixture {
+	struct kunit *test;
+	struct wheels wheels;
+	struct wheel_node *nodes;
+};
+
+static struct fixture *fixture_make(struct kunit *test, unsigned int nr, u64 now)
+{
+	struct fixture *fixture = kunit_kzalloc(test, sizeof(*fixture), GFP_KERNEL);
+	struct wheel *wheel = kunit_kcalloc(test, WHEELS_MAX, sizeof(*wheel),
+					    GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, fixture);
+	KUNIT_ASSERT_NOT_NULL(test, wheel);
+	fixture->test = test;
+	fixture->nodes = kunit_kcalloc(test, nr, sizeof(struct wheel_node),
+				       GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, fixture->nodes);
+	wheels_init(&fixture->wheels, wheel, WHEELS_MAX, now);
+	for (i = 0; i < nr; i++)
+		wheel_node_init(&fixture->nodes[i]);
+	return fixture;
+}
+
+static void arm(struct fixture *fixture, unsigned int i, u64 due, u64 now)
+{
+	wheels_add(&fixture->wheels, &fixture->nodes[i], due, now);
+	KUNIT_ASSERT_STREQ(fixture->test, wheels_check(&fixture->wheels) ?: "holds",
+			   "holds");
+}
+
+/* Do all that is due at a tick, and expect these nodes to come out, in this order. */
+static void expect_out(struct fixture *fixture, u64 now, const int *order, int nr)
+{
+	LIST_HEAD(out);
+	int i;
+
+	while (wheels_advance(&fixture->wheels, now, 64, &out))
+		;
+	for (i = 0; i < nr; i++) {
+		struct wheel_node *node =
+			list_first_entry(&out, struct wheel_node, list);
+
+		KUNIT_ASSERT_FALSE(fixture->test, list_empty(&out));
+		KUNIT_EXPECT_EQ(fixture->test, (int)(node - fixture->nodes), order[i]);
+		wheels_del(&fixture->wheels, node);
+	}
+	KUNIT_ASSERT_TRUE(fixture->test, list_empty(&out));
+}
+
+#define EXPECT_OUT(fixture, now, ...)					\
+	expect_out(fixture, now, (const int[]){ __VA_ARGS__ },		\
+		   ARRAY_SIZE(((const int[]){ __VA_ARGS__ })))
+
+static u64 cascaded(const struct fixture *fixture)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < WHEELS_MAX; i++)
+		sum += fixture->wheels.wheel[i].cascaded;
+	return sum;
+}
+
+static void wheels_agree_with_a_sorted_array(struct kunit *test)
+{
+	struct wheels_model *model = kunit_kzalloc(test, sizeof(*model), GFP_KERNEL);
+	struct model_generator generator = {
+		.source.draw = model_generate,
+		.seed = seed ?: get_random_u32(),
+	};
+	const char *broken;
+	unsigned int step;
+
+	KUNIT_ASSERT_NOT_NULL(test, model);
+	kunit_info(test, "seed %llu", generator.seed);
+	wheels_model_init(model, &generator.source);
+	for (step = 0; step < MODEL_STEPS; step++) {
+		if (!wheels_model_step(model, &broken)) {
+			KUNIT_FAIL(test, "step %u: %s", step, broken);
+			return;
+		}
+		cond_resched();
+	}
+	KUNIT_EXPECT_EQ(test, model->most_used, (unsigned int)WHEELS_MAX);
+	KUNIT_EXPECT_GT(test, model->most_limbo, 0ULL);
+}
+
+static void set_back_clock_moves_no_node(struct kunit *test)
+{
+	enum { NR = 1000 };
+	struct fixture *fixture = fixture_make(test, NR + 2, 1000000);
+	u64 due = 1100000;
+	LIST_HEAD(out);
+	unsigned int i;
+
+	for (i = 0; i < NR; i++)
+		arm(fixture, i, due + i, 1000000);
+	/* Two steps back, and something armed after each. */
+	arm(fixture, NR, due - 1, 999000);
+	arm(fixture, NR + 1, 990001, 990000);
+	KUNIT_EXPECT_FALSE(test, wheels_advance(&fixture->wheels, 990000, 64, &out));
+	KUNIT_EXPECT_EQ(test, cascaded(fixture), 0ULL);
+	KUNIT_EXPECT_EQ(test, wheels_farthest(&fixture->wheels)->armed, (u64)NR + 1);
+	EXPECT_OUT(fixture, 990001, NR + 1);
+}
+
+static void one_tick_keeps_its_order_across_steps_back(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make(test, 6, 10000);
+
+	arm(fixture, 0, 20000, 10000);
+	arm(fixture, 1, 20000, 9000);	/* set back by 1000 */
+	arm(fixture, 2, 9500, 9000);	/* in the gap */
+	arm(fixture, 3, 20000, 5000);	/* set back again, in the gap */
+	arm(fixture, 4, 9500, 5000);
+	arm(fixture, 5, 6000, 5000);
+	EXPECT_OUT(fixture, 6000, 5);
+	EXPECT_OUT(fixture, 9500, 2, 4);
+	EXPECT_OUT(fixture, 20000, 0, 1, 3);
+	KUNIT_EXPECT_EQ(test, fixture->wheels.nr_used, 1U);
+}
+
+static void node_for_the_gap_is_on_time_whatever_the_others_are(struct kunit *test)
+{
+	enum { NR = 500 };
+	struct fixture *fixture = fixture_make(test, NR + 1, 1 << 20);
+	LIST_HEAD(out);
+	unsigned int i;
+
+	for (i = 0; i < NR; i++)
+		arm(fixture, i, (1 << 20) + 40000 + i, 1 << 20);
+	arm(fixture, NR, (1 << 20) - 50, (1 << 20) - 100);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, (1 << 20) - 100),
+			(1ULL << 20) - 50);
+	/* A budget of two is enough for the one that is due. */
+	wheels_advance(&fixture->wheels, (1 << 20) - 50, 2, &out);
+	KUNIT_EXPECT_PTR_EQ(test, list_first_entry(&out, struct wheel_node, list),
+			    &fixture->nodes[NR]);
+}
+
+static void fourth_step_back_loses_nothing_and_keeps_the_order(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make(test, 8, 40000);
+
+	arm(fixture, 0, 50000, 40000);
+	arm(fixture, 1, 39000, 30000);
+	arm(fixture, 2, 39000, 30000);
+	arm(fixture, 3, 29000, 20000);
+	arm(fixture, 4, 19000, 10000);	/* limbo */
+	KUNIT_EXPECT_EQ(test, fixture->wheels.nr_limbo, 1ULL);
+	arm(fixture, 5, 39000, 10000);
+	arm(fixture, 6, 19000, 10000);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 10000), 10001ULL);
+	expect_out(fixture, 10001, NULL, 0);
+	KUNIT_EXPECT_EQ(test, fixture->wheels.nr_limbo, 0ULL);
+	arm(fixture, 7, 19000, 10001);
+	EXPECT_OUT(fixture, 19000, 4, 6, 7);
+	EXPECT_OUT(fixture, 29000, 3);
+	EXPECT_OUT(fixture, 39000, 1, 2, 5);
+	EXPECT_OUT(fixture, 50000, 0);
+	KUNIT_EXPECT_EQ(test, wheels_armed(&fixture->wheels), 0ULL);
+}
+
+static void node_in_limbo_can_be_taken_off(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make(test, 4, 40000);
+
+	arm(fixture, 0, 50000, 40000);
+	arm(fixture, 1, 39000, 30000);
+	arm(fixture, 2, 29000, 20000);
+	arm(fixture, 3, 19000, 10000);
+	KUNIT_ASSERT_EQ(test, fixture->wheels.nr_limbo, 1ULL);
+	wheels_del(&fixture->wheels, &fixture->nodes[3]);
+	KUNIT_EXPECT_FALSE(test, wheel_queued(&fixture->nodes[3]));
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 10000), 29000ULL);
+	KUNIT_EXPECT_EQ(test, wheels_armed(&fixture->wheels), 3ULL);
+}
+
+static void clock_that_never_goes_back_has_one_wheel(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make(test, 2, 1000);
+
+	wheels_init(&fixture->wheels, fixture->wheels.wheel, 1, 1000);
+	arm(fixture, 0, 2000, 1000);
+	/* Read a moment before another CPU's advance, used after it. */
+	arm(fixture, 1, 999, 998);
+	KUNIT_EXPECT_EQ(test, fixture->wheels.nr_used, 1U);
+	EXPECT_OUT(fixture, 1000, 1);
+	EXPECT_OUT(fixture, 2000, 0);
+}
+
+static struct kunit_case wheels_cases[] = {
+	KUNIT_CASE(wheels_agree_with_a_sorted_array),
+	KUNIT_CASE(set_back_clock_moves_no_node),
+	KUNIT_CASE(one_tick_keeps_its_order_across_steps_back),
+	KUNIT_CASE(node_for_the_gap_is_on_time_whatever_the_others_are),
+	KUNIT_CASE(fourth_step_back_loses_nothing_and_keeps_the_order),
+	KUNIT_CASE(node_in_limbo_can_be_taken_off),
+	KUNIT_CASE(clock_that_never_goes_back_has_one_wheel),
+	{}
+};
+
+static struct kunit_suite wheels_suite = {
+	.name = "twheel_wheels",
+	.test_cases = wheels_cases,
+};
+
+kunit_test_suite(wheels_suite);
+
+MODULE_DESCRIPTION("KUnit suite of twheel's wheels of a clock that can be set back");
+MODULE_LICENSE("GPL");

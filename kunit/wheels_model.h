@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The wheels of a clock that is set back again and again, beside a sorted array that
+ * must agree with them at every step.
+ *
+ * As wheel_model.h, whose numbers, nodes and array it shares.  Here time runs
+ * backwards as often as forwards, by steps of any size, also while nodes are still
+ * overdue or in limbo.  Nodes that come out must be due, and must come out in the
+ * order of (due tick, arming).  A node that becomes overdue in limbo would have no
+ * place in that order, so time goes on only when limbo is empty.
+ *
+ * Included by wheels_kunit.c and by tools/test/wheel/.
+ */
+#ifndef TWHEEL_WHEELS_MODEL_H
+#define TWHEEL_WHEELS_MODEL_H
+
+#include "../kmod/wheels.h"
+#include "wheel_model.h"
+
+/**
+ * struct wheels_model - wheels, and what must be on them
+ * @model: its source, array, nodes and present tick; its own wheels are not used.
+ * @wheel: memory of @wheels.
+ * @wheels: what is tested.
+ * @budget: how much each advance may do in this part of the test.
+ * @most_used: the most wheels that were in use, to show that the test got there.
+ * @most_limbo: the most nodes that were in limbo.
+ */
+struct wheels_model {
+	struct wheel_model model;
+	struct wheel wheel[WHEELS_MAX];
+	struct wheels wheels;
+	unsigned int budget;
+	unsigned int most_used;
+	u64 most_limbo;
+};
+
+static inline void wheels_model_restart(struct wheels_model *model, u64 number)
+{
+	model_restart(&model->model, number);
+	model->budget = 2 + number % 63;
+	wheels_init(&model->wheels, model->wheel, WHEELS_MAX, model->model.now);
+}
+
+static inline void wheels_model_init(struct wheels_model *model,
+				     struct model_source *source)
+{
+	memset(model, 0, sizeof(*model));
+	model->model.source = source;
+	wheels_model_restart(model, 0);
+}
+
+static inline void wheels_model_arm(struct wheels_model *model,
+				    struct model_node *node, u64 how, u64 number)
+{
+	/* Not overdue, as nobody arms that. */
+	u64 due = max(model_due(&model->model, how, number), model->model.now + 1);
+
+	wheels_add(&model->wheels, &node->node, due, model->model.now);
+	node->due = due;
+	node->age = model->model.armings++;
+	model_insert(&model->model, node);
+}
+
+static inline struct model_node *wheels_model_cancel(struct wheels_model *model,
+						     u64 number)
+{
+	struct model_node *node =
+		model->model.sorted[number % model->model.nr_sorted];
+
+	wheels_del(&model->wheels, &node->node);
+	model_remove(&model->model, node);
+	return node;
+}
+
+/* Take one that came out off the array, where it must be the first. */
+static inline const char *wheels_model_out(struct wheels_model *model,
+					   struct wheel_node *node)
+{
+	struct model_node *out = container_of(node, struct model_node, node);
+
+	if (!model->model.nr_sorted || model->model.sorted[0] != out)
+		return "a node came out of order";
+	if (out->due > model->model.now)
+		return "a node came out early";
+	wheels_del(&model->wheels, node);
+	if (wheel_queued(node))
+		return "a node that was taken off is somewhere";
+	model_remove(&model->model, out);
+	return NULL;
+}
+
+static inline const char *wheels_model_advance(struct wheels_model *model)
+{
+	u64 now = model->model.now, cascaded = 0, touched = 0;
+	struct wheel_node *node, *safe;
+	const char *broken = NULL;
+	unsigned int i;
+	LIST_HEAD(list);
+	bool more;
+
+	for (i = 0; i < WHEELS_MAX; i++)
+		cascaded -= model->wheel[i].cascaded;
+	more = wheels_advance(&model->wheels, now, model->budget, &list);
+	for (i = 0; i < WHEELS_MAX; i++)
+		cascaded += model->wheel[i].cascaded;
+	list_for_each_entry_safe(node, safe, &list, list) {
+		broken = broken ?: wheels_model_out(model, node);
+		touched++;
+	}
+	if (broken)
+		return broken;
+	if (touched + cascaded > model->budget)
+		return "more nodes were touched than the budget allows";
+	if (!more && model->model.nr_sorted && model->model.sorted[0]->due <= now)
+		return "a node that is due was left behind";
+	if (more && wheels_next(&model->wheels, now) > now + 1)
+		return "there is said to be more to do, and there is not";
+	return NULL;
+}
+
+/* Do all that is due, and let limbo become empty. */
+static inline const char *wheels_model_drain(struct wheels_model *model)
+{
+	const char *broken = NULL;
+	unsigned int rounds = 4 * MODEL_NODES * WHEEL_LEVELS;
+
+	while (!broken && wheels_next(&model->wheels, model->model.now) <=
+			  model->model.now + model->wheels.nr_limbo) {
+		if (!rounds--)
+			return "it does not get done";
+		broken = wheels_model_advance(model);
+	}
+	return broken;
+}
+
+/* Time goes on, to the next node, a little, or far. */
+static inline const char *wheels_model_later(struct wheels_model *model, u64 how,
+					     u64 number)
+{
+	u64 next = wheels_next(&model->wheels, model->model.now);
+	const char *broken = wheels_model_drain(model);
+
+	if (broken)
+		return broken;
+	if (how % 4 < 2 && next != WHEEL_NEVER)
+		model->model.now = max(model->model.now, next);
+	else
+		model->model.now += model_magnitude(number, how % 4 == 2 ? 10 : 24);
+	return wheels_model_advance(model);
+}
+
+static inline const char *wheels_model_back(struct wheels_model *model, u64 number)
+{
+	u64 back = model_magnitude(number, 24);
+
+	model->model.now -= min(back, model->model.now);
+	return wheels_model_advance(model);
+}
+
+/* Everything moves to other wheels, as that of a CPU that goes down does. */
+static inline const char *wheels_model_move(struct wheels_model *model)
+{
+	const char *broken = wheels_model_drain(model);
+	struct wheel_node *node;
+	LIST_HEAD(list);
+
+	if (broken)
+		return broken;
+	while ((node = wheels_pop(&model->wheels))) {
+		if (wheel_queued(node))
+			return "a node that was popped is somewhere";
+		list_add_tail(&node->list, &list);
+	}
+	if (wheels_armed(&model->wheels))
+		return "a node was left";
+	wheels_init(&model->wheels, model->wheel, WHEELS_MAX, model->model.now);
+	while (!list_empty(&list)) {
+		node = list_first_entry(&list, struct wheel_node, list);
+		list_del(&node->list);
+		wheels_add_older(&model->wheels, node, node->due, model->model.now);
+	}
+	return NULL;
+}
+
+static inline const char *wheels_model_check(struct wheels_model *model)
+{
+	u64 next = wheels_next(&model->wheels, model->model.now);
+
+	model->most_used = max(model->most_used, model->wheels.nr_used);
+	model->most_limbo = max(model->most_limbo, model->wheels.nr_limbo);
+	if (wheels_armed(&model->wheels) != model->model.nr_sorted)
+		return "the number of armed nodes differs";
+	if (model->model.nr_sorted ? next > max(model->model.sorted[0]->due,
+						model->model.now + 1) :
+				     next != WHEEL_NEVER)
+		return "next is after the earliest due tick, or of nothing";
+	return wheels_check(&model->wheels);
+}
+
+/**
+ * wheels_model_step() - one random step
+ * @model: the model.
+ * @broken: out: NULL, or what went wrong.
+ *
+ * Return: false when the source has no more numbers or something went wrong.
+ */
+static inline bool wheels_model_step(struct wheels_model *model, const char **broken)
+{
+	struct model_source *source = model->model.source;
+	struct wheel_model *array = &model->model;
+	u64 what, number;
+
+	*broken = NULL;
+	if (!source->draw(source, &what) || !source->draw(source, &number))
+		return false;
+	if (what >> 52 == 0 || array->now >> (MODEL_BITS + 1))
+		wheels_model_restart(model, number);
+
+	switch (what % 32) {
+	case 0 ... 19:
+		if (array->nr_idle)
+			wheels_model_arm(model, array->idle[--array->nr_idle],
+					 what >> 5, number);
+		break;
+	case 20 ... 21:
+		if (array->nr_sorted)
+			wheels_model_cancel(model, number);
+		break;
+	case 22 ... 27:
+		*broken = wheels_model_back(model, number);
+		break;
+	default:
+		if ((what >> 5) % 64)
+			*broken = wheels_model_later(model, what >> 5, number);
+		else
+			*broken = wheels_model_move(model);
+	}
+	if (!*broken)
+		*broken = wheels_model_check(model);
+	return !*broken;
+}
+
+#endif /* TWHEEL_WHEELS_MODEL_H */
