@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bases: one wheel per CPU and clock, and the hrtimer that advances it.
+ * Bases: the wheels of a CPU and clock, and the hrtimer that advances them.
  *
  * How a base works
  * ----------------
@@ -21,8 +21,14 @@
  *              +--------- next_work() ---------+  and around timers' functions
  *
  * The hrtimer is never set into the past: what is overdue goes to the next tick.
- * A run that used its time up (BASE_RUN_NS) goes on after a pause as long as the
- * run was, so that tasks get as much of the CPU as expiry did.
+ *
+ * A run looks at the time after each batch and after each timer's function.  When it
+ * has used its time up (BASE_RUN_NS), there is a pause as long as the run was, so
+ * that tasks get as much of the CPU as expiry did.  The pause goes by another
+ * hrtimer, @resume, on CLOCK_MONOTONIC: so setting the base's clock does not
+ * stretch it, and whatever is armed meanwhile does not cut it short.  Nodes that
+ * came out and were not dealt with wait for its end in @expired; they can be
+ * cancelled there as on a wheel.
  *
  * Never early: a due time is rounded up to a tick, and a tick is run when the
  * clock is at or past its beginning.
@@ -42,8 +48,8 @@
  * BASE_MIGRATING, with interrupts off, until it has the new one.  base_hold_node()
  * finds the base, locks it and looks again.
  *
- * Memory is not touched after event_ops->due() or a timer's function got it.  The wake
- * list is handed to event_ops->wake() with no lock held.
+ * Memory of a node is not touched after event_ops->due() or a timer's function got
+ * it.  The wake list is handed to event_ops->wake() with no lock held.
  *
  * A timer whose function is being called is armed again on the base that calls it
  * and nowhere else, so it never runs twice at once; that base looks for its next
@@ -58,24 +64,29 @@
  * and its nodes move to another base in batches, the youngest first, each to the
  * front of its tick.  What is left or armed there all the same, by a function
  * that is running, stays and comes out on whatever CPU the hrtimer has moved to:
- * the callback finds its base by container_of() and not by the CPU it is on.
+ * the callback finds its base by container_of() and not by the CPU it is on.  When
+ * the CPU has come back, the next run that ends elsewhere kicks it to set the
+ * hrtimer there again.
  *
- * Isolated CPUs are left alone: what they arm lives on a housekeeping CPU.  Which
- * these are can change, so it is asked each time.
+ * Bases are made for CPUs that are up, when a clock is first used or when a CPU
+ * comes for the first time, and stay until the end.  A CPU for which that fails is
+ * served by another one.
+ *
+ * Isolated CPUs are left alone: what they arm lives on a housekeeping CPU, always
+ * the same one, as the order of events is kept on one wheel only.  Which CPUs are
+ * isolated can change, so it is asked each time.
  *
  * A clock that is set back
  * ------------------------
- * An hrtimer of CLOCK_REALTIME follows the clock by itself, but a wheel cannot
- * stand before the tick that it has come to.  So such a base has two.  When it
- * finds the time before the wheel's clk, it goes on with the other wheel, which
- * it lets stand at the present tick, and moves the nodes there bit by bit, each
- * before the younger ones of its tick.  Should the clock be set back once more
- * while that goes on, new nodes wait in limbo, for no longer than it takes.
+ * An hrtimer of CLOCK_REALTIME follows the clock by itself; wheels.c tells what
+ * becomes of the wheel, which cannot go back.
  *
  * The hrtimer code takes the time once for all that it calls in a row, so after
- * the clock was set back it may call too early, and would do so again at once.
- * The @retry timer, which goes by CLOCK_MONOTONIC, lets it come to its senses.
+ * the clock was set back it may call too early, and would do so again at once if
+ * the hrtimer was set for the same time.  That makes a pause of a tick.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/moduleparam.h>
@@ -85,7 +96,7 @@
 
 #include "base.h"
 #include "compat.h"
-#include "debugfs.h"
+#include "timer_debug.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -96,9 +107,14 @@
 #define TICK_SHIFT_MIN	10
 #define TICK_SHIFT_MAX	20
 
-/* The wheel must reach what never comes from any clk. */
+/*
+ * What never comes is due at BASE_NEVER_NS.  With the shortest ticks that is the
+ * largest tick there is: a wheel must reach it wherever it stands, and it must fit
+ * into &struct wheel_node.due.
+ */
 static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) <= WHEEL_REACH);
 static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) < 1ULL << 56);
+/* No base has the number that stands for none. */
 static_assert(CONFIG_NR_CPUS * BASE_CLOCKS < BASE_MIGRATING);
 
 unsigned int base_tick_shift = 16;
@@ -119,9 +135,12 @@ MODULE_PARM_DESC(tick_shift, "A tick is 2^tick_shift ns (10 to 20, default 16)")
 static DEFINE_PER_CPU(struct base *, bases[BASE_CLOCKS]);
 static DEFINE_PER_CPU(unsigned int, offline_count);
 static const struct base_ops *event_ops;
+static void (*base_made)(struct base *base);
 
 /* CPUs whose bases are online, or about to be. */
 static struct cpumask open_cpus;
+/* A bit for each clock that has a base for each of these CPUs. */
+static unsigned long clocks_in_use;
 static enum cpuhp_state hotplug_state = CPUHP_INVALID;
 
 static struct base *base_of_number(unsigned int number)
@@ -134,7 +153,8 @@ static struct base *base_of_number(unsigned int number)
  * @cpu: a possible CPU.
  * @clock: the clock.
  *
- * Return: the base, which stays until base_exit(); NULL before base_use().
+ * Return: the base, which stays until base_exit(); NULL if the clock was not used
+ * yet, or if the CPU never came or there was no memory for its bases.
  */
 struct base *base_get(unsigned int cpu, enum base_clock clock)
 {
@@ -181,30 +201,6 @@ clockid_t base_clock_id(enum base_clock clock)
 	return ids[clock];
 }
 
-/* The wheel that nodes are armed on. */
-static struct wheel *main_wheel(struct base *base)
-{
-	return &base->wheels[base->main];
-}
-
-/* The one that is being emptied after the clock was set back. */
-static struct wheel *other_wheel(struct base *base)
-{
-	return &base->wheels[!base->main];
-}
-
-static unsigned int nr_wheels(enum base_clock clock)
-{
-	return clock == BASE_REALTIME ? 2 : 1;
-}
-
-/* Are there nodes that have to get to the main wheel? */
-static bool is_moving(struct base *base)
-{
-	return base->clock == BASE_REALTIME &&
-	       (other_wheel(base)->armed || !list_empty(&base->limbo));
-}
-
 /* --- which CPU -------------------------------------------------------------- */
 
 static bool is_isolated(unsigned int cpu)
@@ -218,11 +214,17 @@ static bool may_serve(unsigned int cpu)
 	return cpumask_test_cpu(cpu, &open_cpus) && !is_isolated(cpu);
 }
 
-/* The CPU that takes what one that is down leaves, and is bound to. */
-static unsigned int substitute_cpu(void)
+/*
+ * The CPU that serves instead of one that is down or isolated: the first that may,
+ * if possible of the same memory node.
+ */
+static unsigned int substitute_cpu(unsigned int instead_of)
 {
 	unsigned int cpu;
 
+	for_each_cpu_and(cpu, &open_cpus, cpumask_of_node(cpu_to_node(instead_of)))
+		if (!is_isolated(cpu))
+			return cpu;
 	for_each_cpu(cpu, &open_cpus)
 		if (!is_isolated(cpu))
 			return cpu;
@@ -237,14 +239,15 @@ static unsigned int substitute_cpu(void)
  */
 unsigned int base_serving_cpu(unsigned int cpu)
 {
-	if (cpu != BASE_ANY_CPU)
-		return cpumask_test_cpu(cpu, &open_cpus) ? cpu : substitute_cpu();
-
-	cpu = raw_smp_processor_id();
-	if (likely(may_serve(cpu)))
-		return cpu;
-	cpu = housekeeping_any_cpu(HK_TYPE_TIMER);
-	return may_serve(cpu) ? cpu : substitute_cpu();
+	if (cpu != BASE_ANY_CPU) {
+		if (cpumask_test_cpu(cpu, &open_cpus))
+			return cpu;
+	} else {
+		cpu = raw_smp_processor_id();
+		if (likely(may_serve(cpu)))
+			return cpu;
+	}
+	return substitute_cpu(cpu);
 }
 
 /**
@@ -259,29 +262,47 @@ unsigned int base_offline_count(unsigned int cpu)
 /* --- the hrtimer ------------------------------------------------------------ */
 
 /* The next tick that has work. */
-static u64 next_work(struct base *base, u64 now_ns)
+static u64 next_work(const struct base *base, u64 now_ns)
 {
-	u64 next = wheel_next(main_wheel(base));
+	u64 now_tick = base_tick_at(now_ns);
 
-	return is_moving(base) ? min(next, base_tick_at(now_ns) + 1) : next;
+	return list_empty(&base->expired) ? wheels_next(&base->wheels, now_tick) :
+	       now_tick;
+}
+
+/* How much is left of a pause. */
+static u64 pause_left_ns(const struct base *base)
+{
+	u64 now_ns;
+
+	if (!base->resume_ns)
+		return 0;
+	now_ns = ktime_get_ns();
+	return now_ns < base->resume_ns ? base->resume_ns - now_ns : 0;
 }
 
 /*
- * Set the hrtimer, on this CPU, for the next tick that has work, but not before
- * @earliest_ns nor for a tick that has begun.
+ * Set the hrtimer, on this CPU, for the next tick that has work, but not for one that
+ * has begun.  If that comes in a pause, @resume is set instead, for the end of it.
  */
-static void base_program(struct base *base, u64 now_ns, u64 earliest_ns)
+static void base_program(struct base *base, u64 now_ns)
 {
-	u64 next = next_work(base, now_ns);
+	u64 next_tick = next_work(base, now_ns), next_ns, pause_ns;
 
 	lockdep_assert_held(&base->lock);
-	base->programmed = next;
-	if (next >= base_tick_at(BASE_NEVER_NS))
+	base->programmed_tick = next_tick;
+	if (next_tick >= base_tick_at(BASE_NEVER_NS))
 		return;
 
-	next = max(next, base_tick_at(now_ns) + 1);
-	base->deadline_ns = max(base_tick_ns(next), earliest_ns);
-	hrtimer_start(&base->hrtimer, ns_to_ktime(base->deadline_ns),
+	next_ns = base_tick_ns(max(next_tick, base_tick_at(now_ns) + 1));
+	pause_ns = pause_left_ns(base);
+	if (next_ns < now_ns + pause_ns) {
+		hrtimer_start(&base->resume, ns_to_ktime(base->resume_ns),
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
+		return;
+	}
+	base->deadline_ns = next_ns;
+	hrtimer_start(&base->hrtimer, ns_to_ktime(next_ns),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
@@ -293,13 +314,13 @@ static void base_kicked(void *info)
 	raw_spin_lock(&base->lock);
 	base->kicked = false;
 	if (!base->running)
-		base_program(base, base_clock_ns(base->clock), 0);
+		base_program(base, base_clock_ns(base->clock));
 	raw_spin_unlock(&base->lock);
 }
 
 /*
- * Let the base's CPU set the hrtimer.  With interrupts off since the base was
- * seen online, that CPU cannot be gone; what it holds then moves when it goes.
+ * Let the base's CPU set the hrtimer.  Interrupts have been off since the base was
+ * seen online, so that CPU cannot be gone; what it holds moves when it goes.
  */
 static void base_kick(struct base *base)
 {
@@ -314,10 +335,10 @@ static void base_kick(struct base *base)
 static bool program_or_kick(struct base *base, u64 now_ns)
 {
 	if (base->cpu == smp_processor_id() || !base->online) {
-		base_program(base, now_ns, 0);
+		base_program(base, now_ns);
 		return false;
 	}
-	base->programmed = next_work(base, now_ns);
+	base->programmed_tick = next_work(base, now_ns);
 	if (base->kicked)
 		return false;
 	base->kicked = true;
@@ -325,27 +346,6 @@ static bool program_or_kick(struct base *base, u64 now_ns)
 }
 
 /* --- holds ------------------------------------------------------------------ */
-
-/* The clock is behind the main wheel: go on with the other one, if it is empty. */
-static void turn_back(struct base_hold *hold)
-{
-	struct base *base = hold->base;
-
-	if (main_wheel(base)->armed) {
-		if (other_wheel(base)->armed)
-			return;
-		base->main = !base->main;
-		hold->program = true;
-	}
-	wheel_restart(main_wheel(base), base_tick_at(hold->now_ns));
-}
-
-/* Is the clock behind the main wheel? */
-static bool is_behind(const struct base_hold *hold)
-{
-	return hold->base->clock == BASE_REALTIME &&
-	       base_tick_at(hold->now_ns) < main_wheel(hold->base)->clk;
-}
 
 /* Interrupts are off.  sparse: the hold owns the lock until hold_leave(). */
 static void hold_enter(struct base_hold *hold, struct base *base)
@@ -356,8 +356,6 @@ static void hold_enter(struct base_hold *hold, struct base *base)
 	hold->now_ns = base_clock_ns(base->clock);
 	hold->touched = 0;
 	hold->program = false;
-	if (unlikely(is_behind(hold)))
-		turn_back(hold);
 }
 
 static void hold_leave(struct base_hold *hold)
@@ -379,8 +377,10 @@ static void hold_enter_cpu(struct base_hold *hold, enum base_clock clock,
 {
 	hold_enter(hold, base_get(base_serving_cpu(cpu), clock));
 	while (unlikely(!hold->base->online)) {
+		unsigned int gone = hold->base->cpu;
+
 		hold_leave(hold);
-		hold_enter(hold, base_get(substitute_cpu(), clock));
+		hold_enter(hold, base_get(substitute_cpu(gone), clock));
 	}
 }
 
@@ -487,18 +487,10 @@ static u64 choose_tick(u64 due_ns, u64 slack_ns)
 			      base_tick_at(min_t(u64, last_ns, S64_MAX)));
 }
 
-/* Set aside what no wheel of this base could take for its time. */
-static void limbo_add(struct twheel_node *node, u64 due, struct list_head *after)
-{
-	node->wheel.due = due;
-	node->wheel.level = WHEEL_OUT;
-	list_add(&node->wheel.list, after);
-}
-
 /* Set the hrtimer when the hold ends, if it has to be earlier. */
-static void hold_wants(struct base_hold *hold, u64 due)
+static void hold_wants(struct base_hold *hold, u64 tick)
 {
-	if (due < hold->base->programmed)
+	if (tick < hold->base->programmed_tick)
 		hold->program = true;
 }
 
@@ -513,22 +505,20 @@ void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
 	      u64 slack_ns)
 {
 	struct base *base = hold->base;
-	u64 due = choose_tick(due_ns, slack_ns);
+	u64 due_tick = choose_tick(due_ns, slack_ns);
 
-	lockdep_assert_held(&base->lock);
+	base_assert_held(hold);
 	WRITE_ONCE(node->base, base->number);
-	if (unlikely(is_behind(hold) || !list_empty(&base->limbo)))
-		limbo_add(node, due, base->limbo.prev);
-	else
-		wheel_add(main_wheel(base), &node->wheel, due,
-			  base_tick_at(hold->now_ns));
-	hold_wants(hold, due);
-	trace_twheel_arm(base, node, due_ns, base_tick_ns(due));
+	wheels_add(&base->wheels, &node->wheel, due_tick,
+		   base_tick_at(hold->now_ns));
+	hold_wants(hold, due_tick);
+	trace_twheel_arm(base, node, due_ns, base_tick_ns(due_tick));
 }
 
 static void take_off(struct base *base, struct twheel_node *node)
 {
-	wheel_del(&base->wheels[node->wheel.side], &node->wheel);
+	lockdep_assert_held(&base->lock);
+	wheels_del(&base->wheels, &node->wheel);
 }
 
 /**
@@ -538,7 +528,6 @@ static void take_off(struct base *base, struct twheel_node *node)
  */
 void base_disarm(struct base_hold *hold, struct twheel_node *node)
 {
-	lockdep_assert_held(&hold->base->lock);
 	take_off(hold->base, node);
 	trace_twheel_cancel(hold->base, node);
 }
@@ -553,7 +542,6 @@ void base_disarm(struct base_hold *hold, struct twheel_node *node)
 void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
 		   u64 value)
 {
-	lockdep_assert_held(&hold->base->lock);
 	take_off(hold->base, node);
 	trace_twheel_complete(hold->base, node, key, value);
 }
@@ -562,37 +550,12 @@ void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
 static void place_older(struct base_hold *hold, struct twheel_node *node)
 {
 	struct base *base = hold->base;
-	u64 due = node->wheel.due;
+	u64 due_tick = node->wheel.due;
 
-	if (is_behind(hold) && due < main_wheel(base)->clk)
-		limbo_add(node, due, &base->limbo);
-	else
-		wheel_add_older(main_wheel(base), &node->wheel, due,
-				base_tick_at(hold->now_ns));
-	hold_wants(hold, due);
-}
-
-/* Get some nodes of a base whose clock was set back to its main wheel. */
-static void move_some(struct base_hold *hold, unsigned int budget)
-{
-	struct base *base = hold->base;
-	struct twheel_node *node;
-
-	for (; budget && is_moving(base); budget--) {
-		if (!list_empty(&base->limbo) && !is_behind(hold)) {
-			node = list_first_entry(&base->limbo, struct twheel_node,
-						wheel.list);
-			take_off(base, node);
-			wheel_add(main_wheel(base), &node->wheel,
-				  node->wheel.due, base_tick_at(hold->now_ns));
-		} else if (other_wheel(base)->armed) {
-			node = container_of(wheel_pop(other_wheel(base)),
-					    struct twheel_node, wheel);
-			place_older(hold, node);
-		} else {
-			return;
-		}
-	}
+	base_assert_held(hold);
+	wheels_add_older(&base->wheels, &node->wheel, due_tick,
+			 base_tick_at(hold->now_ns));
+	hold_wants(hold, due_tick);
 }
 
 /* --- runs ------------------------------------------------------------------- */
@@ -645,20 +608,34 @@ static void wake_all(struct list_head *wake)
 		event_ops->wake(wake);
 }
 
+/**
+ * struct base_run - a run of a base
+ * @hold: the hold of the base.
+ * @wake: whom to wake when no lock is held.
+ * @start_ns: when it began, on CLOCK_MONOTONIC.
+ * @spent_ns: how long it has taken, when that was last looked at.
+ */
+struct base_run {
+	struct base_hold hold;
+	struct list_head wake;
+	u64 start_ns;
+	u64 spent_ns;
+};
+
 /*
  * Call a timer's function, which may free the timer, and may take its time: so
  * those who wait for events are woken first.
  */
-static void call_timer(struct base_hold *hold, struct twheel_timer *timer,
-		       struct list_head *wake)
+static void call_timer(struct base_run *run, struct twheel_timer *timer)
 {
-	void (*function)(struct twheel_timer *timer) = timer->function;
+	struct base_hold *hold = &run->hold;
 	struct base *base = hold->base;
 
 	base->current_timer = timer;
+	timer_debug_deactivate(timer);
 	base_release(hold);
-	wake_all(wake);
-	function(timer);
+	wake_all(&run->wake);
+	timer_debug_call(timer);
 	local_irq_save(hold->flags);
 	hold_enter(hold, base);
 	base->current_timer = NULL;
@@ -677,64 +654,70 @@ static void note_due(struct base *base, const struct twheel_node *node,
 	trace_twheel_due(base, node, late_ns);
 }
 
-/*
- * Deal with up to BASE_BATCH nodes, that are due or have to move; true if there
- * are more.  What came out stays cancellable while a function is called.
- */
-static bool run_batch(struct base_hold *hold, struct list_head *wake)
+/* Has the run used its time up? */
+static bool time_is_up(struct base_run *run)
 {
-	struct base *base = hold->base;
-	unsigned int budget = BASE_BATCH;
-	LIST_HEAD(expired);
-	bool more;
+	run->spent_ns = ktime_get_ns() - run->start_ns;
+	return run->spent_ns >= BASE_RUN_NS;
+}
 
-	if (unlikely(is_moving(base))) {
-		budget /= 2;
-		move_some(hold, budget);
-	}
-	more = wheel_advance(main_wheel(base), base_tick_at(hold->now_ns),
-			     budget, &expired);
-	more |= is_moving(base);
-	while (!list_empty(&expired)) {
-		struct twheel_node *node =
-			list_first_entry(&expired, struct twheel_node, wheel.list);
+/* Deal with what came out, until the time is up. */
+static void expire(struct base_run *run)
+{
+	struct base_hold *hold = &run->hold;
+	struct base *base = hold->base;
+
+	while (!list_empty(&base->expired)) {
+		struct twheel_node *node = list_first_entry(&base->expired,
+							    struct twheel_node,
+							    wheel.list);
 
 		note_due(base, node, hold->now_ns);
 		take_off(base, node);
-		if (node->flags & NODE_EVENT)
-			event_ops->due(node, hold->now_ns, wake);
-		else
-			call_timer(hold, container_of(node, struct twheel_timer,
-						      node), wake);
+		if (node->flags & NODE_EVENT) {
+			event_ops->due(node, hold->now_ns, &run->wake);
+			continue;
+		}
+		call_timer(run, container_of(node, struct twheel_timer, node));
+		if (time_is_up(run))
+			return;
 	}
-	return more;
 }
 
-/* Run what is due, and then set the hrtimer. */
-static void run_held(struct base_hold *hold, struct list_head *wake)
+static bool has_work(const struct base_hold *hold)
 {
+	return next_work(hold->base, hold->now_ns) <= base_tick_at(hold->now_ns);
+}
+
+/* Run what is due.  A timer is set when the hold ends. */
+static void run_held(struct base_run *run)
+{
+	struct base_hold *hold = &run->hold;
 	struct base *base = hold->base;
-	u64 start_ns = ktime_get_ns(), expired = base->nr_expired, spent_ns;
-	bool more;
+	u64 expired = base->nr_expired;
+	bool late;
 
 	base->running = true;
+	run->start_ns = ktime_get_ns();
 	for (;;) {
-		more = run_batch(hold, wake);
-		spent_ns = ktime_get_ns() - start_ns;
-		if (!more || spent_ns >= BASE_RUN_NS)
+		if (list_empty(&base->expired))
+			wheels_advance(&base->wheels, base_tick_at(hold->now_ns),
+				       BASE_BATCH, &base->expired);
+		expire(run);
+		late = time_is_up(run);
+		if (late || !has_work(hold))
 			break;
 		base_release(hold);
-		wake_all(wake);
+		wake_all(&run->wake);
 		local_irq_save(hold->flags);
 		hold_enter(hold, base);
 	}
 	base->running = false;
-	hold->program = false;
-
-	trace_twheel_run(base, base->nr_expired - expired, spent_ns, more);
-	if (more)
-		spent_ns = min_t(u64, spent_ns, BASE_PAUSE_NS);
-	base_program(base, hold->now_ns, more ? hold->now_ns + spent_ns : 0);
+	if (late)
+		base->resume_ns = run->start_ns + run->spent_ns +
+				  min_t(u64, run->spent_ns, BASE_PAUSE_NS);
+	trace_twheel_run(base, base->nr_expired - expired, run->spent_ns,
+			 has_work(hold));
 }
 
 /* Called too early, by the hrtimer's idea of a clock that was set back? */
@@ -744,23 +727,27 @@ static bool is_early(const struct base_hold *hold)
 	       hold->now_ns < hold->base->deadline_ns;
 }
 
-static void base_run(struct base *base, bool retried)
+static void base_run(struct base *base, bool resumed)
 {
-	struct base_hold hold = {};
-	LIST_HEAD(wake);
+	struct base_run run = {};
+	struct base_hold *hold = &run.hold;
 
+	INIT_LIST_HEAD(&run.wake);
 	base_expiry_lock(base);
-	local_irq_save(hold.flags);
-	hold_enter(&hold, base);
+	local_irq_save(hold->flags);
+	hold_enter(hold, base);
 	base->interrupts++;
-	if (!retried && is_early(&hold))
-		hrtimer_start(&base->retry, ns_to_ktime(base_tick_ns(1)),
-			      HRTIMER_MODE_REL_PINNED_SOFT);
-	else if (!base->running)
-		run_held(&hold, &wake);
-	base_release(&hold);
+	if (!resumed && is_early(hold))
+		base->resume_ns = ktime_get_ns() + base_tick_ns(1);
+	if (!pause_left_ns(base)) {
+		base->resume_ns = 0;
+		if (!base->running)
+			run_held(&run);
+	}
+	hold->program = true;
+	base_release(hold);
 	base_expiry_unlock(base);
-	wake_all(&wake);
+	wake_all(&run.wake);
 }
 
 static enum hrtimer_restart base_interrupt(struct hrtimer *hrtimer)
@@ -769,35 +756,26 @@ static enum hrtimer_restart base_interrupt(struct hrtimer *hrtimer)
 	return HRTIMER_NORESTART;
 }
 
-static enum hrtimer_restart base_retry(struct hrtimer *hrtimer)
+static enum hrtimer_restart base_resume(struct hrtimer *hrtimer)
 {
-	base_run(container_of(hrtimer, struct base, retry), true);
+	base_run(container_of(hrtimer, struct base, resume), true);
 	return HRTIMER_NORESTART;
 }
 
 /* --- CPUs that come and go -------------------------------------------------- */
 
-/* Take any node out, of those of its tick the youngest; NULL: there is none. */
+/* Take a node out, of those of its tick the youngest; NULL: there is none. */
 static struct twheel_node *base_pop(struct base *base)
 {
-	unsigned int i;
+	struct wheel_node *node;
 
-	if (!list_empty(&base->limbo)) {
-		struct twheel_node *node =
-			list_last_entry(&base->limbo, struct twheel_node,
-					wheel.list);
-
-		take_off(base, node);
-		return node;
+	if (list_empty(&base->expired)) {
+		node = wheels_pop(&base->wheels);
+		return node ? container_of(node, struct twheel_node, wheel) : NULL;
 	}
-	for (i = 0; i < nr_wheels(base->clock); i++) {
-		struct wheel *wheel = &base->wheels[base->main ^ i];
-
-		if (wheel->armed)
-			return container_of(wheel_pop(wheel),
-					    struct twheel_node, wheel);
-	}
-	return NULL;
+	node = list_last_entry(&base->expired, struct wheel_node, list);
+	wheels_del(&base->wheels, node);
+	return container_of(node, struct twheel_node, wheel);
 }
 
 /*
@@ -864,16 +842,79 @@ static void base_set_online(struct base *base, bool online)
 	raw_spin_unlock_irq(&base->lock);
 }
 
+/* --- beginning and end ------------------------------------------------------ */
+
+static unsigned int nr_wheels(enum base_clock clock)
+{
+	return clock == BASE_REALTIME ? WHEELS_MAX : 1;
+}
+
+static struct base *base_create(unsigned int cpu, enum base_clock clock)
+{
+	unsigned int nr = nr_wheels(clock);
+	struct base *base;
+
+	base = kvzalloc_node(struct_size(base, wheel, nr),
+			     GFP_KERNEL | __GFP_NOWARN, cpu_to_node(cpu));
+	if (!base)
+		return NULL;
+	raw_spin_lock_init(&base->lock);
+	base_expiry_init(base);
+	base->cpu = cpu;
+	base->clock = clock;
+	base->number = cpu * BASE_CLOCKS + clock;
+	base->programmed_tick = WHEEL_NEVER;
+	base->online = cpumask_test_cpu(cpu, &open_cpus);
+	INIT_LIST_HEAD(&base->expired);
+	wheels_init(&base->wheels, base->wheel, nr,
+		    base_tick_at(base_clock_ns(clock)));
+	INIT_CSD(&base->csd, base_kicked, base);
+	twheel_hrtimer_setup(&base->hrtimer, base_interrupt,
+			     base_clock_id(clock), HRTIMER_MODE_ABS_PINNED_SOFT);
+	twheel_hrtimer_setup(&base->resume, base_resume, CLOCK_MONOTONIC,
+			     HRTIMER_MODE_ABS_PINNED_SOFT);
+	return base;
+}
+
+/* Make the base of a CPU and clock, unless there is one.  Returns 0 or -ENOMEM. */
+static int make_base(unsigned int cpu, enum base_clock clock)
+{
+	struct base *base;
+
+	if (base_get(cpu, clock))
+		return 0;
+	base = base_create(cpu, clock);
+	if (!base)
+		return -ENOMEM;
+	per_cpu(bases[clock], cpu) = base;
+	base_made(base);
+	return 0;
+}
+
+/* Make the bases of a CPU, of all clocks that are in use. */
+static int make_bases(unsigned int cpu)
+{
+	unsigned int clock;
+	int ret = 0;
+
+	for (clock = 0; clock < BASE_CLOCKS && !ret; clock++)
+		if (clocks_in_use & BIT(clock))
+			ret = make_base(cpu, clock);
+	return ret;
+}
+
+/* A CPU whose bases cannot be made is served by another one. */
 static int base_cpu_up(unsigned int cpu)
 {
 	unsigned int clock;
 
-	for (clock = 0; clock < BASE_CLOCKS; clock++) {
-		struct base *base = base_get(cpu, clock);
-
-		if (base)
-			base_set_online(base, true);
+	if (make_bases(cpu)) {
+		pr_warn("no memory for the wheels of CPU %u\n", cpu);
+		return 0;
 	}
+	for (clock = 0; clock < BASE_CLOCKS; clock++)
+		if (base_get(cpu, clock))
+			base_set_online(base_get(cpu, clock), true);
 	cpumask_set_cpu(cpu, &open_cpus);
 	return 0;
 }
@@ -908,56 +949,28 @@ void base_look(struct base *base, struct base_view *view)
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	memcpy(&view->base, base, sizeof(*base));
-	memcpy(&view->wheel, main_wheel(base), sizeof(view->wheel));
-	view->next = next_work(base, now_ns);
-	view->moving = is_moving(base) ? other_wheel(base)->armed : 0;
+	memcpy(&view->wheel, wheels_farthest(&base->wheels), sizeof(view->wheel));
+	view->next_tick = next_work(base, now_ns);
+	view->gap = wheels_armed(&base->wheels) - view->wheel.armed;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	view->now_tick = base_tick_at(now_ns);
 }
 
-/* --- beginning and end ------------------------------------------------------ */
-
-static struct base *base_create(unsigned int cpu, enum base_clock clock)
-{
-	unsigned int i, nr = nr_wheels(clock);
-	struct base *base;
-
-	base = kvzalloc_node(struct_size(base, wheels, nr),
-			     GFP_KERNEL | __GFP_NOWARN, cpu_to_node(cpu));
-	if (!base)
-		return NULL;
-	raw_spin_lock_init(&base->lock);
-	base_expiry_init(base);
-	base->cpu = cpu;
-	base->clock = clock;
-	base->number = cpu * BASE_CLOCKS + clock;
-	base->programmed = WHEEL_NEVER;
-	base->online = cpumask_test_cpu(cpu, &open_cpus);
-	INIT_LIST_HEAD(&base->limbo);
-	for (i = 0; i < nr; i++) {
-		wheel_init(&base->wheels[i], base_tick_at(base_clock_ns(clock)));
-		base->wheels[i].side = i;
-	}
-	INIT_CSD(&base->csd, base_kicked, base);
-	twheel_hrtimer_setup(&base->hrtimer, base_interrupt,
-			     base_clock_id(clock), HRTIMER_MODE_ABS_PINNED_SOFT);
-	twheel_hrtimer_setup(&base->retry, base_retry, CLOCK_MONOTONIC,
-			     HRTIMER_MODE_REL_PINNED_SOFT);
-	return base;
-}
-
-/* Nothing is armed on it, and nothing will be. */
+/*
+ * Nothing is armed on it, and nothing will be.  Wait for what may still be on its
+ * way: a kick, which may start a timer; then a stale timer, which may start another
+ * one only if something is armed.
+ */
 static void base_stop(struct base *base)
 {
 	while (READ_ONCE(base->kicked))
 		cpu_relax();
-	/* The kick that was has let go of the lock. */
+	/* Wait until base_kicked(), which has cleared @kicked, drops the lock. */
 	raw_spin_lock_irq(&base->lock);
 	raw_spin_unlock_irq(&base->lock);
-	/* A stale one may yet start the other one, but not the reverse. */
 	hrtimer_cancel(&base->hrtimer);
-	hrtimer_cancel(&base->retry);
-	WARN_ON_ONCE(base->wheels[0].armed);
+	hrtimer_cancel(&base->resume);
+	WARN_ON_ONCE(wheels_armed(&base->wheels) || !list_empty(&base->expired));
 }
 
 static void free_bases(enum base_clock clock)
@@ -970,28 +983,12 @@ static void free_bases(enum base_clock clock)
 	}
 }
 
-static int make_bases(enum base_clock clock)
-{
-	unsigned int cpu;
-
-	for_each_possible_cpu(cpu) {
-		struct base *base = base_create(cpu, clock);
-
-		if (!base) {
-			free_bases(clock);
-			return -ENOMEM;
-		}
-		per_cpu(bases[clock], cpu) = base;
-	}
-	twheel_debugfs_add(clock);
-	return 0;
-}
-
 /**
  * base_use() - make sure that there are bases of a clock
  * @clock: the clock.
  *
- * They stay until base_exit().
+ * They stay until base_exit().  Where it fails, those that were made stay too, for
+ * the next attempt.
  *
  * Context: a task; sleeps.
  *
@@ -1000,12 +997,20 @@ static int make_bases(enum base_clock clock)
 int base_use(enum base_clock clock)
 {
 	static DEFINE_MUTEX(mutex);
+	unsigned int cpu;
 	int ret = 0;
 
 	cpus_read_lock();
 	mutex_lock(&mutex);
-	if (!base_get(cpumask_first(cpu_possible_mask), clock))
-		ret = make_bases(clock);
+	if (!(clocks_in_use & BIT(clock))) {
+		for_each_online_cpu(cpu) {
+			ret = make_base(cpu, clock);
+			if (ret)
+				break;
+		}
+		if (!ret)
+			clocks_in_use |= BIT(clock);
+	}
 	mutex_unlock(&mutex);
 	cpus_read_unlock();
 	return ret;
@@ -1014,14 +1019,16 @@ int base_use(enum base_clock clock)
 /**
  * base_init() - make the bases of CLOCK_MONOTONIC and follow the CPUs
  * @ops: what is done with events that are due.
+ * @made: called for each base when it was made, in a task that may sleep.
  *
  * Return: 0, or an errno: then base_exit() undoes what was done.
  */
-int base_init(const struct base_ops *ops)
+int base_init(const struct base_ops *ops, void (*made)(struct base *base))
 {
 	int ret;
 
 	event_ops = ops;
+	base_made = made;
 	ret = base_use(BASE_MONOTONIC);
 	if (ret)
 		return ret;
@@ -1050,7 +1057,7 @@ void base_exit(void)
 				base_stop(base_get(cpu, clock));
 		}
 	}
-	/* A kick's last instructions may be ours still. */
+	/* A CPU may still be in the last instructions of base_kicked(), in our text. */
 	synchronize_rcu();
 	for (clock = 0; clock < BASE_CLOCKS; clock++)
 		free_bases(clock);

@@ -13,7 +13,7 @@
 #include <linux/spinlock.h>
 
 #include "twheel.h"
-#include "wheel.h"
+#include "wheels.h"
 
 /* The most nodes touched while a base's lock is held once. */
 #define BASE_BATCH	64
@@ -21,8 +21,12 @@
 /* For how long a run may go on before it leaves the CPU to others. */
 #define BASE_RUN_NS	(1 * NSEC_PER_MSEC)
 
-/* For how long it does so at most: a run is longer where the machine stalls. */
-#define BASE_PAUSE_NS	(10 * NSEC_PER_MSEC)
+/*
+ * The longest pause after a run.  A pause is as long as the run was; but a virtual
+ * machine that was stopped in the middle of a run for seconds shall not then keep
+ * its timers waiting for as long again.
+ */
+#define BASE_PAUSE_NS	(100 * NSEC_PER_MSEC)
 
 /* Buckets of the lateness histogram: bucket k is below 2^(k + 10) ns. */
 #define BASE_LATENESS_SHIFT	10
@@ -51,45 +55,48 @@ struct base_ops {
 	 * taken off the wheel; whom to wake goes to @wake.
 	 */
 	void (*due)(struct twheel_node *node, u64 now_ns, struct list_head *wake);
-	/* Wake those, with no lock held. */
+	/* Wake what is on the list, with no lock held. */
 	void (*wake)(struct list_head *wake);
 };
 
 /**
- * struct base - the wheel of a CPU and clock, and what drives it
+ * struct base - the wheels of a CPU and clock, and what drives them
  * @lock: guards all below, and the nodes that name this base.
- * @hrtimer: wakes it at @deadline_ns.
- * @programmed: the earliest work that is seen to: by @hrtimer, by a kick on its way
- *	or by the run under way; WHEEL_NEVER: none.
+ * @hrtimer: calls base_run() at @deadline_ns, on the base's clock.
  * @deadline_ns: the time that @hrtimer was last set for.
- * @retry: REALTIME: wakes it, by CLOCK_MONOTONIC, when @hrtimer was early.
- * @csd: calls its CPU to set @hrtimer there.
+ * @resume: calls base_run() at @resume_ns, on CLOCK_MONOTONIC.
+ * @resume_ns: until when nothing is run, on CLOCK_MONOTONIC; 0, or a time that has
+ *	passed: there is no pause.
+ * @programmed_tick: the earliest work that is seen to: by a timer, by a kick on its
+ *	way or by the run under way; WHEEL_NEVER: none.
+ * @csd: calls its CPU to set the timers there.
  * @kicked: @csd is under way.
  * @online: nodes may be armed here: its CPU is up.
- * @running: base_run() is under way, and will set @hrtimer when it ends.
+ * @running: base_run() is under way, and will set a timer when it ends.
  * @current_timer: the timer whose function is being called, without @lock.
+ * @expired: nodes that came out and were not dealt with yet.
  * @number: which base this is.
  * @cpu: the CPU it serves.
  * @clock: the clock it follows.
- * @interrupts: how often an hrtimer called, ever.
- * @nr_expired: how many nodes came out, ever.
+ * @interrupts: how often one of the two timers called, ever.
+ * @nr_expired: how many nodes were dealt with, ever.
  * @lateness: of these, how many were how late.
- * @limbo: REALTIME: nodes for which no wheel stands early enough yet.
- * @main: which one of @wheels nodes are armed on.
- * @wheels: one, or two for REALTIME, which can be set back; the second one
- *	is then being emptied into the first.
+ * @wheels: its wheels.
+ * @wheel: their memory: one wheel, or WHEELS_MAX for CLOCK_REALTIME.
  */
 struct base {
 	raw_spinlock_t lock;
 	struct hrtimer hrtimer;
-	u64 programmed;
 	u64 deadline_ns;
-	struct hrtimer retry;
+	struct hrtimer resume;
+	u64 resume_ns;
+	u64 programmed_tick;
 	call_single_data_t csd;
 	bool kicked;
 	bool online;
 	bool running;
 	struct twheel_timer *current_timer;
+	struct list_head expired;
 	u16 number;
 	unsigned int cpu;
 	enum base_clock clock;
@@ -100,9 +107,8 @@ struct base {
 	/* Held by a run, for those who wait for a function to return. */
 	spinlock_t expiry_lock;
 #endif
-	struct list_head limbo;
-	unsigned int main;
-	struct wheel wheels[];
+	struct wheels wheels;
+	struct wheel wheel[];
 };
 
 /**
@@ -128,15 +134,15 @@ struct base_hold {
  * struct base_view - what people look at of a base
  * @base: a copy; its locks, timers and lists mean nothing.
  * @now_tick: what tick it was then.
- * @next: the next tick that has work, or WHEEL_NEVER.
- * @moving: how many nodes are still in the wheel that is being emptied.
- * @wheel: a copy of the wheel that nodes are armed on.
+ * @next_tick: the next tick that has work, or WHEEL_NEVER.
+ * @gap: how many nodes are due before the clk of @wheel, as the clock was set back.
+ * @wheel: a copy of the farthest wheel, as a rule the only one in use.
  */
 struct base_view {
 	struct base base;
 	u64 now_tick;
-	u64 next;
-	u64 moving;
+	u64 next_tick;
+	u64 gap;
 	struct wheel wheel;
 };
 
@@ -157,6 +163,12 @@ static inline u64 base_tick_at(u64 ns)
 static inline u64 base_tick_ns(u64 tick)
 {
 	return tick << base_tick_shift;
+}
+
+/* For who relies on a hold. */
+static inline void base_assert_held(const struct base_hold *hold)
+{
+	lockdep_assert_held(&hold->base->lock);
 }
 
 u64 base_clock_ns(enum base_clock clock);
@@ -182,7 +194,7 @@ unsigned int base_offline_count(unsigned int cpu);
 void base_look(struct base *base, struct base_view *view);
 
 int base_use(enum base_clock clock);
-int base_init(const struct base_ops *ops);
+int base_init(const struct base_ops *ops, void (*made)(struct base *base));
 void base_exit(void);
 
 #endif /* TWHEEL_BASE_H */

@@ -9,8 +9,8 @@
  *   next		the next tick that has work, or "none"
  *   online		1: nodes may be armed there; 0: its CPU is down
  *   armed		how many nodes are on the wheel
- *   moving		how many more are on their way to it, the clock having been
- *			set back
+ *   gap		how many more are due before clk, the clock having been set
+ *			back: on other wheels, which are not shown
  *   interrupts		how often the hrtimer called, ever
  *   expired		how many nodes came out, ever
  *   cascaded		how many times a node was moved to a lower level, ever
@@ -53,13 +53,13 @@ static void show_base(struct seq_file *seq, const struct base_view *view)
 	seq_printf(seq, "tick_ns:\t%llu\n", base_tick_ns(1));
 	seq_printf(seq, "clk:\t%llu\n", wheel->clk);
 	seq_printf(seq, "now:\t%llu\n", view->now_tick);
-	if (view->next == WHEEL_NEVER)
+	if (view->next_tick == WHEEL_NEVER)
 		seq_puts(seq, "next:\tnone\n");
 	else
-		seq_printf(seq, "next:\t%llu\n", view->next);
+		seq_printf(seq, "next:\t%llu\n", view->next_tick);
 	seq_printf(seq, "online:\t%d\n", base->online);
 	seq_printf(seq, "armed:\t%llu\n", wheel->armed);
-	seq_printf(seq, "moving:\t%llu\n", view->moving);
+	seq_printf(seq, "gap:\t%llu\n", view->gap);
 	seq_printf(seq, "interrupts:\t%llu\n", base->interrupts);
 	seq_printf(seq, "expired:\t%llu\n", base->nr_expired);
 	seq_printf(seq, "cascaded:\t%llu\n", wheel->cascaded);
@@ -84,19 +84,14 @@ static int base_show(struct seq_file *seq, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(base);
 
-/* The files of a clock, whose bases are there from now on. */
-void twheel_debugfs_add(enum base_clock clock)
+/* The file of a base, which stays until twheel_debugfs_exit(). */
+void twheel_debugfs_add(struct base *base)
 {
-	unsigned int cpu;
+	char name[32];
 
-	for_each_possible_cpu(cpu) {
-		char name[32];
-
-		snprintf(name, sizeof(name), "cpu%u-%s", cpu,
-			 base_clock_name(clock));
-		debugfs_create_file(name, 0400, directory, base_get(cpu, clock),
-				    &base_fops);
-	}
+	snprintf(name, sizeof(name), "cpu%u-%s", base->cpu,
+		 base_clock_name(base->clock));
+	debugfs_create_file(name, 0400, directory, base, &base_fops);
 }
 
 /* Without debugfs there are no files, and nothing else is different. */

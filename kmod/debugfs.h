@@ -7,7 +7,7 @@
 
 #include "base.h"
 
-void twheel_debugfs_add(enum base_clock clock);
+void twheel_debugfs_add(struct base *base);
 void twheel_debugfs_init(void);
 void twheel_debugfs_exit(void);
 

@@ -327,7 +327,7 @@ static int __init twheel_init(void)
 	if (ret)
 		goto no_memory;
 	twheel_debugfs_init();
-	ret = base_init(&context_ops);
+	ret = base_init(&context_ops, twheel_debugfs_add);
 	if (ret)
 		goto no_clock;
 	ret = clock_init();

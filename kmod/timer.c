@@ -10,6 +10,7 @@
 
 #include "base.h"
 #include "compat.h"
+#include "timer_debug.h"
 #include "twheel.h"
 
 /* &struct twheel_node.state of a timer */
@@ -19,39 +20,47 @@ enum timer_state {
 };
 
 /**
- * twheel_timer_setup() - prepare a timer for its first use
- * @timer: the timer, in memory that stays until twheel_timer_shutdown().
- * @function: what to call when it expires; in softirq context, interrupts on.
+ * twheel_timer_init() - prepare a timer for its first use
+ * @timer: as for twheel_timer_setup(), which is what to use.
+ * @function: the same.
+ * @name: what lockdep calls it.
+ * @key: lockdep's class of timers that it belongs to.
  *
  * Context: any.
  */
-void twheel_timer_setup(struct twheel_timer *timer,
-			void (*function)(struct twheel_timer *timer))
+void twheel_timer_init(struct twheel_timer *timer,
+		       void (*function)(struct twheel_timer *timer),
+		       const char *name, struct lock_class_key *key)
 {
-	struct base *base = base_get(raw_smp_processor_id(), BASE_MONOTONIC);
+	unsigned int cpu = base_serving_cpu(BASE_ANY_CPU);
 
+	timer_debug_init(timer);
 	timer->node = (struct twheel_node){
-		.base = base->number,
+		.base = base_get(cpu, BASE_MONOTONIC)->number,
 		.state = TIMER_USABLE,
 	};
 	wheel_node_init(&timer->node.wheel);
 	timer->function = function;
+	lockdep_init_map(&timer->lockdep_map, name, key, 0);
 }
-EXPORT_SYMBOL_GPL(twheel_timer_setup);
+EXPORT_SYMBOL_GPL(twheel_timer_init);
 
 /* Is its function being called by the base that is held? */
 static bool function_runs(const struct base_hold *hold,
 			  const struct twheel_timer *timer)
 {
+	base_assert_held(hold);
 	return hold->base->current_timer == timer;
 }
 
 /* Take the timer off; true if it was armed. */
 static bool disarm(struct base_hold *hold, struct twheel_timer *timer)
 {
+	base_assert_held(hold);
 	if (!wheel_queued(&timer->node.wheel))
 		return false;
 	base_disarm(hold, &timer->node);
+	timer_debug_deactivate(timer);
 	return true;
 }
 
@@ -85,6 +94,7 @@ static int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
 		ret = disarm(&hold, timer);
 		if (!function_runs(&hold, timer))
 			base_move_here(&hold, &timer->node);
+		timer_debug_activate(timer);
 		base_arm(&hold, &timer->node, due_ns(&hold, time_ns, flags),
 			 slack_ns);
 	}
@@ -168,6 +178,7 @@ static bool cancel_sync(struct twheel_timer *timer, enum timer_state state)
 
 	might_sleep_if(IS_ENABLED(CONFIG_PREEMPT_RT));
 	WARN_ON_ONCE(in_hardirq() || in_serving_softirq());
+	timer_debug_wait(timer);
 
 	for (;;) {
 		struct base_hold hold = {};
@@ -182,9 +193,12 @@ static bool cancel_sync(struct twheel_timer *timer, enum timer_state state)
 		runs = function_runs(&hold, timer);
 		base_release(&hold);
 		if (!runs)
-			return armed;
+			break;
 		base_wait_for_function(base);
 	}
+	if (state == TIMER_SHUT_DOWN)
+		timer_debug_free(timer);
+	return armed;
 }
 
 /**

@@ -13,6 +13,11 @@
 
 #include "base.h"
 
+/* perf and trace-cmd read the format file, which has to have numbers for names. */
+TRACE_DEFINE_ENUM(BASE_MONOTONIC);
+TRACE_DEFINE_ENUM(BASE_BOOTTIME);
+TRACE_DEFINE_ENUM(BASE_REALTIME);
+
 #define show_clock(clock)				\
 	__print_symbolic(clock,				\
 			 { BASE_MONOTONIC, "monotonic" },	\

@@ -35,6 +35,7 @@
 #define TWHEEL_H
 
 #include <linux/list.h>
+#include <linux/lockdep_types.h>
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -69,14 +70,39 @@ struct twheel_node {
 struct twheel_timer {
 	struct twheel_node node;
 	void (*function)(struct twheel_timer *timer);
+#ifdef CONFIG_LOCKDEP
+	/* private: held around @function, and by who waits for it */
+	struct lockdep_map lockdep_map;
+#endif
 };
 
 /* How to understand the time given to twheel_timer_arm(). */
 #define TWHEEL_TIMER_REL	0	/* from now */
 #define TWHEEL_TIMER_ABS	1	/* as ktime_get_ns() counts */
 
-void twheel_timer_setup(struct twheel_timer *timer,
-			void (*function)(struct twheel_timer *timer));
+void twheel_timer_init(struct twheel_timer *timer,
+		       void (*function)(struct twheel_timer *timer),
+		       const char *name, struct lock_class_key *key);
+
+/**
+ * twheel_timer_setup() - prepare a timer for its first use
+ * @timer: the timer, in memory that stays until twheel_timer_shutdown().
+ * @function: what to call when it expires; in softirq context, interrupts on.
+ *
+ * A macro, so that lockdep knows the timers of different owners apart, by the place
+ * where they are set up: it complains when an owner waits for a function with a lock
+ * held that the function takes.
+ *
+ * Context: any.
+ */
+#define twheel_timer_setup(timer, function)				\
+	do {								\
+		static struct lock_class_key twheel_timer_key;		\
+									\
+		twheel_timer_init(timer, function, #timer,		\
+				  &twheel_timer_key);			\
+	} while (0)
+
 int twheel_timer_arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
 		     unsigned int flags);
 int twheel_timer_modify(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
