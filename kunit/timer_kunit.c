@@ -768,6 +768,108 @@ static void timer_can_be_armed_and_cancelled_from_any_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&arming.counter->calls), 0);
 }
 
+/* --- the budget of a run ------------------------------------------------------ */
+
+/*
+ * Functions that take their time get no more than about half of the CPU.  That is a
+ * lower bound of how long it all takes, so other work on the machine does no harm.
+ */
+
+static void wait_for_calls(struct counter *counters, unsigned int nr, int calls)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		while (atomic_read(&counters[i].calls) < calls ||
+		       atomic_read(&counters[i].inside))
+			msleep(1);
+}
+
+/* 64 functions of 200 us at one tick; return from the first one's to the last one's. */
+static u64 run_slow_functions(struct kunit *test, struct counter *counters)
+{
+	enum { NR = 64 };
+	u64 due_ns, first_ns = U64_MAX, last_ns = 0;
+	unsigned int i;
+
+	migrate_disable();
+	due_ns = ktime_get_ns() + 20 * NSEC_PER_MSEC;
+	for (i = 0; i < NR; i++) {
+		counters[i].linger_us = 200;
+		twheel_timer_arm(&counters[i].timer, due_ns, 0, TWHEEL_TIMER_ABS);
+	}
+	migrate_enable();
+	wait_for_calls(counters, NR, 1);
+	for (i = 0; i < NR; i++) {
+		first_ns = min(first_ns, counters[i].at_ns);
+		last_ns = max(last_ns, counters[i].at_ns);
+		if (i)
+			KUNIT_EXPECT_GE(test, counters[i].at_ns,
+					counters[i - 1].at_ns);
+		twheel_timer_shutdown(&counters[i].timer);
+	}
+	return last_ns - first_ns;
+}
+
+static void time_is_looked_at_between_functions(struct kunit *test)
+{
+	u64 took_ns = run_slow_functions(test, counters_make(test, 64));
+
+	/* 63 * 200 us of work, in runs of little more than 1 ms, and pauses. */
+	KUNIT_EXPECT_GT(test, took_ns, 63ULL * 200 * 1000 * 3 / 2);
+}
+
+/* Arm a timer for the next tick, and cancel it, until it is told to stop. */
+struct nuisance {
+	struct counter *counter;
+	struct completion stopped;
+	bool stop;
+};
+
+static int arm_again_and_again(void *data)
+{
+	struct nuisance *nuisance = data;
+
+	while (!READ_ONCE(nuisance->stop)) {
+		twheel_timer_arm(&nuisance->counter->timer, 0, 0, TWHEEL_TIMER_REL);
+		twheel_timer_cancel(&nuisance->counter->timer);
+		cond_resched();
+	}
+	kthread_complete_and_exit(&nuisance->stopped, 0);
+}
+
+static void pause_is_not_cut_short_by_what_is_armed(struct kunit *test)
+{
+	struct counter *counters = counters_make(test, 65);
+	struct nuisance nuisance = { .counter = &counters[64] };
+	struct task_struct *task;
+	u64 took_ns;
+
+	init_completion(&nuisance.stopped);
+	/* On whichever CPU: from the own one it programs, from another one it kicks. */
+	task = kthread_run(arm_again_and_again, &nuisance, "twheel/nuisance");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	took_ns = run_slow_functions(test, counters);
+	WRITE_ONCE(nuisance.stop, true);
+	wait_for_completion(&nuisance.stopped);
+	twheel_timer_shutdown(&nuisance.counter->timer);
+	KUNIT_EXPECT_GT(test, took_ns, 63ULL * 200 * 1000 * 3 / 2);
+}
+
+static void slow_function_that_arms_its_timer_leaves_half_of_the_cpu(struct kunit *test)
+{
+	struct counter *counter = counter_make(test);
+	u64 armed_ns = ktime_get_ns();
+
+	counter->linger_us = 3000;
+	counter->rearm = 20;
+	twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
+	wait_for_calls(counter, 1, 21);
+	KUNIT_EXPECT_GT(test, counter->at_ns - armed_ns,
+			20ULL * 3000 * 1000 * 9 / 5);
+	twheel_timer_shutdown(&counter->timer);
+}
+
 static struct kunit_case timer_cases[] = {
 	KUNIT_CASE_PARAM(timer_is_called_once_and_never_early, place_gen_params),
 	KUNIT_CASE_PARAM(absolute_time_is_kept, place_gen_params),
@@ -797,6 +899,9 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(timer_is_called_on_the_cpu_that_armed_it),
 	KUNIT_CASE(timer_armed_while_its_function_runs_stays_on_that_cpu),
 	KUNIT_CASE(timer_can_be_armed_and_cancelled_from_any_cpu),
+	KUNIT_CASE(time_is_looked_at_between_functions),
+	KUNIT_CASE(pause_is_not_cut_short_by_what_is_armed),
+	KUNIT_CASE(slow_function_that_arms_its_timer_leaves_half_of_the_cpu),
 	{}
 };
 

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -148,6 +150,48 @@ TEST(set_backward_leaves_events_to_cancel_and_modify)
 	ASSERT_EQ(get_counters(fd).armed, 0);
 	move_clock(2 * DAY_NS);
 	check_nothing_ready(fd);
+}
+
+/*
+ * However many events there are, a small step back moves none of them, and those of
+ * one tick stay in their order with what is armed after it.
+ */
+TEST(set_backward_moves_nothing_and_keeps_the_order_of_a_tick)
+{
+	const size_t nr = test_count(200000);
+	int fd = open_realtime();
+	long long cascaded, armed;
+	__u64 due_ns, late_ns = 0;
+	int cpu, i;
+
+	pin_to_this_cpu();
+	cpu = sched_getcpu();
+	if (base_number(cpu, CLOCK_REALTIME, "cascaded") < 0)
+		test_skip("no debugfs");
+	advance_wheel(fd);
+	due_ns = realtime_ns() + 60 * NSEC_PER_SEC;
+	add(fd, TWHEEL_ABS, due_ns, 0);
+	add_many(fd, TWHEEL_ABS, due_ns + NSEC_PER_SEC, nr, NULL);
+	armed = base_number(cpu, CLOCK_REALTIME, "armed");
+	cascaded = base_number(cpu, CLOCK_REALTIME, "cascaded");
+	for (i = 1; i <= 5; i++) {
+		__u64 now_ns = move_clock(-2 * (long long)NSEC_PER_MSEC);
+
+		add(fd, TWHEEL_ABS, due_ns, i);
+		add(fd, TWHEEL_ABS, now_ns + NSEC_PER_MSEC, 100 + i);
+		ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, 100 + i);
+	}
+	/* Those that are as far away as before were not touched. */
+	ASSERT_EQ(base_number(cpu, CLOCK_REALTIME, "armed"), armed + 5);
+	ASSERT_LE(base_number(cpu, CLOCK_REALTIME, "cascaded"), cascaded + 5);
+	move_clock(60 * (long long)NSEC_PER_SEC - NSEC_PER_MSEC);
+	for (i = 0; i <= 5; i++) {
+		struct twheel_record record = wait_expired_on(fd, CLOCK_REALTIME);
+
+		ASSERT_EQ(record.data, i);
+		late_ns = record.fired_ns - record.due_ns;
+	}
+	printf("# %llu us late at the end, with %zu others\n", late_ns / 1000, nr);
 }
 
 /* Many events, each of which must come once: their times and what was seen. */

@@ -181,6 +181,110 @@ TEST(hotplug_cpu_that_came_back_takes_events)
 	ASSERT_EQ(wait_record(fd).data, 2);
 }
 
+/* What the trace says of the runs of a base. */
+struct runs {
+	int elsewhere;		/* how many were on another CPU than its own */
+	int expired;		/* how many events they delivered, all together */
+};
+
+static struct runs traced_runs(int cpu)
+{
+	FILE *trace = fopen("/sys/kernel/tracing/trace", "re");
+	struct runs runs = { .elsewhere = 0 };
+	char line[512], base[48];
+
+	ASSERT(trace);
+	snprintf(base, sizeof(base), "twheel_run: base=%d/monotonic expired=", cpu);
+	while (fgets(line, sizeof(line), trace)) {
+		const char *run = strstr(line, base), *on = strchr(line, '[');
+
+		if (!run || !on)
+			continue;
+		runs.elsewhere += atoi(on + 1) != cpu;
+		runs.expired += atoi(run + strlen(base));
+	}
+	fclose(trace);
+	return runs;
+}
+
+static void stop_tracing_runs(const void *arg)
+{
+	(void)arg;
+	write_file("/sys/kernel/tracing/events/twheel/twheel_run/enable", "0");
+}
+
+/*
+ * The hrtimer of a CPU that went fires on another one, once, after the CPU has come
+ * back.  From then on the CPU runs its wheel itself, though nothing is armed that
+ * is due earlier than what the hrtimer is set for.
+ */
+TEST(hotplug_cpu_that_came_back_runs_its_own_wheel)
+{
+	int cpus[MAX_CPUS], fd = device_open_nonblock(), trace, i;
+	struct runs runs;
+	__u64 now_ns;
+
+	need_cpus(cpus);
+	if (write_file("/sys/kernel/tracing/events/twheel/twheel_run/enable", "1"))
+		test_skip("no tracefs");
+	at_end(stop_tracing_runs, NULL);
+	pin_to_cpu(cpus[1]);
+	add(fd, 0, 2 * NSEC_PER_SEC, 0);
+	pin_to_cpu(cpus[0]);
+	set_cpu_online(cpus[1], false);
+	set_cpu_online(cpus[1], true);
+	trace = open("/sys/kernel/tracing/trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ASSERT_GE(trace, 0);
+	close(trace);
+
+	pin_to_cpu(cpus[1]);
+	now_ns = monotonic_ns();
+	for (i = 1; i <= 20; i++)
+		add(fd, TWHEEL_ABS,
+		    now_ns + 2 * NSEC_PER_SEC + i * 20 * NSEC_PER_MSEC, i);
+	for (i = 0; i <= 20; i++)
+		ASSERT_EQ(wait_record(fd).data, i);
+	/* The last record can be read before its run has left its trace. */
+	do {
+		runs = traced_runs(cpus[1]);
+	} while (runs.expired < 21);
+	ASSERT_LE(runs.elsewhere, 1);
+}
+
+TEST_NAMED(hotplug_cpu_that_comes_for_the_first_time_gets_its_wheels)
+{
+	int cpus[MAX_CPUS], cpu, nr = get_cpus(cpus, MAX_CPUS);
+	int fd = device_open_nonblock();
+	size_t i;
+
+	need_debugfs();
+	keep_cpus();
+	cpu = cpus[nr - 1] + 1;
+	if (base_number(cpu, CLOCK_MONOTONIC, "armed") >= 0)
+		test_skip("each CPU has come before");
+	for (i = 0; i < ARRAY_SIZE(clocks); i++)
+		close(device_open_clock(clocks[i]));
+	set_cpu_online(cpu, true);
+	pin_to_cpu(cpu);
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		int on_clock = device_open_clock(clocks[i]);
+
+		test_about("clock %d", clocks[i]);
+		ASSERT_EQ(base_number(cpu, clocks[i], "online"), 1);
+		add(on_clock, 0, FAR_NS, 0);
+		add(on_clock, 0, SOON_NS, 1);
+		ASSERT_EQ(wait_expired_on(on_clock, clocks[i]).data, 1);
+		close(on_clock);
+	}
+	add(fd, 0, FAR_NS, 2);
+	ASSERT_EQ(base_number(cpu, CLOCK_MONOTONIC, "armed"), 1);
+	/* What it has moves when it goes again. */
+	pin_to_cpu(cpus[0]);
+	set_cpu_online(cpu, false);
+	ASSERT_EQ(base_number(cpu, CLOCK_MONOTONIC, "armed"), 0);
+	ASSERT_EQ(get_counters(fd).armed, 1);
+}
+
 /* fdinfo names the CPU on whose wheel the next event will be. */
 static void check_lives_on_cpu(int fd, clockid_t clock)
 {
@@ -578,6 +682,28 @@ TEST_NAMED(isolated_cpu_has_its_events_on_housekeeping_ones)
 		check_nothing_ready(fd);
 		close(fd);
 	}
+}
+
+/* One SUBMIT each, so that each looks for a wheel anew. */
+TEST_NAMED(isolated_cpu_has_its_events_always_on_the_same_wheel)
+{
+	const long long nr = 200;
+	int cpu = first_of_list("/sys/devices/system/cpu/nohz_full"), other, i;
+	int fd = device_open_nonblock(), wheels = 0;
+
+	need_debugfs();
+	if (cpu < 0)
+		test_skip("no CPU is isolated");
+	pin_to_cpu(cpu);
+	for (i = 0; i < nr; i++)
+		add(fd, 0, FAR_NS, i);
+	for (other = 0; other < MAX_CPUS; other++) {
+		long long armed = base_number(other, CLOCK_MONOTONIC, "armed");
+
+		wheels += armed > 0;
+		ASSERT(armed <= 0 || armed >= nr);
+	}
+	ASSERT_EQ(wheels, 1);
 }
 
 TEST_NAMED(isolated_cpu_takes_no_interrupts_for_its_events)

@@ -66,6 +66,33 @@ TEST(trace_tells_of_arming_and_cancelling_and_expiring)
 		;
 }
 
+/* perf and trace-cmd have nothing but the format file to go by. */
+TEST(trace_formats_have_numbers_where_the_source_has_names)
+{
+	static const char * const events[] = {
+		"twheel_arm", "twheel_cancel", "twheel_complete", "twheel_due",
+		"twheel_run",
+	};
+	size_t i;
+
+	start_tracing();
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		char path[128], format[4096] = "";
+		FILE *file;
+
+		test_about("%s", events[i]);
+		snprintf(path, sizeof(path), TRACING "events/twheel/%s/format",
+			 events[i]);
+		file = fopen(path, "re");
+		ASSERT(file);
+		ASSERT_GT(fread(format, 1, sizeof(format) - 1, file), 0);
+		fclose(file);
+		ASSERT(strstr(format, "{ 0, \"monotonic\" }"));
+		ASSERT(strstr(format, "{ 2, \"realtime\" }"));
+		ASSERT(!strstr(format, "BASE_"));
+	}
+}
+
 TEST(trace_tells_of_completing_and_of_the_signal)
 {
 	int fd = device_open_nonblock();
