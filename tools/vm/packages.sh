@@ -139,6 +139,7 @@ write_apt_config() {
 		APT::Architectures { "amd64"; };
 		APT::Default-Release "";
 		APT::Sandbox::User "root";
+		Acquire::Retries "1";
 		#clear APT::Update;
 	END
 }
