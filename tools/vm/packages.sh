@@ -99,21 +99,29 @@ clang_runtime() {
 debian=bookworm
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# Where the machine gets what bears this label of Debian's, if anywhere: what its
-# package lists are from.
+# mirror LABEL DEFAULT: where the machine gets what bears this label of Debian's, by
+# its package lists.
 mirror() {
+	local uri
 	# shellcheck disable=SC2016 # apt is to expand it
-	apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" \
-		"Origin: Debian" "Label: $1" | sed '/^cdrom:/d' | sort -u | sed -n 1p
+	uri=$(apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" \
+		"Origin: Debian" "Label: $1" | sed '/^cdrom:/d' | sort -u | sed -n 1p)
+	echo "${uri:-$2}"
+}
+
+main_mirror() {
+	mirror Debian http://deb.debian.org/debian
+}
+
+security_mirror() {
+	mirror Debian-Security http://deb.debian.org/debian-security
 }
 
 write_sources() {
-	local main security options="arch=amd64 signed-by=$keyring"
-	[[ -n $(mirror Debian) ]] || update_lists || true
-	main=$(mirror Debian)
-	main=${main:-http://deb.debian.org/debian}
-	security=$(mirror Debian-Security)
-	security=${security:-http://deb.debian.org/debian-security}
+	local options="arch=amd64 signed-by=$keyring" main security
+	[[ -n $(mirror Debian "") ]] || update_lists || true
+	main=$(main_mirror)
+	security=$(security_mirror)
 	cat >"$1" <<-END
 		deb [$options] $main $debian main
 		deb [$options] $main $debian-updates main
