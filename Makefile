@@ -17,7 +17,8 @@ help:
 	@echo 'make modules   build the modules for KDIR'
 	@echo 'make tools     build twheelctl and the examples of delayed operations'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
-	@echo 'make test      every test, in userspace and in virtual machines'
+	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
+	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
 	@echo 'make bench     what delayed operations cost, in a virtual machine'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
 	@echo 'make clean     remove what was built'
@@ -48,7 +49,10 @@ bench:
 
 test:
 	tools/vm/setup
-	tools/test/run
+	tools/test/run $(SUITES)
+
+test-newcomer:
+	tools/test/newcomer
 
 clean:
 	for dir in $(PROGRAMS); do $(MAKE) -C $$dir clean; done
@@ -56,4 +60,4 @@ clean:
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
-.PHONY: all help modules tools setup demo bench test clean
+.PHONY: all help modules tools setup demo bench test test-newcomer clean

@@ -567,11 +567,13 @@ static void base_expiry_init(struct base *base)
 }
 
 static void base_expiry_lock(struct base *base)
+	__acquires(&base->expiry_lock)
 {
 	spin_lock(&base->expiry_lock);
 }
 
 static void base_expiry_unlock(struct base *base)
+	__releases(&base->expiry_lock)
 {
 	spin_unlock(&base->expiry_lock);
 }

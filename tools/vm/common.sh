@@ -12,14 +12,15 @@
 #	NAME/build		what modules are built against
 #	NAME/modules/		drivers that boot needs and the kernel lacks,
 #				their names beginning with the order to load in
-#	debug/key		what it was built from
+#	debug/key		hash of debug.config and version of the source it is from
+#	apt/			sources and lists of the release that the kernels are of
 #	acceleration		what boot has found out about this host
 
 # Messages are searched for words; a make above must not hand its flags down.
 export LC_ALL=C
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
-kernels=(6.1 6.12 debug)
+kernels=(6.1 6.12 6.12-rt debug)
 prog=${0##*/}
 vm=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck disable=SC2034 # for build
@@ -43,6 +44,11 @@ is_kernel() {
 	return 1
 }
 
+# Shall this kernel not be used?
+is_left_out() {
+	[[ " ${TWHEEL_WITHOUT-} " == *" $1 "* ]]
+}
+
 # The lines of the calling script's header comment, from "Usage:" on.
 usage() {
 	sed -n '/^# Usage:/,/^[^#]/ s/^# \{0,1\}//p' "$0"
@@ -61,17 +67,8 @@ config_hash() {
 
 # Is everything there that boot and build need of a kernel?
 have_kernel() {
-	local dir=$cache/$1 version
+	local dir=$cache/$1
 
 	[[ -e $dir/vmlinuz && -e $dir/release && -e $dir/build/Makefile ]] || return
-	[[ $1 == debug ]] || return 0
-
-	# A cache without the source package is taken at its word.
-	version=$(source_version)
-	[[ $(cat "$dir/key") == "$(config_hash) ${version:-$(cut -d ' ' -f 2 "$dir/key")}" ]]
-}
-
-# The version of the installed source package; nothing when it is not installed.
-source_version() {
-	dpkg-query -W -f '${Version}' linux-source-6.1 2>/dev/null || true
+	[[ $1 != debug || $(cut -d ' ' -f 1 "$dir/key") == "$(config_hash)" ]]
 }

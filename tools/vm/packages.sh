@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154 # common.sh says where the cache is
+# Debian packages for setup: those that the machine is to have, which its own apt
+# installs, and those of the kernels, which are only unpacked.
+
+# --- the machine's packages -------------------------------------------------
+
+can_be_root() {
+	((EUID == 0)) || command -v sudo >/dev/null
+}
+
+as_root() {
+	if ((EUID == 0)); then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+# Two runs at a time would trip over each other's lists, hence the lock.
+apt() {
+	mkdir -p "$cache"
+	as_root flock "$cache/.lock.apt" env DEBIAN_FRONTEND=noninteractive \
+		apt-get -q -y -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" >&2
+}
+
+# Fetch the package lists, at most once a run: a fresh machine has none, and
+# old ones name versions that are no longer there.
+updated=
+update_lists() {
+	[[ -z $updated ]] || return
+	can_be_root || return
+	say "updating the package lists"
+	apt update || return
+	updated=yes
+}
+
+missing_packages() {
+	local package
+	declare -A installed
+	while read -r package; do
+		installed[$package]=1
+	done < <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null |
+		sed -n 's/ installed$//p')
+	for package; do
+		[[ -n ${installed[$package]-} ]] || echo "$package"
+	done
+}
+
+apt_install() {
+	apt install --no-install-recommends --simulate "$@" >/dev/null 2>&1 || update_lists || return
+	apt install --no-install-recommends "$@" && return
+	update_lists && apt install --no-install-recommends "$@"
+}
+
+# Install those of the named packages that are missing.
+try_packages() {
+	local missing
+	mapfile -t missing < <(missing_packages "$@")
+	((${#missing[@]})) || return 0
+	can_be_root || return
+	say "installing ${missing[*]}"
+	apt_install "${missing[@]}"
+}
+
+need_packages() {
+	try_packages "$@" && return
+	local missing
+	mapfile -t missing < <(missing_packages "$@")
+	say "could not install: ${missing[*]}"
+	can_be_root || say "it takes root, or sudo"
+	say "this gets them, as root:"
+	say "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+	exit 1
+}
+
+# What the fields of a package in the form of apt-cache show say that it depends
+# on, one name a line.
+depends() {
+	sed -n 's/^Depends: //p' | sed 's/[,|] */\n/g' | sed 's/ .*//'
+}
+
+# The name of the runtime of clang's sanitizers has the version of clang in it,
+# which the release decides.
+clang_runtime() {
+	local version
+	[[ -n $(apt-cache show clang 2>/dev/null) ]] || update_lists
+	version=$(apt-cache --no-all-versions show clang | depends | sed -n 's/^clang-//p')
+	echo "libclang-rt-$version-dev"
+}
+
+# --- the packages of the kernels --------------------------------------------
+#
+# The kernels are those of one release of Debian, and the machine may have
+# another one. So apt gets them by a configuration below the cache, which has
+# sources, lists and a status of its own. Beyond these it goes by the machine's
+# configuration, where a proxy may be told. It takes no root.
+
+debian=bookworm
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# mirror LABEL DEFAULT: where the machine gets what bears this label of Debian's, by
+# its package lists.
+mirror() {
+	local uri
+	# shellcheck disable=SC2016 # apt is to expand it
+	uri=$(apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" \
+		"Origin: Debian" "Label: $1" | sed '/^cdrom:/d' | sort -u | sed -n 1p)
+	echo "${uri:-$2}"
+}
+
+main_mirror() {
+	mirror Debian http://deb.debian.org/debian
+}
+
+security_mirror() {
+	mirror Debian-Security http://deb.debian.org/debian-security
+}
+
+write_sources() {
+	local options="arch=amd64 signed-by=$keyring" main security
+	[[ -n $(mirror Debian "") ]] || update_lists || true
+	main=$(main_mirror)
+	security=$(security_mirror)
+	cat >"$1" <<-END
+		deb [$options] $main $debian main
+		deb [$options] $main $debian-updates main
+		deb [$options] $security $debian-security main
+	END
+}
+
+write_apt_config() {
+	local dir=$1
+	mkdir -p "$dir"/{lists,archives}/partial
+	: >"$dir/status"
+	write_sources "$dir/sources.list"
+	cat >"$dir/apt.conf" <<-END
+		Dir::Etc::SourceList "$dir/sources.list";
+		Dir::Etc::SourceParts "/dev/null";
+		Dir::Etc::Preferences "/dev/null";
+		Dir::Etc::PreferencesParts "/dev/null";
+		Dir::State "$dir";
+		Dir::State::Status "$dir/status";
+		Dir::Cache "$dir";
+		APT::Architecture "amd64";
+		#clear APT::Architectures;
+		APT::Architectures { "amd64"; };
+		APT::Default-Release "";
+		APT::Sandbox::User "root";
+		Acquire::Retries "1";
+		#clear APT::Update;
+	END
+}
+
+# kernel_apt COMMAND ARGUMENT...: apt-get or apt-cache with that configuration.
+kernel_apt() {
+	flock "$cache/.lock.debian" "$1" -q -c "$cache/apt/apt.conf" "${@:2}"
+}
+
+# At most once a run; what of it could not be fetched shows when it is missed.
+kernel_lists_updated=
+update_kernel_lists() {
+	[[ -z $kernel_lists_updated ]] || return 0
+	kernel_lists_updated=yes
+	write_apt_config "$cache/apt"
+	say "fetching the package lists of Debian $debian"
+	kernel_apt apt-get update >&2 || say "not all of the lists could be fetched"
+}
+
+# What the current version of a package of the kernels depends on.
+kernel_depends() {
+	kernel_apt apt-cache --no-all-versions show "$1" 2>/dev/null | depends
+}
+
+# Fetch packages of the kernels and unpack them, all into one directory.
+unpack_packages() {
+	local dir=$1 package
+	shift
+	say "fetching $*"
+	(cd "$dir" && kernel_apt apt-get download "$@" >&2) || return
+	for package in "$dir"/*.deb; do
+		dpkg -x "$package" "$dir" || return
+	done
+}
