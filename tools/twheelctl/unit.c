@@ -14,12 +14,12 @@
 #include "clock.h"
 #include "common.h"
 #include "device.h"
-#include "histogram.h"
 #include "key.h"
-#include "ledger.h"
 #include "line.h"
 #include "number.h"
 #include "rates.h"
+#include "replay/histogram.h"
+#include "replay/ledger.h"
 
 static bool failed;
 
