@@ -18,6 +18,7 @@ help:
 	@echo 'make tools     build twheelctl and the examples of delayed operations'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make test      every test, in userspace and in virtual machines'
+	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
 	@echo 'make bench     what delayed operations cost, in a virtual machine'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
 	@echo 'make clean     remove what was built'
@@ -50,10 +51,13 @@ test:
 	tools/vm/setup
 	tools/test/run
 
+check-style:
+	tools/test/style
+
 clean:
 	for dir in $(PROGRAMS); do $(MAKE) -C $$dir clean; done
 	find kmod kunit \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
-.PHONY: all help modules tools setup demo bench test clean
+.PHONY: all help modules tools setup demo bench test check-style clean
