@@ -19,6 +19,7 @@ help:
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
 	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
+	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
 	@echo 'make bench     what delayed operations cost, in a virtual machine'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
 	@echo 'make clean     remove what was built'
@@ -54,10 +55,13 @@ test:
 test-newcomer:
 	tools/test/newcomer
 
+check-style:
+	tools/test/style
+
 clean:
 	for dir in $(PROGRAMS); do $(MAKE) -C $$dir clean; done
 	find kmod kunit \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
-.PHONY: all help modules tools setup demo bench test test-newcomer clean
+.PHONY: all help modules tools setup demo bench test test-newcomer check-style clean

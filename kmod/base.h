@@ -104,7 +104,7 @@ struct base {
 	u64 nr_expired;
 	u64 lateness[BASE_LATENESS_BUCKETS];
 #ifdef CONFIG_PREEMPT_RT
-	/* Held by a run, for those who wait for a function to return. */
+	/** @expiry_lock: held by a run, for those who wait for a function to return. */
 	spinlock_t expiry_lock;
 #endif
 	struct wheels wheels;

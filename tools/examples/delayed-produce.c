@@ -101,9 +101,10 @@ static void await_replicas(__u64 record, unsigned int quorum, __u64 timeout_ns)
 /*
  * Waits until all replicas have a record: watch, look once, complete it ourselves.
  *
- * The look must come after the watch.  Whoever raises the watermark before the look is seen by the look, and
- * whoever does so after the watch by the watch.  The other way round, one that comes
- * between the two is seen by neither, and the produce times out although all is well.
+ * The look must come after the watch.  Whoever raises the watermark before the look
+ * is seen by the look, and whoever does so after the watch by the watch.  The other
+ * way round, one that comes between the two is seen by neither, and the produce times
+ * out although all is well.
  */
 static void await_watermark(__u64 record, __u64 timeout_ns)
 {

@@ -150,7 +150,7 @@ static void draw_head(const struct wheel *wheel, FILE *out)
 	fprintf(out, "; clk %llu, %llu interrupts, %llu expired, %llu cascaded",
 		wheel->clk, wheel->interrupts, wheel->expired, wheel->cascaded);
 	if (wheel->moving)
-		fprintf(out, ", %llu moving since the clock was set back",
+		fprintf(out, ", %llu before clk, since the clock was set back",
 			wheel->moving);
 	fprintf(out, "%s\n", wheel->online ? "" : ", offline");
 }

@@ -14,12 +14,12 @@
 #include "clock.h"
 #include "common.h"
 #include "device.h"
-#include "histogram.h"
 #include "key.h"
-#include "ledger.h"
 #include "line.h"
 #include "number.h"
 #include "rates.h"
+#include "replay/histogram.h"
+#include "replay/ledger.h"
 
 static bool failed;
 
@@ -718,15 +718,15 @@ static bool watches(const struct line *line, size_t i, const char *key,
 
 static void line_adds_with_watches(void)
 {
+	static const char most[] =
+		"add 1s level 7>=1 a b quorum 2 watch x>=2 slack 1ms watch x>=18446744073709551615";
 	static struct line line;
 
 	CHECK(parse(&line, CLOCK_MONOTONIC, "add 30s fetch watch topic-1>=4096"));
 	CHECK(!strcmp(line.name, "fetch") && line.nr_cmds == 2);
 	CHECK(line.cmd.op == TWHEEL_OP_ADD && !line.cmd.quorum && !line.keys[0]);
 	CHECK(watches(&line, 1, "topic-1", 4096, 0) && !line.cmds[1].id);
-	CHECK(parse(&line, CLOCK_MONOTONIC,
-		    "add 1s level 7>=1 a b quorum 2 watch x>=2 slack 1ms "
-		    "watch x>=18446744073709551615"));
+	CHECK(parse(&line, CLOCK_MONOTONIC, most));
 	CHECK(!strcmp(line.name, "a b") && line.nr_cmds == 4);
 	CHECK(line.cmd.quorum == 2 && line.cmd.slack_ns == NSEC_PER_MSEC);
 	CHECK(watches(&line, 1, "7", 1, TWHEEL_LEVEL));

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "command.h"
-#include "draw.h"
-#include "options.h"
+#include "../clock.h"
+#include "../command.h"
+#include "../draw.h"
+#include "../options.h"
+#include "../setup.h"
 #include "player.h"
 #include "schedule.h"
-#include "setup.h"
 #include "summary.h"
 
 struct replay_options {

@@ -2,9 +2,9 @@
 /*
  * What is told at the end of a replay.
  */
-#include "common.h"
-#include "json.h"
-#include "number.h"
+#include "../common.h"
+#include "../json.h"
+#include "../number.h"
 #include "summary.h"
 
 static double per_item(const struct cost *cost)

@@ -2,8 +2,8 @@
 /*
  * Histogram of times.
  */
+#include "../number.h"
 #include "histogram.h"
-#include "number.h"
 
 #define BAR_WIDTH	50
 

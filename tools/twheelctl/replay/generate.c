@@ -11,7 +11,7 @@
 #include <err.h>
 #include <stdlib.h>
 
-#include "clock.h"
+#include "../clock.h"
 #include "schedule.h"
 
 /* The most lines that one event has. */

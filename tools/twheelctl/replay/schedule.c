@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "number.h"
+#include "../common.h"
+#include "../number.h"
 #include "schedule.h"
 
 /* Of a line; the last three may be missing. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "device.h"
+#include "../common.h"
+#include "../device.h"
 #include "ledger.h"
 
 /* When thousands of events are wrong, the first few tell the story. */

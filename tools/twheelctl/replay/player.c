@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "clock.h"
-#include "number.h"
+#include "../clock.h"
+#include "../number.h"
 #include "player.h"
 
 /* How often the counters are checked on the way. */

@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "device.h"
+#include "../device.h"
 #include "histogram.h"
 #include "ledger.h"
 #include "schedule.h"
