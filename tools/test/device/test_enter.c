@@ -200,31 +200,6 @@ TEST(enter_takes_turns_of_a_loop)
 	ASSERT_EQ(get_counters(fd).finished, done);
 }
 
-TEST(enter_refuses_unknown_flags)
-{
-	struct twheel_enter arg = valid_enter();
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		test_about("bit %u", bit);
-		arg.flags = 1U << bit;
-		if (arg.flags != TWHEEL_ENTER_ABS)
-			check_enter_refused(&arg, EINVAL);
-	}
-}
-
-TEST(enter_refuses_a_reserved_field)
-{
-	struct twheel_enter arg = valid_enter();
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		test_about("bit %u", bit);
-		arg.reserved = 1U << bit;
-		check_enter_refused(&arg, EINVAL);
-	}
-}
-
 TEST(enter_refuses_more_min_records_than_room)
 {
 	static const __u32 nrs[] = { 0, 1, 100, ~0U - 1 };
@@ -238,46 +213,6 @@ TEST(enter_refuses_more_min_records_than_room)
 		check_enter_refused(&arg, EINVAL);
 		arg.min_records = ~0U;
 		check_enter_refused(&arg, EINVAL);
-	}
-}
-
-TEST(enter_refuses_commands_that_are_too_small)
-{
-	struct twheel_enter arg = valid_enter();
-
-	for (arg.cmd_size = 0; arg.cmd_size < sizeof(struct twheel_cmd);
-	     arg.cmd_size++) {
-		test_about("commands of %u bytes", arg.cmd_size);
-		check_enter_refused(&arg, EINVAL);
-	}
-}
-
-TEST(enter_refuses_records_that_are_too_small)
-{
-	struct twheel_enter arg = valid_enter();
-
-	for (arg.record_size = 0;
-	     arg.record_size < sizeof(struct twheel_record);
-	     arg.record_size++) {
-		test_about("records of %u bytes", arg.record_size);
-		check_enter_refused(&arg, EINVAL);
-	}
-}
-
-TEST(enter_refuses_commands_and_records_above_a_page)
-{
-	static const __u32 sizes[] = { PAGE_BYTES + 1, 1U << 31, ~0U };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct twheel_enter arg = valid_enter();
-
-		test_about("%u bytes", sizes[i]);
-		arg.cmd_size = sizes[i];
-		check_enter_refused(&arg, E2BIG);
-		arg = valid_enter();
-		arg.record_size = sizes[i];
-		check_enter_refused(&arg, E2BIG);
 	}
 }
 
@@ -329,115 +264,6 @@ TEST(enter_writes_larger_records_with_tails_of_zeros)
 				    sizes[i] - sizeof(record));
 		}
 	}
-}
-
-TEST(enter_takes_a_larger_struct_with_a_tail_of_zeros)
-{
-	struct twheel_enter *arg = map_before_hole(PAGE_BYTES);
-	struct twheel_record record;
-	struct twheel_cmd cmd = make_add(TWHEEL_ABS, 1, 42);
-
-	*arg = make_enter(&cmd, 1, &record, 1);
-	arg->size = PAGE_BYTES;
-	arg->min_records = 1;
-	arg->timeout_ns = ENTER_FOR_EVER;
-	ASSERT_EQ(enter(device_open_nonblock(), arg), 0);
-	ASSERT_EQ(arg->cmds_done, 1);
-	ASSERT_EQ(arg->records_done, 1);
-	ASSERT_EQ(record.data, 42);
-	check_bytes(arg + 1, 0, PAGE_BYTES - sizeof(*arg));
-}
-
-TEST(enter_refuses_a_tail_that_is_not_zero)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	int fd = device_open_nonblock();
-	struct {
-		struct twheel_enter enter;
-		unsigned char tail[8];
-	} arg = { .enter = make_enter(&cmd, 1, NULL, 0) };
-
-	arg.enter.size = sizeof(arg);
-	arg.tail[7] = 1;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, &arg), -E2BIG);
-	ASSERT_EQ(cmd.result, FILL_RESULT);
-	ASSERT_EQ(get_counters(fd).added, 0);
-}
-
-TEST(enter_refuses_sizes_out_of_range)
-{
-	struct twheel_enter *arg = map_pages(2 * PAGE_BYTES);
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	int fd = device_open_nonblock();
-
-	*arg = make_enter(&cmd, 1, NULL, 0);
-	for (arg->size = 0; arg->size < sizeof(__u32); arg->size++)
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -EINVAL);
-	arg->size = PAGE_BYTES + 1;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -E2BIG);
-	ASSERT_EQ(cmd.result, FILL_RESULT);
-	ASSERT_EQ(get_counters(fd).added, 0);
-}
-
-TEST(enter_writes_no_more_than_the_callers_size)
-{
-	__u32 size;
-
-	/* From where all is there that a call without records needs. */
-	for (size = offsetof(struct twheel_enter, cmds_done);
-	     size <= sizeof(struct twheel_enter); size += 4) {
-		struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-		struct twheel_enter whole = make_enter(&cmd, 1, NULL, 0);
-		char *arg = map_before_hole(size);
-		int fd = device_open_nonblock();
-
-		test_about("size %u", size);
-		whole.size = size;
-		memcpy(arg, &whole, size);
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), 0);
-		ASSERT_EQ(cmd.result, 0);
-		memcpy(&whole, arg, size);
-		if (size > offsetof(struct twheel_enter, cmds_done))
-			ASSERT_EQ(whole.cmds_done, 1);
-	}
-}
-
-TEST(enter_refuses_a_bad_pointer)
-{
-	int fd = open_with_ready(1);
-	struct counters before = get_counters(fd);
-
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, NULL), -EFAULT);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, map_before_hole(0)),
-		  -EFAULT);
-	check_counters(fd, &before);
-}
-
-TEST(enter_of_a_read_only_struct_does_nothing)
-{
-	struct twheel_enter *arg = map_pages(PAGE_BYTES);
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	struct twheel_record record;
-	int fd = open_with_ready(1);
-	struct counters before = get_counters(fd);
-
-	*arg = make_enter(&cmd, 1, &record, 1);
-	make_read_only(arg, PAGE_BYTES);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -EFAULT);
-	check_counters(fd, &before);
-}
-
-TEST(enter_of_unmapped_commands_fails_and_does_nothing)
-{
-	struct twheel_record record;
-	struct twheel_enter arg = make_enter(NULL, 1, &record, 0);
-	int fd = open_with_ready(1);
-	struct counters before = get_counters(fd);
-
-	ASSERT_EQ(enter(fd, &arg), -EFAULT);
-	arg.cmds = (uintptr_t)map_before_hole(sizeof(struct twheel_cmd) - 1);
-	ASSERT_EQ(enter(fd, &arg), -EFAULT);
-	check_counters(fd, &before);
 }
 
 TEST(enter_says_how_many_commands_came_before_an_unmapped_page)
