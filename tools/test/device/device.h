@@ -31,8 +31,12 @@
 /* A delay that is over soon. */
 #define SOON_NS		(20 * NSEC_PER_MSEC)
 
-/* How long to wait for what must happen: for ever, as a hang ends by itself. */
+/*
+ * How long poll() and ENTER wait for what must happen: for ever, as a hang ends by
+ * itself.
+ */
 #define FOR_EVER	(-1)
+#define ENTER_FOR_EVER	(~0ULL)
 
 /* Outputs are filled with this, and fields not yet written to still have it. */
 #define FILL		0xcc

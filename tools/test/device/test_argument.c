@@ -552,16 +552,16 @@ takes_a_shorter_struct_as_if_zeros_followed(const struct argument *argument)
 	for (size = sizeof(__u32); size < argument->size; size++) {
 		test_about("%s, size %zu", argument->name, size);
 		set_scene(argument, &scene);
-		make_valid(argument, &scene, &shorter);
-		set_size(&shorter, size, size);
-		ret = call_afresh(argument, &scene, &shorter);
+		make_valid(argument, &scene, &whole);
+		memset(whole.at + size, 0, argument->size - size);
+		ret = call_afresh(argument, &scene, &whole);
 		after = take_snapshot(&scene);
 		close(scene.fd);
 
 		set_scene(argument, &scene);
-		make_valid(argument, &scene, &whole);
-		memset(whole.at + size, 0, argument->size - size);
-		ASSERT_EQ(call_afresh(argument, &scene, &whole), ret);
+		make_valid(argument, &scene, &shorter);
+		set_size(&shorter, size, size);
+		ASSERT_EQ(call_afresh(argument, &scene, &shorter), ret);
 		check_unchanged(&scene, &after);
 		close(scene.fd);
 

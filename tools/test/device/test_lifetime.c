@@ -2,10 +2,8 @@
 /* What a context outlives, and that the last close frees all of it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -13,6 +11,7 @@
 
 #include "device.h"
 #include "util.h"
+#include "waiter.h"
 
 /* The events armed on the machine before the test, where that is told. */
 static long long armed_before(void)
@@ -248,36 +247,17 @@ TEST(close_of_one_copy_keeps_the_events)
 	wait_armed_on_machine(armed);
 }
 
-/* A thread that reads one record, blocking. */
-struct reader {
-	int fd;
-	atomic_int tid;
-	long ret;
-	struct twheel_record record;
-};
-
-static void *read_one(void *arg)
-{
-	struct reader *reader = arg;
-
-	reader->tid = thread_id();
-	reader->ret = read_records(reader->fd, &reader->record, 1);
-	return NULL;
-}
-
 TEST(close_while_a_thread_reads_lets_the_read_end)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
-	pthread_t thread = start_thread(read_one, &reader);
+	struct waiter waiter = { .fd = device_open(O_RDWR) };
+	pthread_t thread = start_thread(wait_in_read, &waiter);
 
-	while (!reader.tid)
-		poll(NULL, 0, 1);
-	wait_asleep(reader.tid);
-	add(reader.fd, 0, SOON_NS, 42);
-	ASSERT_EQ(close(reader.fd), 0);
+	wait_waiter_asleep(&waiter);
+	add(waiter.fd, 0, SOON_NS, 42);
+	ASSERT_EQ(close(waiter.fd), 0);
 	join_thread(thread);
-	ASSERT_EQ(reader.ret, 1);
-	ASSERT_EQ(reader.record.data, 42);
+	ASSERT_EQ(waiter.ret, 1);
+	ASSERT_EQ(waiter.records[0].data, 42);
 }
 
 TEST(killing_a_reader_leaves_the_record_to_others)

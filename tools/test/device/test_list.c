@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* TWHEEL_IOC_LIST: paging through the events of a context. */
 #include <errno.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
