@@ -192,13 +192,16 @@ long long read_number(const char *path);
 /* Parameter of the loaded module, or -1. */
 long long module_parameter(const char *name);
 
-/* The events armed on all wheels of the machine, or -1 where it is not told. */
+/* Skip the test where debugfs does not show the wheels. */
+void need_debugfs(void);
+
+/* The events armed on all wheels of the machine; needs debugfs. */
 long long armed_on_machine(void);
 
 /* Wait until the wheels hold @armed events again. */
 void wait_armed_on_machine(long long armed);
 
-/* The interrupts that all of these wheels took, or -1 likewise. */
+/* The interrupts that all of these wheels took; needs debugfs. */
 long long interrupts_on_machine(void);
 
 /* A new context on a clock, whose reads do not block. */

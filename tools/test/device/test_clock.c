@@ -363,9 +363,8 @@ TEST(clock_events_go_to_the_wheel_of_their_clock)
 {
 	size_t i, j;
 
+	need_debugfs();
 	pin_to_this_cpu();
-	if (base_number(sched_getcpu(), CLOCK_MONOTONIC, "armed") < 0)
-		test_skip("no debugfs");
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
 		int fd = device_open_clock(clocks[i]), cpu = sched_getcpu();
 		long long before[ARRAY_SIZE(clocks)], now;

@@ -46,12 +46,6 @@ static void need_two_cpus(int cpus[2])
 		test_skip("one CPU");
 }
 
-static void need_debugfs(void)
-{
-	if (base_number(0, CLOCK_MONOTONIC, "armed") < 0)
-		test_skip("no debugfs");
-}
-
 static void check_config_refused(int fd, int cpu, int error)
 {
 	struct twheel_config config = cpu_config(CLOCK_MONOTONIC, cpu);

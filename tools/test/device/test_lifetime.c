@@ -13,16 +13,6 @@
 #include "util.h"
 #include "waiter.h"
 
-/* The events armed on the machine before the test, where that is told. */
-static long long armed_before(void)
-{
-	long long armed = armed_on_machine();
-
-	if (armed < 0)
-		test_skip("no debugfs");
-	return armed;
-}
-
 TEST(fork_shares_the_context)
 {
 	int fd = device_open_nonblock();
@@ -173,7 +163,7 @@ TEST(passing_the_fd_keeps_the_context_while_it_is_under_way)
 TEST(close_ends_all_armed_events)
 {
 	const size_t nr = test_count(100000);
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	int fd = device_open_nonblock();
 
 	add_many(fd, 0, FAR_NS, nr, NULL);
@@ -225,7 +215,7 @@ TEST(close_while_events_expire_on_another_cpu)
 TEST(close_with_unread_records)
 {
 	const size_t nr = test_count(10000);
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	int fd = device_open_nonblock();
 
 	add_many(fd, 0, 0, nr, NULL);
@@ -236,7 +226,7 @@ TEST(close_with_unread_records)
 
 TEST(close_of_one_copy_keeps_the_events)
 {
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	int fd = device_open_nonblock();
 	int copy = dup(fd);
 
@@ -289,7 +279,7 @@ static void arm_in_child(struct signpost *post, size_t nr, int flags)
 TEST(exit_ends_armed_events)
 {
 	struct signpost post = signpost_make();
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	pid_t pid = start_child();
 
 	if (!pid) {
@@ -304,7 +294,7 @@ TEST(exit_ends_armed_events)
 TEST(killing_a_process_ends_its_armed_events)
 {
 	struct signpost post = signpost_make();
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	pid_t pid = start_child();
 
 	if (!pid) {
@@ -351,7 +341,7 @@ static void need_cat(void)
 
 TEST(exec_closes_a_file_that_was_opened_so)
 {
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 
 	need_cat();
 	exec_with_events(O_CLOEXEC);
@@ -360,7 +350,7 @@ TEST(exec_closes_a_file_that_was_opened_so)
 
 TEST(exec_keeps_a_file_that_was_not_opened_so)
 {
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	int input;
 
 	need_cat();
@@ -399,7 +389,7 @@ TEST(two_contexts_get_their_own_records)
 TEST(many_contexts_come_and_go)
 {
 	const unsigned int rounds = test_count(2000);
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	unsigned int i;
 
 	for (i = 0; i < rounds; i++) {

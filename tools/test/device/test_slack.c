@@ -107,8 +107,7 @@ TEST(slack_lets_neighbours_share_an_interrupt)
 	long long interrupts;
 	size_t i;
 
-	if (interrupts_on_machine() < 0)
-		test_skip("no debugfs");
+	need_debugfs();
 	pin_to_this_cpu();
 	start_ns = monotonic_ns() + 10 * SOON_NS;
 	interrupts = interrupts_on_machine();
@@ -340,7 +339,6 @@ static long long spread_interrupts(__u64 slack_ns, size_t *ticks)
 		cmds[i] = make_slack_add(TWHEEL_ABS, dues[i], slack_ns, i);
 	}
 	interrupts = interrupts_on_machine();
-	ASSERT_GE(interrupts, 0);
 	ASSERT_EQ(submit(fd, cmds, SPREAD_EVENTS), SPREAD_EVENTS);
 	ASSERT_LT(monotonic_ns(), start_ns);
 	for (i = 0; i < SPREAD_EVENTS; i++) {
