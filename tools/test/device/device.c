@@ -18,6 +18,12 @@
 #define PARAMETERS	"/sys/module/twheel/parameters"
 #define DEBUGFS		"/sys/kernel/debug/twheel"
 
+void set_field(void *object, const struct field *field, __u64 value)
+{
+	/* The first bytes are the lowest. */
+	memcpy((char *)object + field->offset, &value, field->size);
+}
+
 int device_open(int flags)
 {
 	int fd = open(DEVICE, flags);

@@ -46,6 +46,19 @@
 #define PAGE_BYTES	4096UL
 #define CMDS_PER_PAGE	(PAGE_BYTES / sizeof(struct twheel_cmd))
 
+/* A field of a struct; tests have tables of them, which end with an empty one. */
+struct field {
+	const char *name;
+	size_t offset;
+	size_t size;
+};
+
+#define FIELD(type, member) {						\
+	.name = #member,						\
+	.offset = offsetof(struct type, member),			\
+	.size = sizeof(((struct type *)NULL)->member),			\
+}
+
 /* The lines of fdinfo. */
 struct counters {
 	long long clockid;
@@ -58,6 +71,9 @@ struct counters {
 	long long completed;
 	long long records;
 };
+
+/* Set a field of a struct. */
+void set_field(void *object, const struct field *field, __u64 value);
 
 /* Open the device with @flags, such as O_RDWR | O_NONBLOCK. */
 int device_open(int flags);

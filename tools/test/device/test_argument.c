@@ -40,12 +40,6 @@ struct bytes {
 	unsigned char at[2 * PAGE_BYTES];
 };
 
-struct field {
-	const char *name;
-	size_t offset;
-	size_t size;
-};
-
 /* The size of what the elements of an array are of, as the caller says. */
 struct stride {
 	struct field field;
@@ -85,17 +79,11 @@ struct argument {
 	__u32 known_flags;
 	struct field flags;
 	struct field zeros[8];
-	struct stride strides[2];
-	struct array arrays[1];
-	struct field outputs[4];
+	struct stride strides[3];
+	struct array arrays[2];
+	struct field outputs[5];
 	bool outputs_count;
 };
-
-#define FIELD(type, member) {						\
-	.name = #member,						\
-	.offset = offsetof(struct type, member),			\
-	.size = sizeof(((struct type *)NULL)->member),			\
-}
 
 #define STRIDE(type, member, of) {					\
 	.field = FIELD(type, member),					\
@@ -108,11 +96,9 @@ struct argument {
 	.element = sizeof(struct of),					\
 }
 
-/* Go through an array in the table, whose rest is empty. */
+/* Go through an array in the table, which ends with an empty one. */
 #define for_each_named(item, array, name_of)				\
-	for ((item) = (array);						\
-	     (item) < (array) + ARRAY_SIZE(array) && (item)->name_of;	\
-	     (item)++)
+	for ((item) = (array); (item)->name_of; (item)++)
 
 /* --- the ioctls ------------------------------------------------------------- */
 
@@ -336,11 +322,6 @@ static void set_scene(const struct argument *argument, struct scene *scene)
 	scene->cmd = make_add(TWHEEL_ABS, NEVER_NS, 1);
 }
 
-static void set_number(struct bytes *bytes, const struct field *field, __u64 value)
-{
-	memcpy(bytes->at + field->offset, &value, field->size);
-}
-
 /* Say how long the struct is, and let so much of it be there. */
 static void set_size(struct bytes *bytes, __u32 said, size_t there)
 {
@@ -418,7 +399,7 @@ static void forgive_counts(const struct argument *argument,
 
 	for_each_named(output, argument->outputs, name) {
 		if (!memcmp(seen->at + output->offset, &none, output->size))
-			set_number(expected, output, 0);
+			set_field(expected->at, output, 0);
 	}
 }
 
@@ -684,7 +665,7 @@ static void check_refuses_bits(const struct argument *argument,
 		struct bytes wrong = *valid;
 
 		test_about("%s, %s, bit %u", argument->name, field->name, bit);
-		set_number(&wrong, field, 1ULL << bit);
+		set_field(wrong.at, field, 1ULL << bit);
 		if (!(known >> bit & 1))
 			check_refused_bytes(argument, scene, &wrong, EINVAL);
 	}
@@ -729,7 +710,7 @@ static void refuses_elements_that_are_too_small(const struct argument *argument)
 			test_about("%s, %s %u", argument->name,
 				   stride->field.name, size);
 			wrong = valid;
-			set_number(&wrong, &stride->field, size);
+			set_field(wrong.at, &stride->field, size);
 			check_refused_bytes(argument, &scene, &wrong, EINVAL);
 		}
 	}
@@ -751,7 +732,7 @@ static void refuses_elements_above_a_page(const struct argument *argument)
 			test_about("%s, %s %u", argument->name,
 				   stride->field.name, sizes[i]);
 			wrong = valid;
-			set_number(&wrong, &stride->field, sizes[i]);
+			set_field(wrong.at, &stride->field, sizes[i]);
 			check_refused_bytes(argument, &scene, &wrong, E2BIG);
 		}
 	}
@@ -772,11 +753,11 @@ static void check_refuses_array(const struct argument *argument,
 	struct bytes wrong = *valid;
 	size_t i;
 
-	set_number(&wrong, &array->address, address);
+	set_field(wrong.at, &array->address, address);
 	for (i = 0; i < ARRAY_SIZE(counts); i++) {
 		test_about("%s, %u %s at %#llx", argument->name, counts[i],
 			   array->address.name, address);
-		set_number(&wrong, &array->nr, counts[i]);
+		set_field(wrong.at, &array->nr, counts[i]);
 		check_refused_bytes(argument, scene, &wrong, EFAULT);
 	}
 }
