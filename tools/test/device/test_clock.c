@@ -36,6 +36,8 @@ static void for_each_clock(void (*check)(int fd, clockid_t clock))
 	}
 }
 
+/* --- which clock ------------------------------------------------------------ */
+
 TEST(clock_is_as_configured_and_fdinfo_tells_it)
 {
 	size_t i;
@@ -82,6 +84,8 @@ TEST(clock_without_a_wheel_is_refused)
 		check_counters(fd, &before);
 	}
 }
+
+/* --- times on it ------------------------------------------------------------ */
 
 static void check_absolute(int fd, clockid_t clock)
 {
@@ -264,6 +268,8 @@ TEST(clock_modify_takes_absolute_and_relative_times)
 {
 	for_each_clock(check_modify);
 }
+
+/* --- wheels ----------------------------------------------------------------- */
 
 #define ORDERED	500
 

@@ -51,6 +51,8 @@ static struct twheel_enter valid_enter(void)
 	return make_enter(NULL, 1, NULL, 1);
 }
 
+/* --- one turn --------------------------------------------------------------- */
+
 TEST(enter_of_nothing_returns_at_once)
 {
 	struct twheel_enter arg = make_enter(NULL, 0, NULL, 0);
@@ -199,6 +201,8 @@ TEST(enter_takes_turns_of_a_loop)
 	ASSERT_EQ(get_counters(fd).finished, done);
 }
 
+/* --- its argument ----------------------------------------------------------- */
+
 TEST(enter_refuses_more_min_records_than_room)
 {
 	static const __u32 nrs[] = { 0, 1, 100, ~0U - 1 };
@@ -264,6 +268,8 @@ TEST(enter_writes_larger_records_with_tails_of_zeros)
 		}
 	}
 }
+
+/* --- memory that is not there ----------------------------------------------- */
 
 TEST(enter_says_how_many_commands_came_before_an_unmapped_page)
 {
@@ -429,6 +435,8 @@ TEST(enter_into_unmapped_records_reports_the_commands)
 	wait_record(fd);
 }
 
+/* --- how long it waits ------------------------------------------------------ */
+
 /* How long to wait, and what the clock must show afterwards. */
 static void check_times_out(__u16 flags, __u64 timeout_ns, __u64 until_ns)
 {
@@ -571,6 +579,8 @@ TEST(enter_that_does_not_wait_does_not_although_the_file_blocks)
 	ASSERT_EQ(enter(device_open(O_RDWR), &arg), 0);
 	ASSERT_EQ(arg.records_done, 0);
 }
+
+/* --- who is woken ----------------------------------------------------------- */
 
 TEST(enter_that_waits_is_woken_by_an_event_armed_meanwhile)
 {
@@ -765,6 +775,8 @@ TEST(enter_that_leaves_records_behind_wakes_the_next_reader)
 	}
 }
 
+/* --- several threads -------------------------------------------------------- */
+
 /*
  * Several threads in ENTER, each record to one of them.  At the end every thread
  * gets one record whose data is STOP; one that gets more than one arms more.
@@ -872,6 +884,8 @@ TEST(enter_does_not_heed_the_wake_count)
 	ASSERT_EQ(waiter.arg.records_done, 1);
 	ASSERT_EQ(waiter.records[0].data, 42);
 }
+
+/* --- beside other ways ------------------------------------------------------ */
 
 TEST(enter_gives_periodic_records_and_arms_them_again)
 {

@@ -13,6 +13,8 @@
 #include "util.h"
 #include "waiter.h"
 
+/* --- one context, several holders ------------------------------------------- */
+
 TEST(fork_shares_the_context)
 {
 	int fd = device_open_nonblock();
@@ -160,6 +162,8 @@ TEST(passing_the_fd_keeps_the_context_while_it_is_under_way)
 	ASSERT_EQ(wait_record(fd).data, 42);
 }
 
+/* --- close ------------------------------------------------------------------ */
+
 TEST(close_ends_all_armed_events)
 {
 	const size_t nr = test_count(100000);
@@ -267,6 +271,8 @@ TEST(killing_a_reader_leaves_the_record_to_others)
 	ASSERT_EQ(wait_record(fd).data, 42);
 }
 
+/* --- processes that end or exec --------------------------------------------- */
+
 /* A child that arms @nr events in a context of its own. */
 static void arm_in_child(struct signpost *post, size_t nr, int flags)
 {
@@ -360,6 +366,8 @@ TEST(exec_keeps_a_file_that_was_not_opened_so)
 	wait_armed_on_machine(armed);
 }
 
+/* --- several contexts ------------------------------------------------------- */
+
 TEST(two_contexts_do_not_see_each_other)
 {
 	int fd = device_open_nonblock(), other = device_open_nonblock();
@@ -400,6 +408,8 @@ TEST(many_contexts_come_and_go)
 	}
 	wait_armed_on_machine(armed);
 }
+
+/* --- what a file of another kind could do ----------------------------------- */
 
 TEST(mmap_is_refused)
 {

@@ -58,6 +58,8 @@ static void check_each_listed_once(int fd, size_t page, size_t nr)
 	free(seen);
 }
 
+/* --- what it tells ---------------------------------------------------------- */
+
 TEST(list_of_a_fresh_context_is_empty)
 {
 	struct twheel_entry entry;
@@ -163,6 +165,8 @@ TEST(list_changes_nothing)
 	check_counters(fd, &before);
 }
 
+/* --- pages ------------------------------------------------------------------ */
+
 TEST(list_tells_each_event_once_in_pages_of_any_size)
 {
 	static const size_t pages[] = {
@@ -220,6 +224,8 @@ TEST(list_with_room_for_none_writes_none)
 	ASSERT_EQ(list_by(fd, &list), 0);
 	check_each_listed_once(fd, 1, 1);
 }
+
+/* --- memory and cursors ----------------------------------------------------- */
 
 TEST(list_writes_larger_entries_with_tails_of_zeros)
 {
@@ -324,6 +330,8 @@ TEST(list_does_not_tell_of_other_contexts)
 	ASSERT_EQ(list_by(other, &list), 1);
 	ASSERT_EQ(entries[0].data, 42);
 }
+
+/* --- events that change meanwhile ------------------------------------------- */
 
 /*
  * A thread that adds, cancels and reads events which are not among the lasting

@@ -110,6 +110,8 @@ static struct cgroup cgroup_make_limited(const char *limit)
 	return cgroup;
 }
 
+/* --- events ----------------------------------------------------------------- */
+
 /* What the kernel's memory of a cgroup was before and after NR_EVENTS. */
 struct usage {
 	long long before;

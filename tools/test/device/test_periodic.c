@@ -75,6 +75,8 @@ static int open_with_ready_periodic(__u64 *id)
 	return fd;
 }
 
+/* --- the grid --------------------------------------------------------------- */
+
 TEST(periodic_event_stays_on_its_grid_however_late_it_is_read)
 {
 	int fd = device_open_nonblock();
@@ -172,6 +174,8 @@ TEST(periodic_event_is_armed_again_by_the_read)
 	ASSERT_EQ(answer.interval_ns, FAR_INTERVAL_NS);
 }
 
+/* --- one event -------------------------------------------------------------- */
+
 TEST(periodic_event_keeps_its_id_and_data)
 {
 	int fd = device_open_nonblock();
@@ -225,6 +229,8 @@ TEST(periodic_event_that_is_ready_says_its_first_unread_turn)
 	ASSERT_EQ(answer.interval_ns, NSEC_PER_MSEC);
 	wait_periodic(fd, due_ns, NSEC_PER_MSEC);
 }
+
+/* --- intervals -------------------------------------------------------------- */
 
 TEST(periodic_event_takes_an_interval_of_a_tick)
 {
@@ -306,6 +312,8 @@ TEST(add_refuses_a_quorum_of_a_periodic_event)
 		check_refused(fd, &cmd, EINVAL);
 	}
 }
+
+/* --- CANCEL and MODIFY ------------------------------------------------------ */
 
 TEST(cancel_of_an_armed_periodic_event_ends_it)
 {
@@ -499,6 +507,8 @@ TEST(modify_refused_leaves_a_periodic_event_as_it_was)
 	ASSERT_EQ(answer.interval_ns, NSEC_PER_SEC);
 }
 
+/* --- reading ---------------------------------------------------------------- */
+
 TEST(read_of_a_periodic_record_that_faults_loses_nothing)
 {
 	int fd = device_open_nonblock();
@@ -640,6 +650,8 @@ TEST(epoll_by_edge_shows_each_turn_of_a_periodic_event_that_is_read)
 		check_expired(&record);
 	}
 }
+
+/* --- many, coming and going ------------------------------------------------- */
 
 TEST(close_ends_periodic_events_armed_and_ready)
 {

@@ -40,6 +40,8 @@ static long read_bytes(int fd, void *buffer, size_t size)
 	return ret < 0 ? -errno : ret;
 }
 
+/* --- what it gives ---------------------------------------------------------- */
+
 TEST(read_of_a_fresh_context_would_block)
 {
 	check_nothing_ready(device_open_nonblock());
@@ -140,6 +142,8 @@ TEST(read_of_a_large_number_at_once)
 		ASSERT_EQ(records[i].data, i);
 	check_nothing_ready(fd);
 }
+
+/* --- where to --------------------------------------------------------------- */
 
 TEST(read_into_an_unaligned_buffer)
 {
@@ -272,6 +276,8 @@ TEST(readv_with_less_room_than_a_record_is_refused)
 	check_rest(fd, 0, 1);
 }
 
+/* --- what a stream refuses -------------------------------------------------- */
+
 TEST(positions_are_refused)
 {
 	struct twheel_record record = { 0 };
@@ -314,6 +320,8 @@ TEST(reading_is_refused_when_open_for_writing_only)
 
 	ASSERT_EQ(read_records(fd, &record, 1), -EBADF);
 }
+
+/* --- waiting ---------------------------------------------------------------- */
 
 TEST(read_waits_until_an_event_is_due)
 {
@@ -449,6 +457,8 @@ TEST(read_goes_on_after_a_signal_with_sa_restart)
 	ASSERT_EQ(reader.records[0].data, 7);
 }
 
+/* --- several threads -------------------------------------------------------- */
+
 /*
  * Several readers, each record to one of them.  At the end every reader gets
  * one record whose data is STOP; one that gets more than one has more armed.
@@ -568,6 +578,8 @@ TEST(read_that_faults_leaves_the_record_to_the_next_reader)
 	ASSERT_EQ(reader.ret, 1);
 	ASSERT_EQ(reader.records[0].data, 1);
 }
+
+/* --- not waiting ------------------------------------------------------------ */
 
 TEST(read_with_o_nonblock_set_later_does_not_wait)
 {

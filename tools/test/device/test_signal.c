@@ -18,6 +18,8 @@
 #include "util.h"
 #include "waiter.h"
 
+/* --- calls that wait -------------------------------------------------------- */
+
 static void interrupt(struct waiter *caller, pthread_t thread)
 {
 	wait_waiter_asleep(caller);
@@ -160,6 +162,8 @@ TEST(enter_and_a_signal_with_sa_restart_lose_nothing)
 	check_one_record_somewhere(&caller);
 }
 
+/* --- many signals ----------------------------------------------------------- */
+
 TEST(enter_of_a_loop_under_signals_loses_nothing)
 {
 	const size_t nr = test_count(50000);
@@ -251,6 +255,8 @@ TEST(read_under_signals_waits_for_an_event_with_sa_restart)
 	}
 	ASSERT_GT(signals_counted(), 0);
 }
+
+/* --- calls that wait for one that cannot go on ------------------------------ */
 
 /*
  * A page of commands that is not there yet: who touches it sleeps, until
@@ -444,6 +450,8 @@ TEST(events_expire_while_a_submit_cannot_go_on)
 	finish_stuck(&stuck);
 	ASSERT_EQ(wait_record(fd).data, 42);
 }
+
+/* --- SIGKILL ---------------------------------------------------------------- */
 
 /* What a child does with the context until it is killed. */
 static void read_for_ever(int fd)

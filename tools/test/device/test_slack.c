@@ -67,6 +67,8 @@ static void check_wait_for_round_tick(int fd, __u64 slack_ns)
 	check_nothing_ready(fd);
 }
 
+/* --- when it expires -------------------------------------------------------- */
+
 TEST(slack_lets_an_event_wait_for_the_round_tick_in_its_reach)
 {
 	int fd = device_open_nonblock();
@@ -220,6 +222,8 @@ TEST(slack_below_a_tick_changes_nothing)
 		ASSERT_EQ(wait_record(fd).data, i);
 }
 
+/* --- what is told, and MODIFY ----------------------------------------------- */
+
 TEST(query_and_list_say_the_slack_that_was_asked_for)
 {
 	static const __u64 slacks[] = { 0, 1, 12345, NSEC_PER_SEC, ~0ULL };
@@ -297,6 +301,8 @@ TEST(periodic_event_with_slack_stays_on_its_grid)
 		ASSERT_EQ(query_slack(fd, cmd.id), cmd.slack_ns);
 	}
 }
+
+/* --- interrupts ------------------------------------------------------------- */
 
 /*
  * What slack saves, as tools/test/slack has it, in a machine whose time stands

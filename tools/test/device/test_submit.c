@@ -50,6 +50,8 @@ static void check_armed(int fd, const struct twheel_cmd *cmds, size_t nr)
 	ASSERT_EQ(get_counters(fd).armed, nr);
 }
 
+/* --- commands and their results --------------------------------------------- */
+
 TEST(submit_of_nothing_returns_0)
 {
 	struct twheel_submit arg = make_submit(NULL, 0,
@@ -168,6 +170,8 @@ TEST(submit_takes_an_unaligned_array)
 		check_armed(fd, cmds, ARRAY_SIZE(cmds));
 	}
 }
+
+/* --- memory that is not there or read-only ---------------------------------- */
 
 static void check_array_before_hole(size_t mapped)
 {
@@ -307,6 +311,8 @@ TEST(submit_undoes_an_add_whose_result_is_half_read_only)
 	ASSERT_EQ(submit(fd, (struct twheel_cmd *)cmd, 1), -EFAULT);
 	check_counters(fd, &before);
 }
+
+/* --- memory that becomes read-only meanwhile -------------------------------- */
 
 /* A page of commands, seen twice; a thread flips the protection of one view. */
 struct flipped {
@@ -526,6 +532,8 @@ TEST(submit_undoes_adds_that_the_same_call_watched_and_completed_meanwhile)
 	stop_flipping(&page);
 }
 
+/* --- longer commands -------------------------------------------------------- */
+
 TEST(submit_takes_larger_commands_with_tails_of_zeros)
 {
 	static const __u32 sizes[] = { 65, 72, 100, 128, 1000, PAGE_BYTES };
@@ -581,6 +589,8 @@ TEST(submit_refuses_only_the_command_whose_tail_is_not_zero)
 	ASSERT_EQ(cmds[i].cmd.result, 0);
 	ASSERT_EQ(get_counters(fd).added, 1);
 }
+
+/* --- signals ---------------------------------------------------------------- */
 
 TEST(submit_stopped_by_a_signal_says_how_many_were_done)
 {

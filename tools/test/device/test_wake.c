@@ -75,6 +75,8 @@ static void check_readable(int fd, bool expected)
 	close(level);
 }
 
+/* --- wake_count ------------------------------------------------------------- */
+
 TEST(wake_count_of_records_makes_it_readable_and_fewer_do_not)
 {
 	static const __u32 counts[] = { 2, 3, 10, 64, 65, 300 };
@@ -164,6 +166,8 @@ TEST(wake_count_is_not_heeded_by_a_read_that_does_not_wait)
 	ASSERT_EQ(read_records(fd, records, 10), 3);
 	ASSERT_EQ(read_records(fd, records, 10), -EAGAIN);
 }
+
+/* --- wake_delay_ns ---------------------------------------------------------- */
 
 TEST(wake_delay_makes_it_readable_when_the_oldest_is_that_old)
 {
@@ -273,6 +277,8 @@ TEST(wake_delay_of_any_length_is_taken)
 	}
 }
 
+/* --- contexts that are full ------------------------------------------------- */
+
 static int open_small(int flags, __u64 max_events)
 {
 	struct twheel_config config = default_config();
@@ -318,6 +324,8 @@ TEST(wake_of_a_read_that_waits_by_a_context_that_is_full)
 	add_many(fd, TWHEEL_ABS, monotonic_ns() + SOON_NS, 4, NULL);
 	ASSERT_EQ(read_records(fd, records, 4), 4);
 }
+
+/* --- who is woken ----------------------------------------------------------- */
 
 /* Check that a waiter sleeps on at 1 to @count - 1 records, and wakes at @count. */
 static void check_wakes_at(struct waiter *waiter, void *(*wait)(void *arg),
@@ -418,6 +426,8 @@ TEST(poll_is_woken_when_an_add_makes_the_context_full)
 	join_thread(thread);
 	ASSERT_EQ(waiter.ret, 1);
 }
+
+/* --- again and again -------------------------------------------------------- */
 
 TEST(epoll_by_edge_shows_each_wake_count_of_records)
 {
