@@ -518,14 +518,14 @@ static long call_afresh(const struct argument *argument, struct scene *scene,
 }
 
 /*
- * As nothing is accessible behind the shorter one, nothing is read or written
+ * As nothing is accessible behind the smaller one, nothing is read or written
  * there either.
  */
 static void
-takes_a_shorter_struct_as_if_zeros_followed(const struct argument *argument)
+takes_a_smaller_struct_as_if_zeros_followed(const struct argument *argument)
 {
 	struct snapshot after;
-	struct bytes shorter, whole;
+	struct bytes smaller, whole;
 	struct scene scene;
 	size_t size;
 	long ret;
@@ -540,14 +540,14 @@ takes_a_shorter_struct_as_if_zeros_followed(const struct argument *argument)
 		close(scene.fd);
 
 		set_scene(argument, &scene);
-		make_valid(argument, &scene, &shorter);
-		set_size(&shorter, size, size);
-		ASSERT_EQ(call_afresh(argument, &scene, &shorter), ret);
+		make_valid(argument, &scene, &smaller);
+		set_size(&smaller, size, size);
+		ASSERT_EQ(call_afresh(argument, &scene, &smaller), ret);
 		check_unchanged(&scene, &after);
 		close(scene.fd);
 
 		set_size(&whole, size, size);
-		ASSERT_EQ(memcmp(shorter.at, whole.at, size), 0);
+		ASSERT_EQ(memcmp(smaller.at, whole.at, size), 0);
 	}
 }
 
@@ -573,7 +573,7 @@ static void refuses_a_bad_pointer(const struct argument *argument)
 }
 
 static void
-refuses_a_struct_that_runs_into_a_hole(const struct argument *argument)
+refuses_a_struct_that_runs_into_an_unmapped_page(const struct argument *argument)
 {
 	const size_t sizes[] = { argument->size, argument->size + 8 };
 	struct bytes valid, wrong;
@@ -806,10 +806,10 @@ TEST_ALL(refuses_a_size_without_the_size)
 TEST_ALL(refuses_a_size_above_a_page)
 TEST_ALL(refuses_a_tail_that_is_not_zero)
 TEST_ALL(takes_a_tail_of_zeros)
-TEST_ALL(takes_a_shorter_struct_as_if_zeros_followed)
+TEST_ALL(takes_a_smaller_struct_as_if_zeros_followed)
 
 TEST_ALL(refuses_a_bad_pointer)
-TEST_ALL(refuses_a_struct_that_runs_into_a_hole)
+TEST_ALL(refuses_a_struct_that_runs_into_an_unmapped_page)
 
 TEST_ONE(config, takes_a_read_only_struct)
 TEST_ONE(submit, takes_a_read_only_struct)
