@@ -68,6 +68,8 @@ struct array {
  * @arrays: arrays without which nothing is done.
  * @outputs: fields that are written.
  * @outputs_count: they say how much was done, which a call that is refused may.
+ *
+ * Each array ends with an empty element.
  */
 struct argument {
 	const char *name;
@@ -95,10 +97,6 @@ struct argument {
 	.nr = FIELD(type, count),					\
 	.element = sizeof(struct of),					\
 }
-
-/* Go through an array in the table, which ends with an empty one. */
-#define for_each_named(item, array, name_of)				\
-	for ((item) = (array); (item)->name_of; (item)++)
 
 /* --- the ioctls ------------------------------------------------------------- */
 
@@ -397,7 +395,7 @@ static void forgive_counts(const struct argument *argument,
 	const struct field *output;
 	static const __u64 none;
 
-	for_each_named(output, argument->outputs, name) {
+	for (output = argument->outputs; output->name; output++) {
 		if (!memcmp(seen->at + output->offset, &none, output->size))
 			set_field(expected->at, output, 0);
 	}
@@ -625,7 +623,7 @@ static size_t end_of_outputs(const struct argument *argument)
 	const struct field *output;
 	size_t end = 0;
 
-	for_each_named(output, argument->outputs, name)
+	for (output = argument->outputs; output->name; output++)
 		end = output->offset + output->size;
 	return end;
 }
@@ -691,7 +689,7 @@ static void refuses_fields_that_must_be_zero(const struct argument *argument)
 
 	set_scene(argument, &scene);
 	make_valid(argument, &scene, &valid);
-	for_each_named(field, argument->zeros, name)
+	for (field = argument->zeros; field->name; field++)
 		check_refuses_bits(argument, &scene, &valid, field, 0);
 	check_valid(argument, &scene, &valid);
 }
@@ -705,7 +703,7 @@ static void refuses_elements_that_are_too_small(const struct argument *argument)
 
 	set_scene(argument, &scene);
 	make_valid(argument, &scene, &valid);
-	for_each_named(stride, argument->strides, field.name) {
+	for (stride = argument->strides; stride->field.name; stride++) {
 		for (size = 0; size < stride->least; size++) {
 			test_about("%s, %s %u", argument->name,
 				   stride->field.name, size);
@@ -727,7 +725,7 @@ static void refuses_elements_above_a_page(const struct argument *argument)
 
 	set_scene(argument, &scene);
 	make_valid(argument, &scene, &valid);
-	for_each_named(stride, argument->strides, field.name) {
+	for (stride = argument->strides; stride->field.name; stride++) {
 		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 			test_about("%s, %s %u", argument->name,
 				   stride->field.name, sizes[i]);
@@ -771,7 +769,7 @@ static void refuses_arrays_that_are_not_there(const struct argument *argument)
 
 	set_scene(argument, &scene);
 	make_valid(argument, &scene, &valid);
-	for_each_named(array, argument->arrays, address.name) {
+	for (array = argument->arrays; array->address.name; array++) {
 		void *half = map_before_hole(array->element - 1);
 		void *hole = map_before_hole(0);
 
