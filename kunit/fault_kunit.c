@@ -111,6 +111,8 @@ static int open_context(struct kunit *test, const struct attempt *attempt)
 	return test->priv ? 0 : -ENOMEM;
 }
 
+/* --- contexts and events ---------------------------------------------------- */
+
 static void failing_open_leaves_nothing_behind(struct kunit *test)
 {
 	struct attempt one = { .run = open_context };

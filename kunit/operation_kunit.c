@@ -938,6 +938,8 @@ static int asked_by_then(struct kunit *test)
 	return asking->work == check_it ? 3 : asking->calls + 1;
 }
 
+/* --- two at once, one in try_complete --------------------------------------- */
+
 /* And a yes counts. */
 static void cancel_sync_waits_for_try_complete(struct kunit *test)
 {
@@ -1089,6 +1091,8 @@ static void time_that_comes_during_try_complete_is_kept_until_it_returns(struct 
 			    !holds && expires);
 	}
 }
+
+/* --- two at once, one in on_complete or on_expiration ----------------------- */
 
 static void cancel_sync_waits_for_on_complete(struct kunit *test)
 {

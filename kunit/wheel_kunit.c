@@ -86,6 +86,8 @@ static long pop(struct fixture *fixture, struct list_head *out)
 	return node - fixture->nodes;
 }
 
+/* --- against a model -------------------------------------------------------- */
+
 static void wheel_agrees_with_a_sorted_array(struct kunit *test)
 {
 	struct model_generator generator = {
@@ -108,6 +110,8 @@ static void wheel_agrees_with_a_sorted_array(struct kunit *test)
 			cond_resched();
 	}
 }
+
+/* --- ticks and their order -------------------------------------------------- */
 
 static void empty_wheel_has_no_next_tick(struct kunit *test)
 {
@@ -210,6 +214,8 @@ static void node_armed_while_its_tick_is_run_comes_out_last(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, pop(&fixture, &out), i);
 }
 
+/* --- what it costs ---------------------------------------------------------- */
+
 static void advance_touches_no_more_nodes_than_its_budget(struct kunit *test)
 {
 	struct fixture fixture = fixture_make(test, 1000, 0);
@@ -310,6 +316,8 @@ static void due_tick_that_has_passed_is_taken_as_the_current_one(struct kunit *t
 	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
 }
 
+/* --- slack ------------------------------------------------------------------ */
+
 static void roundest_tick_is_a_multiple_of_the_power_of_two_that_fits(struct kunit *test)
 {
 	static const struct {
@@ -376,6 +384,8 @@ static void nodes_with_slack_share_their_stops(struct kunit *test)
 		KUNIT_ASSERT_LE(test, (u64)fixture.nodes[i].due, 1ULL + i + 127);
 	}
 }
+
+/* --- a clock that is set back, a CPU that goes ------------------------------ */
 
 /* For a clock that is set back, and a CPU that goes. */
 static void nodes_that_move_to_another_wheel_come_out_before_younger_ones(struct kunit *test)

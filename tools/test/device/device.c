@@ -18,6 +18,12 @@
 #define PARAMETERS	"/sys/module/twheel/parameters"
 #define DEBUGFS		"/sys/kernel/debug/twheel"
 
+void set_field(void *object, const struct field *field, __u64 value)
+{
+	/* The first bytes are the lowest. */
+	memcpy((char *)object + field->offset, &value, field->size);
+}
+
 int device_open(int flags)
 {
 	int fd = open(DEVICE, flags);
@@ -553,15 +559,22 @@ static long long base_value(const char *base, const char *field)
 	return value;
 }
 
-/* The sum over all bases of CLOCK_MONOTONIC, or -1 where it is not told. */
+void need_debugfs(void)
+{
+	if (access(DEBUGFS, R_OK | X_OK))
+		test_skip("no " DEBUGFS ": %s", strerror(errno));
+}
+
+/* The sum over all bases of CLOCK_MONOTONIC. */
 static long long sum_of_bases(const char *field)
 {
 	struct dirent *entry;
 	long long sum = 0;
-	DIR *dir = opendir(DEBUGFS);
+	DIR *dir;
 
-	if (!dir)
-		return -1;
+	need_debugfs();
+	dir = opendir(DEBUGFS);
+	ASSERT(dir);
 	while ((entry = readdir(dir))) {
 		if (strstr(entry->d_name, "-monotonic"))
 			sum += base_value(entry->d_name, field);

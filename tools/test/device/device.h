@@ -31,8 +31,12 @@
 /* A delay that is over soon. */
 #define SOON_NS		(20 * NSEC_PER_MSEC)
 
-/* How long to wait for what must happen: for ever, as a hang ends by itself. */
+/*
+ * How long poll() and ENTER wait for what must happen: for ever, as a hang ends by
+ * itself.
+ */
 #define FOR_EVER	(-1)
+#define ENTER_FOR_EVER	(~0ULL)
 
 /* Outputs are filled with this, and fields not yet written to still have it. */
 #define FILL		0xcc
@@ -41,6 +45,19 @@
 
 #define PAGE_BYTES	4096UL
 #define CMDS_PER_PAGE	(PAGE_BYTES / sizeof(struct twheel_cmd))
+
+/* A field of a struct; tests have tables of them, which end with an empty one. */
+struct field {
+	const char *name;
+	size_t offset;
+	size_t size;
+};
+
+#define FIELD(type, member) {						\
+	.name = #member,						\
+	.offset = offsetof(struct type, member),			\
+	.size = sizeof(((struct type *)NULL)->member),			\
+}
 
 /* The lines of fdinfo. */
 struct counters {
@@ -54,6 +71,9 @@ struct counters {
 	long long completed;
 	long long records;
 };
+
+/* Set a field of a struct. */
+void set_field(void *object, const struct field *field, __u64 value);
 
 /* Open the device with @flags, such as O_RDWR | O_NONBLOCK. */
 int device_open(int flags);
@@ -188,13 +208,16 @@ long long read_number(const char *path);
 /* Parameter of the loaded module, or -1. */
 long long module_parameter(const char *name);
 
-/* The events armed on all wheels of the machine, or -1 where it is not told. */
+/* Skip the test where debugfs does not show the wheels. */
+void need_debugfs(void);
+
+/* The events armed on all wheels of the machine; needs debugfs. */
 long long armed_on_machine(void);
 
 /* Wait until the wheels hold @armed events again. */
 void wait_armed_on_machine(long long armed);
 
-/* The interrupts that all of these wheels took, or -1 likewise. */
+/* The interrupts that all of these wheels took; needs debugfs. */
 long long interrupts_on_machine(void);
 
 /* A new context on a clock, whose reads do not block. */

@@ -9,6 +9,8 @@
 #include "device.h"
 #include "util.h"
 
+/* --- times ------------------------------------------------------------------ */
+
 TEST(add_of_a_relative_time_is_due_that_long_after_the_call)
 {
 	static const __u64 delays[] = {
@@ -146,6 +148,8 @@ TEST(add_of_every_distance_stays_armed)
 	check_nothing_ready(fd);
 }
 
+/* --- other fields ----------------------------------------------------------- */
+
 TEST(add_gives_the_data_back_in_the_record)
 {
 	static const __u64 values[] = {
@@ -194,6 +198,8 @@ TEST(add_does_not_look_at_its_outputs)
 		ASSERT_EQ(query(fd, cmd.id, NULL), TWHEEL_ARMED);
 	}
 }
+
+/* --- ids -------------------------------------------------------------------- */
 
 static int compare_u64(const void *left, const void *right)
 {
@@ -280,6 +286,8 @@ TEST(ids_are_not_used_again_after_all_events_have_gone)
 	}
 	check_distinct(ids, 4 * nr);
 }
+
+/* --- order ------------------------------------------------------------------ */
 
 /* One event of the tests of order: its due time and when it was armed. */
 struct planned {
@@ -392,6 +400,8 @@ TEST(events_armed_at_different_distances_to_one_tick_come_in_that_order)
 	for (i = 0; i < ARRAY_SIZE(ids); i++)
 		ASSERT_EQ(wait_record(fd).data, i);
 }
+
+/* --- limits ----------------------------------------------------------------- */
 
 /* A context for at most @max_events events. */
 static int open_limited(__u64 max_events)

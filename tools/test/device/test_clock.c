@@ -36,6 +36,8 @@ static void for_each_clock(void (*check)(int fd, clockid_t clock))
 	}
 }
 
+/* --- which clock ------------------------------------------------------------ */
+
 TEST(clock_is_as_configured_and_fdinfo_tells_it)
 {
 	size_t i;
@@ -82,6 +84,8 @@ TEST(clock_without_a_wheel_is_refused)
 		check_counters(fd, &before);
 	}
 }
+
+/* --- times on it ------------------------------------------------------------ */
 
 static void check_absolute(int fd, clockid_t clock)
 {
@@ -265,6 +269,8 @@ TEST(clock_modify_takes_absolute_and_relative_times)
 	for_each_clock(check_modify);
 }
 
+/* --- wheels ----------------------------------------------------------------- */
+
 #define ORDERED	500
 
 /* When the first tick is, all having been armed before it; else 0. */
@@ -363,9 +369,8 @@ TEST(clock_events_go_to_the_wheel_of_their_clock)
 {
 	size_t i, j;
 
+	need_debugfs();
 	pin_to_this_cpu();
-	if (base_number(sched_getcpu(), CLOCK_MONOTONIC, "armed") < 0)
-		test_skip("no debugfs");
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
 		int fd = device_open_clock(clocks[i]), cpu = sched_getcpu();
 		long long before[ARRAY_SIZE(clocks)], now;

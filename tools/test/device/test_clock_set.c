@@ -846,6 +846,8 @@ TEST(set_record_that_is_not_read_yet_refuses_modify)
 	ASSERT_EQ(wait_clock_set(fd, 0).data, 0x1234);
 }
 
+/* --- TWHEEL_CANCEL_ON_SET of operations ------------------------------------- */
+
 TEST(set_ends_an_operation_and_its_watches)
 {
 	struct twheel_cmd cmd;
@@ -944,6 +946,8 @@ TEST(set_against_signals_ends_each_operation_once)
 	ASSERT_EQ(get_counters(signaller.fd).completed, completed);
 	check_nothing_ready(signaller.fd);
 }
+
+/* --- TWHEEL_CANCEL_ON_SET beside CANCEL and MODIFY -------------------------- */
 
 TEST(set_record_that_is_not_read_yet_can_be_cancelled)
 {

@@ -166,21 +166,6 @@ TEST(config_of_one_context_leaves_the_others_alone)
 	ASSERT_NE(get_info(other).max_events, 7);
 }
 
-TEST(config_refuses_unknown_flags)
-{
-	int fd = configured_device();
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		struct twheel_config config = default_config();
-
-		test_about("bit %u", bit);
-		config.flags = 1U << bit;
-		if (config.flags != TWHEEL_CONFIG_CPU)
-			check_config_refused(fd, &config, EINVAL);
-	}
-}
-
 TEST(config_refuses_unknown_clocks)
 {
 	static const __s32 clocks[] = { INT_MIN, -100, -6, -1, 100, INT_MAX };
@@ -199,34 +184,6 @@ TEST(config_refuses_unknown_clocks)
 		    config.clockid != CLOCK_BOOTTIME &&
 		    config.clockid != CLOCK_REALTIME)
 			check_config_refused(fd, &config, EINVAL);
-	}
-}
-
-TEST(config_refuses_a_cpu_without_its_flag)
-{
-	int fd = configured_device();
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		struct twheel_config config = default_config();
-
-		test_about("bit %u", bit);
-		config.cpu = 1U << bit;
-		check_config_refused(fd, &config, EINVAL);
-	}
-}
-
-TEST(config_refuses_a_reserved_field)
-{
-	int fd = configured_device();
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		struct twheel_config config = default_config();
-
-		test_about("bit %u", bit);
-		config.reserved = 1U << bit;
-		check_config_refused(fd, &config, EINVAL);
 	}
 }
 
@@ -260,106 +217,6 @@ TEST(config_takes_a_wake_count_of_one)
 
 	config.wake_count = 1;
 	ASSERT_EQ(configure(device_open_nonblock(), &config), 0);
-}
-
-TEST(config_takes_a_smaller_struct_as_if_zeros_followed)
-{
-	__u32 smallest = offsetof(struct twheel_config, cpu);
-	__u32 size;
-
-	for (size = smallest; size < sizeof(struct twheel_config); size += 4) {
-		struct twheel_config *config = map_before_hole(size);
-		__u32 valid = offsetof(struct twheel_config, max_events);
-		int fd = device_open_nonblock();
-
-		test_about("size %u", size);
-		config->size = size;
-		config->clockid = CLOCK_MONOTONIC;
-		if (size > valid)
-			((char *)config)[valid] = 3;
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, config), 0);
-		if (size > valid)
-			ASSERT_EQ(get_info(fd).max_events, 3);
-	}
-}
-
-TEST(config_does_not_look_past_the_callers_size)
-{
-	struct twheel_config config;
-	int fd = device_open_nonblock();
-
-	memset(&config, FILL, sizeof(config));
-	config.size = offsetof(struct twheel_config, cpu);
-	config.flags = 0;
-	config.clockid = CLOCK_MONOTONIC;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
-}
-
-TEST(config_takes_a_larger_struct_with_a_tail_of_zeros)
-{
-	struct twheel_config *config = map_before_hole(PAGE_BYTES);
-	int fd = device_open_nonblock();
-
-	*config = default_config();
-	config->size = PAGE_BYTES;
-	config->max_events = 5;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, config), 0);
-	ASSERT_EQ(get_info(fd).max_events, 5);
-}
-
-TEST(config_refuses_a_tail_that_is_not_zero)
-{
-	struct twheel_config *config = map_pages(PAGE_BYTES);
-	int fd = configured_device();
-	struct counters before = get_counters(fd);
-
-	*config = default_config();
-	config->size = PAGE_BYTES;
-	((char *)config)[PAGE_BYTES - 1] = 1;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, config), -E2BIG);
-	check_counters(fd, &before);
-}
-
-TEST(config_refuses_a_size_without_the_size)
-{
-	struct twheel_config config = default_config();
-	int fd = configured_device();
-
-	for (config.size = 0; config.size < sizeof(__u32); config.size++)
-		check_config_refused(fd, &config, EINVAL);
-}
-
-TEST(config_refuses_a_size_above_a_page)
-{
-	struct twheel_config *config = map_pages(2 * PAGE_BYTES);
-	int fd = configured_device();
-
-	*config = default_config();
-	config->size = PAGE_BYTES + 1;
-	check_config_refused(fd, config, E2BIG);
-}
-
-TEST(config_refuses_a_bad_pointer)
-{
-	int fd = configured_device();
-	struct counters before = get_counters(fd);
-
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, NULL), -EFAULT);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, map_before_hole(0)),
-		  -EFAULT);
-	check_counters(fd, &before);
-}
-
-TEST(config_refuses_a_struct_that_runs_into_an_unmapped_page)
-{
-	struct twheel_config *config = map_before_hole(sizeof(*config) - 4);
-	struct twheel_config whole = default_config();
-	int fd = configured_device();
-	struct counters before = get_counters(fd);
-
-	memcpy(config, &whole, sizeof(whole) - 4);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, config), -EFAULT);
-	check_counters(fd, &before);
 }
 
 TEST(config_after_a_refused_add_is_taken)

@@ -46,12 +46,6 @@ static void need_two_cpus(int cpus[2])
 		test_skip("one CPU");
 }
 
-static void need_debugfs(void)
-{
-	if (base_number(0, CLOCK_MONOTONIC, "armed") < 0)
-		test_skip("no debugfs");
-}
-
 static void check_config_refused(int fd, int cpu, int error)
 {
 	struct twheel_config config = cpu_config(CLOCK_MONOTONIC, cpu);
@@ -61,6 +55,8 @@ static void check_config_refused(int fd, int cpu, int error)
 	check_counters(fd, &before);
 	ASSERT_EQ(fdinfo_number(fd, "cpu"), -1);
 }
+
+/* --- which CPU -------------------------------------------------------------- */
 
 TEST(cpu_that_does_not_exist_is_refused)
 {
@@ -136,6 +132,8 @@ TEST(cpu_is_told_by_fdinfo)
 	ASSERT_EQ(fdinfo_number(fd, "cpu"), cpus[1]);
 	ASSERT_EQ(fdinfo_number(fd, "moved"), 0);
 }
+
+/* --- where the events are --------------------------------------------------- */
 
 TEST(cpu_can_be_configured_away_before_the_first_add)
 {
@@ -227,6 +225,8 @@ TEST(cpu_is_told_of_an_earlier_event_armed_elsewhere)
 	}
 	check_nothing_ready(fd);
 }
+
+/* --- commands from all CPUs ------------------------------------------------- */
 
 /* Threads on all CPUs that take turns in arming for the same ticks. */
 #define TURNS	1000

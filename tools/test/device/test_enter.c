@@ -13,8 +13,7 @@
 
 #include "device.h"
 #include "util.h"
-
-#define ENTER_FOR_EVER	(~0ULL)
+#include "waiter.h"
 
 /* A context with @nr records to be read, whose data is 0, 1, ... */
 static int open_with_ready(size_t nr)
@@ -51,6 +50,8 @@ static struct twheel_enter valid_enter(void)
 {
 	return make_enter(NULL, 1, NULL, 1);
 }
+
+/* --- one turn --------------------------------------------------------------- */
 
 TEST(enter_of_nothing_returns_at_once)
 {
@@ -200,30 +201,7 @@ TEST(enter_takes_turns_of_a_loop)
 	ASSERT_EQ(get_counters(fd).finished, done);
 }
 
-TEST(enter_refuses_unknown_flags)
-{
-	struct twheel_enter arg = valid_enter();
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		test_about("bit %u", bit);
-		arg.flags = 1U << bit;
-		if (arg.flags != TWHEEL_ENTER_ABS)
-			check_enter_refused(&arg, EINVAL);
-	}
-}
-
-TEST(enter_refuses_a_reserved_field)
-{
-	struct twheel_enter arg = valid_enter();
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		test_about("bit %u", bit);
-		arg.reserved = 1U << bit;
-		check_enter_refused(&arg, EINVAL);
-	}
-}
+/* --- its argument ----------------------------------------------------------- */
 
 TEST(enter_refuses_more_min_records_than_room)
 {
@@ -238,46 +216,6 @@ TEST(enter_refuses_more_min_records_than_room)
 		check_enter_refused(&arg, EINVAL);
 		arg.min_records = ~0U;
 		check_enter_refused(&arg, EINVAL);
-	}
-}
-
-TEST(enter_refuses_commands_that_are_too_small)
-{
-	struct twheel_enter arg = valid_enter();
-
-	for (arg.cmd_size = 0; arg.cmd_size < sizeof(struct twheel_cmd);
-	     arg.cmd_size++) {
-		test_about("commands of %u bytes", arg.cmd_size);
-		check_enter_refused(&arg, EINVAL);
-	}
-}
-
-TEST(enter_refuses_records_that_are_too_small)
-{
-	struct twheel_enter arg = valid_enter();
-
-	for (arg.record_size = 0;
-	     arg.record_size < sizeof(struct twheel_record);
-	     arg.record_size++) {
-		test_about("records of %u bytes", arg.record_size);
-		check_enter_refused(&arg, EINVAL);
-	}
-}
-
-TEST(enter_refuses_commands_and_records_above_a_page)
-{
-	static const __u32 sizes[] = { PAGE_BYTES + 1, 1U << 31, ~0U };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct twheel_enter arg = valid_enter();
-
-		test_about("%u bytes", sizes[i]);
-		arg.cmd_size = sizes[i];
-		check_enter_refused(&arg, E2BIG);
-		arg = valid_enter();
-		arg.record_size = sizes[i];
-		check_enter_refused(&arg, E2BIG);
 	}
 }
 
@@ -331,114 +269,7 @@ TEST(enter_writes_larger_records_with_tails_of_zeros)
 	}
 }
 
-TEST(enter_takes_a_larger_struct_with_a_tail_of_zeros)
-{
-	struct twheel_enter *arg = map_before_hole(PAGE_BYTES);
-	struct twheel_record record;
-	struct twheel_cmd cmd = make_add(TWHEEL_ABS, 1, 42);
-
-	*arg = make_enter(&cmd, 1, &record, 1);
-	arg->size = PAGE_BYTES;
-	arg->min_records = 1;
-	arg->timeout_ns = ENTER_FOR_EVER;
-	ASSERT_EQ(enter(device_open_nonblock(), arg), 0);
-	ASSERT_EQ(arg->cmds_done, 1);
-	ASSERT_EQ(arg->records_done, 1);
-	ASSERT_EQ(record.data, 42);
-	check_bytes(arg + 1, 0, PAGE_BYTES - sizeof(*arg));
-}
-
-TEST(enter_refuses_a_tail_that_is_not_zero)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	int fd = device_open_nonblock();
-	struct {
-		struct twheel_enter enter;
-		unsigned char tail[8];
-	} arg = { .enter = make_enter(&cmd, 1, NULL, 0) };
-
-	arg.enter.size = sizeof(arg);
-	arg.tail[7] = 1;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, &arg), -E2BIG);
-	ASSERT_EQ(cmd.result, FILL_RESULT);
-	ASSERT_EQ(get_counters(fd).added, 0);
-}
-
-TEST(enter_refuses_sizes_out_of_range)
-{
-	struct twheel_enter *arg = map_pages(2 * PAGE_BYTES);
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	int fd = device_open_nonblock();
-
-	*arg = make_enter(&cmd, 1, NULL, 0);
-	for (arg->size = 0; arg->size < sizeof(__u32); arg->size++)
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -EINVAL);
-	arg->size = PAGE_BYTES + 1;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -E2BIG);
-	ASSERT_EQ(cmd.result, FILL_RESULT);
-	ASSERT_EQ(get_counters(fd).added, 0);
-}
-
-TEST(enter_writes_no_more_than_the_callers_size)
-{
-	__u32 size;
-
-	/* From where all is there that a call without records needs. */
-	for (size = offsetof(struct twheel_enter, cmds_done);
-	     size <= sizeof(struct twheel_enter); size += 4) {
-		struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-		struct twheel_enter whole = make_enter(&cmd, 1, NULL, 0);
-		char *arg = map_before_hole(size);
-		int fd = device_open_nonblock();
-
-		test_about("size %u", size);
-		whole.size = size;
-		memcpy(arg, &whole, size);
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), 0);
-		ASSERT_EQ(cmd.result, 0);
-		memcpy(&whole, arg, size);
-		if (size > offsetof(struct twheel_enter, cmds_done))
-			ASSERT_EQ(whole.cmds_done, 1);
-	}
-}
-
-TEST(enter_refuses_a_bad_pointer)
-{
-	int fd = open_with_ready(1);
-	struct counters before = get_counters(fd);
-
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, NULL), -EFAULT);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, map_before_hole(0)),
-		  -EFAULT);
-	check_counters(fd, &before);
-}
-
-TEST(enter_of_a_read_only_struct_does_nothing)
-{
-	struct twheel_enter *arg = map_pages(PAGE_BYTES);
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	struct twheel_record record;
-	int fd = open_with_ready(1);
-	struct counters before = get_counters(fd);
-
-	*arg = make_enter(&cmd, 1, &record, 1);
-	make_read_only(arg, PAGE_BYTES);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_ENTER, arg), -EFAULT);
-	check_counters(fd, &before);
-}
-
-TEST(enter_of_unmapped_commands_fails_and_does_nothing)
-{
-	struct twheel_record record;
-	struct twheel_enter arg = make_enter(NULL, 1, &record, 0);
-	int fd = open_with_ready(1);
-	struct counters before = get_counters(fd);
-
-	ASSERT_EQ(enter(fd, &arg), -EFAULT);
-	arg.cmds = (uintptr_t)map_before_hole(sizeof(struct twheel_cmd) - 1);
-	ASSERT_EQ(enter(fd, &arg), -EFAULT);
-	check_counters(fd, &before);
-}
+/* --- memory that is not there ----------------------------------------------- */
 
 TEST(enter_says_how_many_commands_came_before_an_unmapped_page)
 {
@@ -604,6 +435,8 @@ TEST(enter_into_unmapped_records_reports_the_commands)
 	wait_record(fd);
 }
 
+/* --- how long it waits ------------------------------------------------------ */
+
 /* How long to wait, and what the clock must show afterwards. */
 static void check_times_out(__u16 flags, __u64 timeout_ns, __u64 until_ns)
 {
@@ -747,38 +580,7 @@ TEST(enter_that_does_not_wait_does_not_although_the_file_blocks)
 	ASSERT_EQ(arg.records_done, 0);
 }
 
-/* A thread in ENTER, and what came of it. */
-struct waiter {
-	int fd;
-	__u32 min_records;
-	__u32 room;		/* 0: as much as there is */
-	atomic_int tid;
-	atomic_bool done;
-	long ret;
-	struct twheel_enter arg;
-	struct twheel_record records[16];
-};
-
-static void *wait_in_enter(void *arg)
-{
-	struct waiter *waiter = arg;
-
-	waiter->tid = thread_id();
-	waiter->arg = make_enter(NULL, 0, waiter->records,
-				 waiter->room ?: ARRAY_SIZE(waiter->records));
-	waiter->arg.min_records = waiter->min_records;
-	waiter->arg.timeout_ns = ENTER_FOR_EVER;
-	waiter->ret = enter(waiter->fd, &waiter->arg);
-	waiter->done = true;
-	return NULL;
-}
-
-static void wait_waiter_asleep(struct waiter *waiter)
-{
-	while (!waiter->tid)
-		poll(NULL, 0, 1);
-	wait_asleep(waiter->tid);
-}
+/* --- who is woken ----------------------------------------------------------- */
 
 TEST(enter_that_waits_is_woken_by_an_event_armed_meanwhile)
 {
@@ -825,7 +627,6 @@ TEST(enter_sleeps_on_until_there_are_min_records)
 		wait_ready(waiter.fd, i + 1);
 	}
 	wait_waiter_asleep(&waiter);
-	ASSERT(!waiter.done);
 	ASSERT_EQ(get_counters(waiter.fd).ready, 4);
 	add(waiter.fd, 0, NSEC_PER_MSEC, 4);
 	join_thread(thread);
@@ -853,7 +654,6 @@ TEST(enter_that_waits_sleeps_on_when_a_record_is_cancelled)
 		ASSERT_EQ(cancel(waiter.fd, id), 0);
 	}
 	wait_waiter_asleep(&waiter);
-	ASSERT(!waiter.done);
 	add_many(waiter.fd, 0, 0, 2, NULL);
 	join_thread(thread);
 	ASSERT_EQ(waiter.arg.records_done, 2);
@@ -878,7 +678,6 @@ TEST(enter_that_needs_more_leaves_the_wake_up_to_one_that_needs_less)
 		join_thread(threads[i % 2]);
 		ASSERT_EQ(less.arg.records_done, 1);
 		wait_waiter_asleep(&more);
-		ASSERT(!more.done);
 		add_many(fd, 0, 0, 3, NULL);
 		join_thread(threads[!(i % 2)]);
 		ASSERT_EQ(more.arg.records_done, 3);
@@ -975,6 +774,8 @@ TEST(enter_that_leaves_records_behind_wakes_the_next_reader)
 		ASSERT_EQ(seen, (1ULL << ARRAY_SIZE(waiters)) - 1);
 	}
 }
+
+/* --- several threads -------------------------------------------------------- */
 
 /*
  * Several threads in ENTER, each record to one of them.  At the end every thread
@@ -1083,6 +884,8 @@ TEST(enter_does_not_heed_the_wake_count)
 	ASSERT_EQ(waiter.arg.records_done, 1);
 	ASSERT_EQ(waiter.records[0].data, 42);
 }
+
+/* --- beside other ways ------------------------------------------------------ */
 
 TEST(enter_gives_periodic_records_and_arms_them_again)
 {

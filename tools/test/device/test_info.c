@@ -2,7 +2,6 @@
 /* The ioctls by their numbers, and TWHEEL_IOC_INFO. */
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "device.h"
 #include "util.h"
@@ -13,12 +12,6 @@
 	 TWHEEL_FEATURE_WAKE | TWHEEL_FEATURE_CPU |			\
 	 TWHEEL_FEATURE_LIST | TWHEEL_FEATURE_OPERATIONS |		\
 	 TWHEEL_FEATURE_URING_CMD)
-
-/* A struct of the caller's that has grown by a tail. */
-struct larger_info {
-	struct twheel_info info;
-	unsigned char tail[32];
-};
 
 TEST(ioctl_goes_by_the_number_alone)
 {
@@ -127,145 +120,4 @@ TEST(info_leaves_its_size_alone)
 {
 	ASSERT_EQ(get_info(device_open_nonblock()).size,
 		  sizeof(struct twheel_info));
-}
-
-TEST(info_writes_no_more_than_the_callers_size)
-{
-	int fd = device_open_nonblock();
-	struct twheel_info whole = get_info(fd);
-	__u32 size;
-
-	for (size = sizeof(whole.size); size < sizeof(whole); size++) {
-		struct twheel_info info;
-
-		test_about("size %u", size);
-		memset(&info, FILL, sizeof(info));
-		info.size = size;
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
-		ASSERT_EQ(info.size, size);
-		ASSERT_EQ(memcmp((char *)&info + sizeof(info.size),
-				 (char *)&whole + sizeof(info.size),
-				 size - sizeof(info.size)), 0);
-		check_bytes((char *)&info + size, FILL, sizeof(info) - size);
-	}
-}
-
-TEST(info_takes_a_larger_struct_with_a_tail_of_zeros)
-{
-	int fd = device_open_nonblock();
-	struct twheel_info whole = get_info(fd);
-	struct larger_info larger = { .info.size = sizeof(larger) };
-
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, &larger), 0);
-	ASSERT_EQ(larger.info.abi, whole.abi);
-	ASSERT_EQ(larger.info.features, whole.features);
-	ASSERT_EQ(larger.info.tick_ns, whole.tick_ns);
-	ASSERT_EQ(larger.info.max_events, whole.max_events);
-	check_bytes(larger.tail, 0, sizeof(larger.tail));
-}
-
-TEST(info_takes_a_struct_of_a_page)
-{
-	struct twheel_info *info = map_before_hole(PAGE_BYTES);
-	int fd = device_open_nonblock();
-
-	info->size = PAGE_BYTES;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, info), 0);
-	ASSERT_EQ(info->abi, TWHEEL_ABI_VERSION);
-}
-
-TEST(info_refuses_a_tail_that_is_not_zero)
-{
-	int fd = device_open_nonblock();
-	size_t i;
-
-	for (i = 0; i < sizeof(((struct larger_info *)NULL)->tail); i++) {
-		struct larger_info larger = { 0 }, before;
-
-		test_about("byte %zu of the tail", i);
-		memset(&larger.info, FILL, sizeof(larger.info));
-		larger.info.size = sizeof(larger);
-		larger.tail[i] = 1;
-		before = larger;
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, &larger), -E2BIG);
-		ASSERT_EQ(memcmp(&larger, &before, sizeof(larger)), 0);
-	}
-}
-
-TEST(info_refuses_a_size_without_the_size)
-{
-	int fd = device_open_nonblock();
-	__u32 size;
-
-	for (size = 0; size < sizeof(__u32); size++) {
-		struct twheel_info info;
-
-		test_about("size %u", size);
-		memset(&info, FILL, sizeof(info));
-		info.size = size;
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, &info), -EINVAL);
-		check_bytes(&info.abi, FILL, sizeof(info) - sizeof(info.size));
-	}
-}
-
-TEST(info_refuses_a_size_above_a_page)
-{
-	static const __u32 sizes[] = {
-		PAGE_BYTES + 1, 2 * PAGE_BYTES, 1U << 31, ~0U,
-	};
-	struct twheel_info *info = map_pages(3 * PAGE_BYTES);
-	int fd = device_open_nonblock();
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		test_about("size %u", sizes[i]);
-		info->size = sizes[i];
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, info), -E2BIG);
-		check_bytes(&info->abi, 0, PAGE_BYTES);
-	}
-}
-
-TEST(info_fits_at_the_end_of_a_mapped_page)
-{
-	int fd = device_open_nonblock();
-	__u32 size;
-
-	for (size = sizeof(__u32); size <= sizeof(struct twheel_info); size++) {
-		struct twheel_info *info = map_before_hole(size);
-
-		test_about("size %u", size);
-		info->size = size;
-		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, info), 0);
-	}
-}
-
-TEST(info_refuses_a_struct_that_runs_into_an_unmapped_page)
-{
-	struct twheel_info *info = map_before_hole(sizeof(*info) - 1);
-
-	info->size = sizeof(*info);
-	ASSERT_EQ(device_ioctl(device_open_nonblock(), TWHEEL_IOC_INFO, info),
-		  -EFAULT);
-}
-
-TEST(info_refuses_a_bad_pointer)
-{
-	int fd = device_open_nonblock();
-	char *hole = map_before_hole(0);
-
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, NULL), -EFAULT);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, hole), -EFAULT);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_INFO, (void *)-PAGE_BYTES),
-		  -EFAULT);
-}
-
-TEST(info_refuses_a_read_only_struct)
-{
-	struct twheel_info *info = map_pages(PAGE_BYTES);
-
-	info->size = sizeof(*info);
-	make_read_only(info, PAGE_BYTES);
-	ASSERT_EQ(device_ioctl(device_open_nonblock(), TWHEEL_IOC_INFO, info),
-		  -EFAULT);
-	ASSERT_EQ(info->abi, 0);
 }

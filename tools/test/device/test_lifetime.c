@@ -2,10 +2,8 @@
 /* What a context outlives, and that the last close frees all of it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -13,16 +11,9 @@
 
 #include "device.h"
 #include "util.h"
+#include "waiter.h"
 
-/* The events armed on the machine before the test, where that is told. */
-static long long armed_before(void)
-{
-	long long armed = armed_on_machine();
-
-	if (armed < 0)
-		test_skip("no debugfs");
-	return armed;
-}
+/* --- one context, several holders ------------------------------------------- */
 
 TEST(fork_shares_the_context)
 {
@@ -171,10 +162,12 @@ TEST(passing_the_fd_keeps_the_context_while_it_is_under_way)
 	ASSERT_EQ(wait_record(fd).data, 42);
 }
 
+/* --- close ------------------------------------------------------------------ */
+
 TEST(close_ends_all_armed_events)
 {
 	const size_t nr = test_count(100000);
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	int fd = device_open_nonblock();
 
 	add_many(fd, 0, FAR_NS, nr, NULL);
@@ -226,7 +219,7 @@ TEST(close_while_events_expire_on_another_cpu)
 TEST(close_with_unread_records)
 {
 	const size_t nr = test_count(10000);
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	int fd = device_open_nonblock();
 
 	add_many(fd, 0, 0, nr, NULL);
@@ -237,7 +230,7 @@ TEST(close_with_unread_records)
 
 TEST(close_of_one_copy_keeps_the_events)
 {
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	int fd = device_open_nonblock();
 	int copy = dup(fd);
 
@@ -248,36 +241,17 @@ TEST(close_of_one_copy_keeps_the_events)
 	wait_armed_on_machine(armed);
 }
 
-/* A thread that reads one record, blocking. */
-struct reader {
-	int fd;
-	atomic_int tid;
-	long ret;
-	struct twheel_record record;
-};
-
-static void *read_one(void *arg)
-{
-	struct reader *reader = arg;
-
-	reader->tid = thread_id();
-	reader->ret = read_records(reader->fd, &reader->record, 1);
-	return NULL;
-}
-
 TEST(close_while_a_thread_reads_lets_the_read_end)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
-	pthread_t thread = start_thread(read_one, &reader);
+	struct waiter waiter = { .fd = device_open(O_RDWR) };
+	pthread_t thread = start_thread(wait_in_read, &waiter);
 
-	while (!reader.tid)
-		poll(NULL, 0, 1);
-	wait_asleep(reader.tid);
-	add(reader.fd, 0, SOON_NS, 42);
-	ASSERT_EQ(close(reader.fd), 0);
+	wait_waiter_asleep(&waiter);
+	add(waiter.fd, 0, SOON_NS, 42);
+	ASSERT_EQ(close(waiter.fd), 0);
 	join_thread(thread);
-	ASSERT_EQ(reader.ret, 1);
-	ASSERT_EQ(reader.record.data, 42);
+	ASSERT_EQ(waiter.ret, 1);
+	ASSERT_EQ(waiter.records[0].data, 42);
 }
 
 TEST(killing_a_reader_leaves_the_record_to_others)
@@ -297,6 +271,8 @@ TEST(killing_a_reader_leaves_the_record_to_others)
 	ASSERT_EQ(wait_record(fd).data, 42);
 }
 
+/* --- processes that end or exec --------------------------------------------- */
+
 /* A child that arms @nr events in a context of its own. */
 static void arm_in_child(struct signpost *post, size_t nr, int flags)
 {
@@ -309,7 +285,7 @@ static void arm_in_child(struct signpost *post, size_t nr, int flags)
 TEST(exit_ends_armed_events)
 {
 	struct signpost post = signpost_make();
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	pid_t pid = start_child();
 
 	if (!pid) {
@@ -324,7 +300,7 @@ TEST(exit_ends_armed_events)
 TEST(killing_a_process_ends_its_armed_events)
 {
 	struct signpost post = signpost_make();
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	pid_t pid = start_child();
 
 	if (!pid) {
@@ -371,7 +347,7 @@ static void need_cat(void)
 
 TEST(exec_closes_a_file_that_was_opened_so)
 {
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 
 	need_cat();
 	exec_with_events(O_CLOEXEC);
@@ -380,7 +356,7 @@ TEST(exec_closes_a_file_that_was_opened_so)
 
 TEST(exec_keeps_a_file_that_was_not_opened_so)
 {
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	int input;
 
 	need_cat();
@@ -389,6 +365,8 @@ TEST(exec_keeps_a_file_that_was_not_opened_so)
 	ASSERT_EQ(close(input), 0);
 	wait_armed_on_machine(armed);
 }
+
+/* --- several contexts ------------------------------------------------------- */
 
 TEST(two_contexts_do_not_see_each_other)
 {
@@ -419,7 +397,7 @@ TEST(two_contexts_get_their_own_records)
 TEST(many_contexts_come_and_go)
 {
 	const unsigned int rounds = test_count(2000);
-	long long armed = armed_before();
+	long long armed = armed_on_machine();
 	unsigned int i;
 
 	for (i = 0; i < rounds; i++) {
@@ -430,6 +408,8 @@ TEST(many_contexts_come_and_go)
 	}
 	wait_armed_on_machine(armed);
 }
+
+/* --- what a file of another kind could do ----------------------------------- */
 
 TEST(mmap_is_refused)
 {

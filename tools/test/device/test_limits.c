@@ -112,6 +112,8 @@ static void check_all_free(long long limit)
 	close(fd);
 }
 
+/* --- what is counted -------------------------------------------------------- */
+
 TEST_NAMED(user_limit_ends_what_one_context_may_have)
 {
 	long long limit = prepare();
@@ -191,6 +193,8 @@ TEST_NAMED(user_limit_of_one_user_leaves_another_alone)
 	signpost_tell(&end);
 	wait_child(pid);
 }
+
+/* --- what is free again ----------------------------------------------------- */
 
 TEST_NAMED(user_limit_is_free_again_after_close)
 {
@@ -298,6 +302,8 @@ TEST_NAMED(user_limit_counts_periodic_events_with_slack_like_others)
 	}
 	ASSERT_EQ(nr, limit);
 }
+
+/* --- who is bound ----------------------------------------------------------- */
 
 TEST_NAMED(user_limit_does_not_bind_who_may_exceed_resources)
 {

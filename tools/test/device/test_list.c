@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* TWHEEL_IOC_LIST: paging through the events of a context. */
 #include <errno.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +19,6 @@ static long list_by(int fd, struct twheel_list *list)
 	ASSERT_EQ(memcmp(list, &expected, sizeof(expected)), 0);
 	ASSERT_LE(ret, (long long)list->nr);
 	return ret;
-}
-
-/* Check that a call is refused and writes nothing. */
-static void check_list_refused(int fd, struct twheel_list list, int error)
-{
-	struct counters before = get_counters(fd);
-	__u64 cursor = list.cursor;
-
-	ASSERT_EQ(list_by(fd, &list), -error);
-	ASSERT_EQ(list.cursor, cursor);
-	check_counters(fd, &before);
 }
 
 /* How often each event is listed, by its data, in pages of @page entries. */
@@ -69,6 +57,8 @@ static void check_each_listed_once(int fd, size_t page, size_t nr)
 	}
 	free(seen);
 }
+
+/* --- what it tells ---------------------------------------------------------- */
 
 TEST(list_of_a_fresh_context_is_empty)
 {
@@ -175,6 +165,8 @@ TEST(list_changes_nothing)
 	check_counters(fd, &before);
 }
 
+/* --- pages ------------------------------------------------------------------ */
+
 TEST(list_tells_each_event_once_in_pages_of_any_size)
 {
 	static const size_t pages[] = {
@@ -233,6 +225,8 @@ TEST(list_with_room_for_none_writes_none)
 	check_each_listed_once(fd, 1, 1);
 }
 
+/* --- memory and cursors ----------------------------------------------------- */
+
 TEST(list_writes_larger_entries_with_tails_of_zeros)
 {
 	static const __u32 sizes[] = { 65, 72, 100, 128, 1000, PAGE_BYTES };
@@ -259,138 +253,6 @@ TEST(list_writes_larger_entries_with_tails_of_zeros)
 		}
 		ASSERT_EQ(seen, (1 << 10) - 1);
 	}
-}
-
-TEST(list_refuses_entries_that_are_too_small)
-{
-	struct twheel_entry entry;
-	struct twheel_list list = make_list(&entry, 1);
-	int fd = device_open_nonblock();
-
-	add(fd, 0, FAR_NS, 0);
-	memset(&entry, FILL, sizeof(entry));
-	for (list.entry_size = 0; list.entry_size < sizeof(entry);
-	     list.entry_size++) {
-		test_about("entries of %u bytes", list.entry_size);
-		check_list_refused(fd, list, EINVAL);
-		check_bytes(&entry, FILL, sizeof(entry));
-	}
-}
-
-TEST(list_refuses_entries_above_a_page)
-{
-	static const __u32 sizes[] = { PAGE_BYTES + 1, 1U << 31, ~0U };
-	struct twheel_list list = make_list(map_pages(2 * PAGE_BYTES), 1);
-	int fd = device_open_nonblock();
-	size_t i;
-
-	add(fd, 0, FAR_NS, 0);
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		test_about("entries of %u bytes", sizes[i]);
-		list.entry_size = sizes[i];
-		check_list_refused(fd, list, E2BIG);
-	}
-}
-
-TEST(list_refuses_a_reserved_field)
-{
-	struct twheel_entry entry;
-	struct twheel_list list = make_list(&entry, 1);
-	int fd = device_open_nonblock();
-	unsigned int bit;
-
-	add(fd, 0, FAR_NS, 0);
-	for (bit = 0; bit < 32; bit++) {
-		test_about("bit %u", bit);
-		list.reserved = 1U << bit;
-		check_list_refused(fd, list, EINVAL);
-	}
-}
-
-TEST(list_refuses_sizes_out_of_range)
-{
-	struct twheel_entry entry;
-	struct twheel_list list = make_list(&entry, 1);
-	int fd = device_open_nonblock();
-
-	for (list.size = 0; list.size < sizeof(__u32); list.size++)
-		check_list_refused(fd, list, EINVAL);
-	list.size = PAGE_BYTES + 1;
-	check_list_refused(fd, list, E2BIG);
-}
-
-TEST(list_takes_a_larger_struct_with_a_tail_of_zeros)
-{
-	struct twheel_list *list = map_before_hole(PAGE_BYTES);
-	struct twheel_entry entries[2];
-	int fd = device_open_nonblock();
-
-	add(fd, 0, FAR_NS, 42);
-	*list = make_list(entries, 2);
-	list->size = PAGE_BYTES;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_LIST, list), 1);
-	ASSERT_EQ(entries[0].data, 42);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_LIST, list), 0);
-}
-
-TEST(list_refuses_a_tail_that_is_not_zero)
-{
-	struct twheel_entry entry;
-	struct {
-		struct twheel_list list;
-		unsigned char tail[8];
-	} arg = { .list = make_list(&entry, 1) };
-	int fd = device_open_nonblock();
-
-	add(fd, 0, FAR_NS, 42);
-	memset(&entry, FILL, sizeof(entry));
-	arg.list.size = sizeof(arg);
-	arg.tail[7] = 1;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_LIST, &arg), -E2BIG);
-	ASSERT_EQ(arg.list.cursor, 0);
-	check_bytes(&entry, FILL, sizeof(entry));
-}
-
-TEST(list_takes_a_smaller_struct_as_if_zeros_followed)
-{
-	struct twheel_entry entry;
-	struct twheel_list list = make_list(&entry, 1);
-	int fd = device_open_nonblock();
-
-	/* Without the address, which is then 0; and without the cursor. */
-	add(fd, 0, FAR_NS, 42);
-	list.size = offsetof(struct twheel_list, entries);
-	check_list_refused(fd, list, EFAULT);
-	list.size = offsetof(struct twheel_list, cursor);
-	check_list_refused(fd, list, EFAULT);
-	list.size = offsetof(struct twheel_list, entry_size);
-	check_list_refused(fd, list, EINVAL);
-}
-
-TEST(list_refuses_a_bad_pointer)
-{
-	int fd = device_open_nonblock();
-
-	add(fd, 0, FAR_NS, 42);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_LIST, NULL), -EFAULT);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_LIST, map_before_hole(0)),
-		  -EFAULT);
-	check_list_refused(fd, make_list(NULL, 1), EFAULT);
-	check_list_refused(fd, make_list(map_before_hole(0), 1), EFAULT);
-	check_list_refused(fd, make_list(map_before_hole(63), 1), EFAULT);
-}
-
-TEST(list_of_a_read_only_struct_fails)
-{
-	struct twheel_entry entry;
-	struct twheel_list *list = map_pages(PAGE_BYTES);
-	int fd = device_open_nonblock();
-
-	add(fd, 0, FAR_NS, 42);
-	*list = make_list(&entry, 1);
-	make_read_only(list, PAGE_BYTES);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_LIST, list), -EFAULT);
-	ASSERT_EQ(list->cursor, 0);
 }
 
 TEST(list_goes_on_where_an_unmapped_page_stopped_it)
@@ -468,6 +330,8 @@ TEST(list_does_not_tell_of_other_contexts)
 	ASSERT_EQ(list_by(other, &list), 1);
 	ASSERT_EQ(entries[0].data, 42);
 }
+
+/* --- events that change meanwhile ------------------------------------------- */
 
 /*
  * A thread that adds, cancels and reads events which are not among the lasting

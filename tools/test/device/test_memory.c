@@ -110,6 +110,8 @@ static struct cgroup cgroup_make_limited(const char *limit)
 	return cgroup;
 }
 
+/* --- events ----------------------------------------------------------------- */
+
 /* What the kernel's memory of a cgroup was before and after NR_EVENTS. */
 struct usage {
 	long long before;
@@ -233,6 +235,7 @@ TEST(memory_limit_of_a_cgroup_ends_in_a_refused_add)
 	wait_child(pid);
 	if (progress->result != -ENOSPC)
 		ASSERT_EQ(progress->result, -ENOMEM);
+	ASSERT_GT(progress->armed, 0);
 	ASSERT_LE(progress->armed, limit / LEAST_EVENT_BYTES);
 
 	/* What was armed before is there, and we, outside, can arm more. */

@@ -15,9 +15,9 @@
 
 #include "device.h"
 #include "util.h"
+#include "waiter.h"
 
 #define KEY		0x1234
-#define ENTER_FOR_EVER	(~0ULL)
 
 /* As many commands as make an operation that watches KEY. */
 #define BATCH		500
@@ -360,12 +360,10 @@ TEST(events_expire_while_a_signal_ends_100000_operations)
 	ASSERT_EQ(signaller.result, signaller.nr);
 }
 
-/* Wait until a wheel has lost an event, or for a while where that is not told. */
-static void wait_fewer_armed(long long armed, unsigned int round)
+/* Wait until a wheel has lost an event. */
+static void wait_fewer_armed(long long armed)
 {
-	if (armed < 0)
-		poll(NULL, 0, round);
-	while (armed >= 0 && armed_on_machine() >= armed)
+	while (armed_on_machine() >= armed)
 		;
 }
 
@@ -373,7 +371,7 @@ static void wait_fewer_armed(long long armed, unsigned int round)
  * Kill a child in a SIGNAL that ends @nr operations: how many it ended, of which
  * nothing was read.
  */
-static size_t kill_in_signal(int fd, size_t nr, unsigned int round)
+static size_t kill_in_signal(int fd, size_t nr)
 {
 	struct counters counters;
 	long long armed;
@@ -387,7 +385,7 @@ static size_t kill_in_signal(int fd, size_t nr, unsigned int round)
 		for (;;)
 			pause();
 	}
-	wait_fewer_armed(armed, round);
+	wait_fewer_armed(armed);
 	kill_child(pid);
 	counters = get_counters(fd);
 	check_sum(&counters);
@@ -405,7 +403,7 @@ TEST(kill_of_a_process_in_a_large_signal_leaves_a_context_that_works)
 	/* It must be cut short once; mostly it is in the first round. */
 	for (round = 0; round < 20 && !cut; round++) {
 		int fd = device_open_nonblock();
-		size_t ended = kill_in_signal(fd, nr, round), i;
+		size_t ended = kill_in_signal(fd, nr), i;
 
 		cut += ended < nr;
 		ASSERT_EQ(get_counters(fd).completed, ended);
@@ -443,7 +441,7 @@ TEST(kill_of_a_process_in_a_large_quiet_signal_leaves_counters_that_add_up)
 			for (;;)
 				pause();
 		}
-		wait_fewer_armed(armed, round);
+		wait_fewer_armed(armed);
 		kill_child(pid);
 		counters = get_counters(fd);
 		check_sum(&counters);
@@ -459,70 +457,19 @@ TEST(kill_of_a_process_in_a_large_quiet_signal_leaves_counters_that_add_up)
 
 /* --- who is woken ----------------------------------------------------------- */
 
-/* A thread that waits for a record, and how it does. */
-struct waiter {
-	int fd;
-	atomic_int tid;
-	struct twheel_record record;
-};
-
-static void *wait_in_read(void *arg)
-{
-	struct waiter *waiter = arg;
-
-	waiter->tid = thread_id();
-	ASSERT_EQ(read_records(waiter->fd, &waiter->record, 1), 1);
-	return NULL;
-}
-
-static void *wait_in_enter(void *arg)
-{
-	struct waiter *waiter = arg;
-	struct twheel_enter call = make_enter(NULL, 0, &waiter->record, 1);
-
-	call.min_records = 1;
-	call.timeout_ns = ENTER_FOR_EVER;
-	waiter->tid = thread_id();
-	ASSERT_EQ(enter(waiter->fd, &call), 0);
-	ASSERT_EQ(call.records_done, 1);
-	return NULL;
-}
-
-static void *wait_in_poll(void *arg)
-{
-	struct waiter *waiter = arg;
-
-	waiter->tid = thread_id();
-	wait_readable(waiter->fd);
-	ASSERT_EQ(read_records(waiter->fd, &waiter->record, 1), 1);
-	return NULL;
-}
-
-static void *wait_in_epoll(void *arg)
-{
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-	struct waiter *waiter = arg;
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-
-	ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, waiter->fd, &event), 0);
-	waiter->tid = thread_id();
-	ASSERT_EQ(epoll_wait(epoll, &event, 1, FOR_EVER), 1);
-	ASSERT_EQ(read_records(waiter->fd, &waiter->record, 1), 1);
-	return NULL;
-}
-
 static void check_woken(void *(*wait)(void *arg), bool by_id)
 {
 	unsigned int i;
 
 	for (i = 0; i < 20; i++) {
-		struct waiter waiter = { .fd = device_open(O_RDWR) };
+		struct waiter waiter = {
+			.fd = device_open(O_RDWR),
+			.min_records = 1,
+		};
 		__u64 id = add_watching(waiter.fd, KEY, 5, 42);
 		pthread_t thread = start_thread(wait, &waiter);
 
-		while (!waiter.tid)
-			poll(NULL, 0, 1);
-		wait_asleep(waiter.tid);
+		wait_waiter_asleep(&waiter);
 		if (by_id) {
 			ASSERT_EQ(complete(waiter.fd, id, 7), 0);
 		} else {
@@ -530,8 +477,8 @@ static void check_woken(void *(*wait)(void *arg), bool by_id)
 			ASSERT_EQ(signal_key(waiter.fd, KEY, 7), 1);
 		}
 		join_thread(thread);
-		check_completed(&waiter.record, 7, by_id ? 0 : KEY);
-		ASSERT_EQ(waiter.record.id, id);
+		check_completed(&waiter.records[0], 7, by_id ? 0 : KEY);
+		ASSERT_EQ(waiter.records[0].id, id);
 		close(waiter.fd);
 	}
 }
@@ -586,19 +533,21 @@ TEST(signal_that_ends_several_operations_wakes_as_many_who_wait)
 
 	for (i = 0; i < ARRAY_SIZE(waiters); i++) {
 		add_watching(fd, KEY, 5, i);
-		waiters[i] = (struct waiter){ .fd = fd };
+		waiters[i] = (struct waiter){
+			.fd = fd,
+			.room = 1,
+			.min_records = 1,
+		};
 		threads[i] = start_thread(i % 2 ? wait_in_read : wait_in_enter,
 					  &waiters[i]);
-		while (!waiters[i].tid)
-			poll(NULL, 0, 1);
-		wait_asleep(waiters[i].tid);
+		wait_waiter_asleep(&waiters[i]);
 	}
 	ASSERT_EQ(signal_key(fd, KEY, 5), ARRAY_SIZE(waiters));
 	for (i = 0; i < ARRAY_SIZE(waiters); i++) {
 		join_thread(threads[i]);
-		check_completed(&waiters[i].record, 5, KEY);
-		ASSERT_LT(waiters[i].record.data, ARRAY_SIZE(seen));
-		seen[waiters[i].record.data]++;
+		check_completed(&waiters[i].records[0], 5, KEY);
+		ASSERT_LT(waiters[i].records[0].data, ARRAY_SIZE(seen));
+		seen[waiters[i].records[0].data]++;
 	}
 	check_bytes(seen, 1, sizeof(seen));
 }

@@ -2,7 +2,6 @@
 /* poll(), select() and epoll. */
 #include <errno.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -10,6 +9,7 @@
 
 #include "device.h"
 #include "util.h"
+#include "waiter.h"
 
 static int select_readable(int fd, struct timeval *timeout)
 {
@@ -162,32 +162,23 @@ TEST(epoll_wait_is_woken_by_an_expiry)
 	ASSERT_GE(monotonic_ns(), due_ns);
 }
 
-/* A thread that waits by epoll_wait(). */
-struct waiter {
-	int epoll;
-	atomic_int tid;
-	int ret;
-};
-
-static void *wait_by_epoll(void *arg)
+static void *wait_by_level(void *arg)
 {
 	struct waiter *waiter = arg;
 
-	waiter->tid = thread_id();
-	waiter->ret = epoll_events(waiter->epoll, FOR_EVER);
+	waiter_begin(waiter);
+	waiter_end(waiter, epoll_events(epoll_open(waiter->fd, EPOLLIN),
+					FOR_EVER));
 	return NULL;
 }
 
 TEST(epoll_wait_is_woken_by_an_event_armed_meanwhile)
 {
-	int fd = device_open_nonblock();
-	struct waiter waiter = { .epoll = epoll_open(fd, EPOLLIN) };
-	pthread_t thread = start_thread(wait_by_epoll, &waiter);
+	struct waiter waiter = { .fd = device_open_nonblock() };
+	pthread_t thread = start_thread(wait_by_level, &waiter);
 
-	while (!waiter.tid)
-		poll(NULL, 0, 1);
-	wait_asleep(waiter.tid);
-	add(fd, TWHEEL_ABS, 1, 0);
+	wait_waiter_asleep(&waiter);
+	add(waiter.fd, TWHEEL_ABS, 1, 0);
 	join_thread(thread);
 	ASSERT_EQ(waiter.ret, 1);
 }

@@ -13,6 +13,7 @@
 
 #include "device.h"
 #include "util.h"
+#include "waiter.h"
 
 /* A context with @nr records to be read, whose data is 0, 1, ... */
 static int open_with_ready(size_t nr)
@@ -38,6 +39,8 @@ static long read_bytes(int fd, void *buffer, size_t size)
 
 	return ret < 0 ? -errno : ret;
 }
+
+/* --- what it gives ---------------------------------------------------------- */
 
 TEST(read_of_a_fresh_context_would_block)
 {
@@ -139,6 +142,8 @@ TEST(read_of_a_large_number_at_once)
 		ASSERT_EQ(records[i].data, i);
 	check_nothing_ready(fd);
 }
+
+/* --- where to --------------------------------------------------------------- */
 
 TEST(read_into_an_unaligned_buffer)
 {
@@ -271,6 +276,8 @@ TEST(readv_with_less_room_than_a_record_is_refused)
 	check_rest(fd, 0, 1);
 }
 
+/* --- what a stream refuses -------------------------------------------------- */
+
 TEST(positions_are_refused)
 {
 	struct twheel_record record = { 0 };
@@ -314,31 +321,7 @@ TEST(reading_is_refused_when_open_for_writing_only)
 	ASSERT_EQ(read_records(fd, &record, 1), -EBADF);
 }
 
-/* A thread that reads one record, blocking, and what came of it. */
-struct reader {
-	int fd;
-	atomic_int tid;
-	atomic_bool done;
-	long ret;
-	struct twheel_record record;
-};
-
-static void *read_one(void *arg)
-{
-	struct reader *reader = arg;
-
-	reader->tid = thread_id();
-	reader->ret = read_records(reader->fd, &reader->record, 1);
-	reader->done = true;
-	return NULL;
-}
-
-static void wait_reader_asleep(struct reader *reader)
-{
-	while (!reader->tid)
-		poll(NULL, 0, 1);
-	wait_asleep(reader->tid);
-}
+/* --- waiting ---------------------------------------------------------------- */
 
 TEST(read_waits_until_an_event_is_due)
 {
@@ -354,51 +337,51 @@ TEST(read_waits_until_an_event_is_due)
 
 TEST(read_that_waits_is_woken_by_an_event_armed_meanwhile)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
-	pthread_t thread = start_thread(read_one, &reader);
+	struct waiter reader = { .fd = device_open(O_RDWR) };
+	pthread_t thread = start_thread(wait_in_read, &reader);
 
-	wait_reader_asleep(&reader);
+	wait_waiter_asleep(&reader);
 	add(reader.fd, 0, NSEC_PER_MSEC, 1);
 	join_thread(thread);
 	ASSERT_EQ(reader.ret, 1);
-	ASSERT_EQ(reader.record.data, 1);
+	ASSERT_EQ(reader.records[0].data, 1);
 }
 
 TEST(read_that_waits_is_woken_by_an_event_past_due_when_armed)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
-	pthread_t thread = start_thread(read_one, &reader);
+	struct waiter reader = { .fd = device_open(O_RDWR) };
+	pthread_t thread = start_thread(wait_in_read, &reader);
 
-	wait_reader_asleep(&reader);
+	wait_waiter_asleep(&reader);
 	add(reader.fd, TWHEEL_ABS, 1, 1);
 	join_thread(thread);
 	ASSERT_EQ(reader.ret, 1);
-	ASSERT_EQ(reader.record.due_ns, 1);
+	ASSERT_EQ(reader.records[0].due_ns, 1);
 }
 
 TEST(read_that_waits_is_woken_by_a_modify_to_the_past)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
+	struct waiter reader = { .fd = device_open(O_RDWR) };
 	__u64 id = add(reader.fd, 0, FAR_NS, 1);
-	pthread_t thread = start_thread(read_one, &reader);
+	pthread_t thread = start_thread(wait_in_read, &reader);
 
-	wait_reader_asleep(&reader);
+	wait_waiter_asleep(&reader);
 	ASSERT_EQ(modify(reader.fd, id, TWHEEL_ABS, 1), 0);
 	join_thread(thread);
 	ASSERT_EQ(reader.ret, 1);
-	ASSERT_EQ(reader.record.id, id);
+	ASSERT_EQ(reader.records[0].id, id);
 }
 
 TEST(commands_run_while_a_read_waits)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
-	pthread_t thread = start_thread(read_one, &reader);
+	struct waiter reader = { .fd = device_open(O_RDWR) };
+	pthread_t thread = start_thread(wait_in_read, &reader);
 	unsigned int i;
 
 	for (i = 0; i < 100; i++) {
 		__u64 id;
 
-		wait_reader_asleep(&reader);
+		wait_waiter_asleep(&reader);
 		id = add(reader.fd, 0, FAR_NS, 1);
 		ASSERT_EQ(modify(reader.fd, id, 0, 2 * FAR_NS), 0);
 		ASSERT_EQ(cancel(reader.fd, id), 0);
@@ -411,8 +394,8 @@ TEST(commands_run_while_a_read_waits)
 
 TEST(read_that_waits_sleeps_on_when_the_record_is_cancelled_first)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
-	pthread_t thread = start_thread(read_one, &reader);
+	struct waiter reader = { .fd = device_open(O_RDWR) };
+	pthread_t thread = start_thread(wait_in_read, &reader);
 	unsigned int i;
 	int result;
 
@@ -420,7 +403,7 @@ TEST(read_that_waits_sleeps_on_when_the_record_is_cancelled_first)
 	for (i = 0; i < 100; i++) {
 		struct twheel_cmd cmds[2] = { make_add(0, FAR_NS, 1) };
 
-		wait_reader_asleep(&reader);
+		wait_waiter_asleep(&reader);
 		ASSERT_EQ(submit(reader.fd, cmds, 1), 1);
 		cmds[1] = make_cmd(TWHEEL_OP_CANCEL, cmds[0].id);
 		cmds[0] = make_modify(cmds[0].id, TWHEEL_ABS, 1);
@@ -442,12 +425,12 @@ TEST(read_that_waits_sleeps_on_when_the_record_is_cancelled_first)
 
 TEST(read_that_waits_is_interrupted_by_a_signal)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
+	struct waiter reader = { .fd = device_open(O_RDWR) };
 	pthread_t thread;
 
 	count_signals(SIGUSR1, 0);
-	thread = start_thread(read_one, &reader);
-	wait_reader_asleep(&reader);
+	thread = start_thread(wait_in_read, &reader);
+	wait_waiter_asleep(&reader);
 	ASSERT_EQ(pthread_kill(thread, SIGUSR1), 0);
 	join_thread(thread);
 	ASSERT_EQ(reader.ret, -EINTR);
@@ -456,24 +439,25 @@ TEST(read_that_waits_is_interrupted_by_a_signal)
 
 TEST(read_goes_on_after_a_signal_with_sa_restart)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
+	struct waiter reader = { .fd = device_open(O_RDWR) };
 	pthread_t thread;
 	int i;
 
 	count_signals(SIGUSR1, SA_RESTART);
-	thread = start_thread(read_one, &reader);
+	thread = start_thread(wait_in_read, &reader);
 	for (i = 0; i < 10; i++) {
-		wait_reader_asleep(&reader);
+		wait_waiter_asleep(&reader);
 		ASSERT_EQ(pthread_kill(thread, SIGUSR1), 0);
 		wait_signal_after(i);
 	}
-	wait_reader_asleep(&reader);
-	ASSERT(!reader.done);
+	wait_waiter_asleep(&reader);
 	add(reader.fd, 0, 0, 7);
 	join_thread(thread);
 	ASSERT_EQ(reader.ret, 1);
-	ASSERT_EQ(reader.record.data, 7);
+	ASSERT_EQ(reader.records[0].data, 7);
 }
+
+/* --- several threads -------------------------------------------------------- */
 
 /*
  * Several readers, each record to one of them.  At the end every reader gets
@@ -551,7 +535,7 @@ TEST(read_by_two_threads_gives_each_record_to_one_of_them)
 
 TEST(read_that_leaves_records_behind_wakes_the_next_reader)
 {
-	struct reader readers[4];
+	struct waiter readers[4];
 	pthread_t threads[ARRAY_SIZE(readers)];
 	int fd = device_open(O_RDWR);
 	unsigned int round;
@@ -562,11 +546,11 @@ TEST(read_that_leaves_records_behind_wakes_the_next_reader)
 
 		test_about("round %u", round);
 		for (i = 0; i < ARRAY_SIZE(readers); i++) {
-			readers[i] = (struct reader){ .fd = fd };
-			threads[i] = start_thread(read_one, &readers[i]);
+			readers[i] = (struct waiter){ .fd = fd, .room = 1 };
+			threads[i] = start_thread(wait_in_read, &readers[i]);
 		}
 		for (i = 0; i < ARRAY_SIZE(readers); i++)
-			wait_reader_asleep(&readers[i]);
+			wait_waiter_asleep(&readers[i]);
 
 		/* All due in one tick, so that one run makes them ready. */
 		add_many(fd, TWHEEL_ABS, monotonic_ns() + NSEC_PER_MSEC,
@@ -574,7 +558,7 @@ TEST(read_that_leaves_records_behind_wakes_the_next_reader)
 		for (i = 0; i < ARRAY_SIZE(readers); i++) {
 			join_thread(threads[i]);
 			ASSERT_EQ(readers[i].ret, 1);
-			seen |= 1ULL << readers[i].record.data;
+			seen |= 1ULL << readers[i].records[0].data;
 		}
 		ASSERT_EQ(seen, (1ULL << ARRAY_SIZE(readers)) - 1);
 	}
@@ -582,18 +566,20 @@ TEST(read_that_leaves_records_behind_wakes_the_next_reader)
 
 TEST(read_that_faults_leaves_the_record_to_the_next_reader)
 {
-	struct reader reader = { .fd = device_open(O_RDWR) };
+	struct waiter reader = { .fd = device_open(O_RDWR) };
 	struct twheel_record *bad = map_before_hole(0);
 	pthread_t thread;
 
 	add(reader.fd, 0, 0, 1);
 	wait_readable(reader.fd);
 	ASSERT_EQ(read_records(reader.fd, bad, 1), -EFAULT);
-	thread = start_thread(read_one, &reader);
+	thread = start_thread(wait_in_read, &reader);
 	join_thread(thread);
 	ASSERT_EQ(reader.ret, 1);
-	ASSERT_EQ(reader.record.data, 1);
+	ASSERT_EQ(reader.records[0].data, 1);
 }
+
+/* --- not waiting ------------------------------------------------------------ */
 
 TEST(read_with_o_nonblock_set_later_does_not_wait)
 {

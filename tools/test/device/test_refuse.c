@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What an operation does not use is refused: every flag, every field, every
- * bit of it, in a command that is otherwise valid.
+ * bit of it, in a command that is otherwise valid.  A table says what there is of
+ * each operation; a new flag or field is a word or a line more in it.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,26 +10,97 @@
 #include "device.h"
 #include "util.h"
 
-struct field {
-	const char *name;
-	size_t offset;
-	size_t size;
+/**
+ * struct command - what an operation takes
+ * @op: which one.
+ * @known_flags: its flags, whether or not they go together.
+ * @unused: the fields that it does not use.
+ */
+struct command {
+	__u16 op;
+	__u16 known_flags;
+	struct field unused[8];
 };
 
-#define FIELD(member) {							\
-	.name = #member,						\
-	.offset = offsetof(struct twheel_cmd, member),			\
-	.size = sizeof(((struct twheel_cmd *)NULL)->member),		\
-}
+static const struct command add_command = {
+	.op = TWHEEL_OP_ADD,
+	.known_flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET,
+	.unused = {
+		FIELD(twheel_cmd, key),
+		FIELD(twheel_cmd, reserved),
+	},
+};
 
-static const struct field id_field = FIELD(id);
-static const struct field data_field = FIELD(data);
-static const struct field time_field = FIELD(time_ns);
-static const struct field interval_field = FIELD(interval_ns);
-static const struct field slack_field = FIELD(slack_ns);
-static const struct field key_field = FIELD(key);
-static const struct field quorum_field = FIELD(quorum);
-static const struct field reserved_field = FIELD(reserved);
+static const struct command modify_command = {
+	.op = TWHEEL_OP_MODIFY,
+	.known_flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_SET_DATA,
+	.unused = {
+		FIELD(twheel_cmd, data),	/* without TWHEEL_SET_DATA */
+		FIELD(twheel_cmd, key),
+		FIELD(twheel_cmd, quorum),
+		FIELD(twheel_cmd, reserved),
+	},
+};
+
+static const struct command cancel_command = {
+	.op = TWHEEL_OP_CANCEL,
+	.unused = {
+		FIELD(twheel_cmd, data),
+		FIELD(twheel_cmd, time_ns),
+		FIELD(twheel_cmd, interval_ns),
+		FIELD(twheel_cmd, slack_ns),
+		FIELD(twheel_cmd, key),
+		FIELD(twheel_cmd, quorum),
+		FIELD(twheel_cmd, reserved),
+	},
+};
+
+static const struct command query_command = {
+	.op = TWHEEL_OP_QUERY,
+	.unused = {
+		FIELD(twheel_cmd, data),
+		FIELD(twheel_cmd, key),
+		FIELD(twheel_cmd, quorum),
+		FIELD(twheel_cmd, reserved),
+	},
+};
+
+static const struct command complete_command = {
+	.op = TWHEEL_OP_COMPLETE,
+	.unused = {
+		FIELD(twheel_cmd, time_ns),
+		FIELD(twheel_cmd, interval_ns),
+		FIELD(twheel_cmd, slack_ns),
+		FIELD(twheel_cmd, key),
+		FIELD(twheel_cmd, quorum),
+		FIELD(twheel_cmd, reserved),
+	},
+};
+
+static const struct command watch_command = {
+	.op = TWHEEL_OP_WATCH,
+	.known_flags = TWHEEL_LEVEL,
+	.unused = {
+		FIELD(twheel_cmd, time_ns),
+		FIELD(twheel_cmd, interval_ns),
+		FIELD(twheel_cmd, slack_ns),
+		FIELD(twheel_cmd, quorum),
+		FIELD(twheel_cmd, reserved),
+	},
+};
+
+static const struct command signal_command = {
+	.op = TWHEEL_OP_SIGNAL,
+	.known_flags = TWHEEL_QUIET,
+	.unused = {
+		FIELD(twheel_cmd, id),
+		FIELD(twheel_cmd, time_ns),
+		FIELD(twheel_cmd, interval_ns),
+		FIELD(twheel_cmd, slack_ns),
+		FIELD(twheel_cmd, quorum),
+		FIELD(twheel_cmd, reserved),
+	},
+};
 
 /* A context with one event, and the valid command of which one thing is wrong. */
 struct subject {
@@ -75,128 +147,58 @@ static void check_subject(struct subject *subject)
 	ASSERT_NE(run(subject->fd, &subject->cmd), -EINVAL);
 }
 
-static void check_refuses_flags_but(__u16 op, __u16 known)
+static void refuses_flags_of_others(const struct command *command)
 {
-	struct subject subject = make_subject(op);
+	struct subject subject = make_subject(command->op);
 	unsigned int bit;
 
 	for (bit = 0; bit < 16; bit++) {
 		struct twheel_cmd cmd = subject.cmd;
 
-		test_about("bit %u", bit);
-		cmd.flags |= 1U << bit;
-		if (!(known & (1U << bit)))
+		test_about("op %u, flags, bit %u", command->op, bit);
+		cmd.flags = 1U << bit;
+		if (!(cmd.flags & command->known_flags))
 			check_refused(subject.fd, &cmd, EINVAL);
 	}
 	check_subject(&subject);
 }
 
-static void check_refuses_fields(__u16 op, const struct field *fields,
-				 size_t nr)
+static void refuses_fields_it_does_not_use(const struct command *command)
 {
-	struct subject subject = make_subject(op);
-	size_t i, bit;
+	struct subject subject = make_subject(command->op);
+	const struct field *field;
+	unsigned int bit;
 
-	for (i = 0; i < nr; i++) {
-		for (bit = 0; bit < fields[i].size * 8; bit++) {
+	for (field = command->unused; field->name; field++) {
+		for (bit = 0; bit < 8 * field->size; bit++) {
 			struct twheel_cmd cmd = subject.cmd;
-			unsigned char *bytes = (unsigned char *)&cmd;
 
-			test_about("%s, bit %zu", fields[i].name, bit);
-			bytes[fields[i].offset + bit / 8] = 1U << bit % 8;
+			test_about("op %u, %s, bit %u", command->op,
+				   field->name, bit);
+			set_field(&cmd, field, 1ULL << bit);
 			check_refused(subject.fd, &cmd, EINVAL);
 		}
 	}
 	check_subject(&subject);
 }
 
-TEST(add_refuses_flags_of_others)
-{
-	check_refuses_flags_but(TWHEEL_OP_ADD,
-				TWHEEL_ABS | TWHEEL_CANCEL_ON_SET);
-}
+#define TEST_ONE(op, rule)						\
+	TEST(op##_##rule)						\
+	{								\
+		rule(&op##_command);					\
+	}
 
-TEST(add_refuses_fields_it_does_not_use)
-{
-	const struct field fields[] = { key_field, reserved_field };
+#define TEST_ALL(rule)							\
+	TEST_ONE(add, rule)						\
+	TEST_ONE(modify, rule)						\
+	TEST_ONE(cancel, rule)						\
+	TEST_ONE(query, rule)						\
+	TEST_ONE(complete, rule)					\
+	TEST_ONE(watch, rule)						\
+	TEST_ONE(signal, rule)
 
-	check_refuses_fields(TWHEEL_OP_ADD, fields, ARRAY_SIZE(fields));
-}
-
-TEST(modify_refuses_flags_of_others)
-{
-	check_refuses_flags_but(TWHEEL_OP_MODIFY,
-				TWHEEL_ABS | TWHEEL_CANCEL_ON_SET |
-				TWHEEL_SET_DATA);
-}
-
-TEST(modify_refuses_fields_it_does_not_use)
-{
-	const struct field fields[] = {
-		data_field, key_field, quorum_field, reserved_field,
-	};
-
-	check_refuses_fields(TWHEEL_OP_MODIFY, fields, ARRAY_SIZE(fields));
-}
-
-TEST(cancel_refuses_flags)
-{
-	check_refuses_flags_but(TWHEEL_OP_CANCEL, 0);
-}
-
-TEST(cancel_refuses_fields_it_does_not_use)
-{
-	const struct field fields[] = {
-		data_field, time_field, interval_field, slack_field, key_field,
-		quorum_field, reserved_field,
-	};
-
-	check_refuses_fields(TWHEEL_OP_CANCEL, fields, ARRAY_SIZE(fields));
-}
-
-TEST(query_refuses_flags)
-{
-	check_refuses_flags_but(TWHEEL_OP_QUERY, 0);
-}
-
-TEST(query_refuses_fields_it_does_not_use)
-{
-	const struct field fields[] = {
-		data_field, key_field, quorum_field, reserved_field,
-	};
-
-	check_refuses_fields(TWHEEL_OP_QUERY, fields, ARRAY_SIZE(fields));
-}
-
-TEST(complete_refuses_flags)
-{
-	check_refuses_flags_but(TWHEEL_OP_COMPLETE, 0);
-}
-
-TEST(complete_refuses_fields_it_does_not_use)
-{
-	const struct field fields[] = {
-		time_field, interval_field, slack_field, key_field,
-		quorum_field, reserved_field,
-	};
-
-	check_refuses_fields(TWHEEL_OP_COMPLETE, fields, ARRAY_SIZE(fields));
-}
-
-TEST(watch_refuses_flags_of_others)
-{
-	check_refuses_flags_but(TWHEEL_OP_WATCH, TWHEEL_LEVEL);
-}
-
-TEST(watch_refuses_fields_it_does_not_use)
-{
-	const struct field fields[] = {
-		time_field, interval_field, slack_field, quorum_field,
-		reserved_field,
-	};
-
-	check_refuses_fields(TWHEEL_OP_WATCH, fields, ARRAY_SIZE(fields));
-}
+TEST_ALL(refuses_flags_of_others)
+TEST_ALL(refuses_fields_it_does_not_use)
 
 TEST(watch_refuses_a_need_of_zero)
 {
@@ -206,21 +208,6 @@ TEST(watch_refuses_a_need_of_zero)
 	cmd.value = 0;
 	check_refused(subject.fd, &cmd, EINVAL);
 	check_subject(&subject);
-}
-
-TEST(signal_refuses_flags_of_others)
-{
-	check_refuses_flags_but(TWHEEL_OP_SIGNAL, TWHEEL_QUIET);
-}
-
-TEST(signal_refuses_fields_it_does_not_use)
-{
-	const struct field fields[] = {
-		id_field, time_field, interval_field, slack_field,
-		quorum_field, reserved_field,
-	};
-
-	check_refuses_fields(TWHEEL_OP_SIGNAL, fields, ARRAY_SIZE(fields));
 }
 
 TEST(submit_refuses_unknown_operations)

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -17,59 +16,13 @@
 
 #include "device.h"
 #include "util.h"
+#include "waiter.h"
 
-#define ENTER_FOR_EVER	(~0ULL)
+/* --- calls that wait -------------------------------------------------------- */
 
-/* A thread in a call, and what came of it. */
-struct caller {
-	int fd;
-	struct twheel_cmd *cmds;
-	__u32 nr_cmds;
-	__u32 min_records;
-	__u32 flags;
-	__u64 timeout_ns;
-	atomic_int tid;
-	atomic_bool done;
-	long ret;
-	struct twheel_enter arg;
-	struct twheel_record records[16];
-};
-
-static void *call_enter(void *arg)
+static void interrupt(struct waiter *caller, pthread_t thread)
 {
-	struct caller *caller = arg;
-
-	caller->tid = thread_id();
-	caller->arg = make_enter(caller->cmds, caller->nr_cmds,
-				 caller->records, 16);
-	caller->arg.min_records = caller->min_records;
-	caller->arg.flags = caller->flags;
-	caller->arg.timeout_ns = caller->timeout_ns;
-	caller->ret = enter(caller->fd, &caller->arg);
-	caller->done = true;
-	return NULL;
-}
-
-static void *call_submit(void *arg)
-{
-	struct caller *caller = arg;
-
-	caller->tid = thread_id();
-	caller->ret = submit(caller->fd, caller->cmds, caller->nr_cmds);
-	caller->done = true;
-	return NULL;
-}
-
-static void wait_caller_asleep(struct caller *caller)
-{
-	while (!caller->tid)
-		poll(NULL, 0, 1);
-	wait_asleep(caller->tid);
-}
-
-static void interrupt(struct caller *caller, pthread_t thread)
-{
-	wait_caller_asleep(caller);
+	wait_waiter_asleep(caller);
 	ASSERT_EQ(pthread_kill(thread, SIGUSR1), 0);
 }
 
@@ -86,13 +39,13 @@ TEST(enter_that_waits_is_interrupted_by_a_signal)
 
 	count_signals(SIGUSR1, 0);
 	for (i = 0; i < ARRAY_SIZE(waits); i++) {
-		struct caller caller = {
+		struct waiter caller = {
 			.fd = device_open_nonblock(),
 			.min_records = 1,
 			.flags = waits[i].flags,
 			.timeout_ns = waits[i].timeout_ns,
 		};
-		pthread_t thread = start_thread(call_enter, &caller);
+		pthread_t thread = start_thread(wait_in_enter, &caller);
 
 		test_about("wait %zu", i);
 		interrupt(&caller, thread);
@@ -105,12 +58,11 @@ TEST(enter_that_waits_is_interrupted_by_a_signal)
 TEST(enter_interrupted_by_a_signal_reports_its_commands)
 {
 	struct twheel_cmd cmds[100];
-	struct caller caller = {
+	struct waiter caller = {
 		.fd = device_open_nonblock(),
 		.cmds = cmds,
 		.nr_cmds = ARRAY_SIZE(cmds),
 		.min_records = 1,
-		.timeout_ns = ENTER_FOR_EVER,
 	};
 	pthread_t thread;
 	size_t i;
@@ -118,7 +70,7 @@ TEST(enter_interrupted_by_a_signal_reports_its_commands)
 	count_signals(SIGUSR1, SA_RESTART);
 	for (i = 0; i < ARRAY_SIZE(cmds); i++)
 		cmds[i] = make_add(0, FAR_NS, i);
-	thread = start_thread(call_enter, &caller);
+	thread = start_thread(wait_in_enter, &caller);
 	while (get_counters(caller.fd).added < (long long)ARRAY_SIZE(cmds))
 		poll(NULL, 0, 1);
 	interrupt(&caller, thread);
@@ -132,7 +84,7 @@ TEST(enter_interrupted_by_a_signal_reports_its_commands)
 }
 
 /* Check that the record is either with the caller or still to be read. */
-static void check_one_record_somewhere(struct caller *caller)
+static void check_one_record_somewhere(struct waiter *caller)
 {
 	if (caller->ret == 0 && caller->arg.records_done) {
 		ASSERT_EQ(caller->arg.records_done, 1);
@@ -148,17 +100,16 @@ static void check_one_record_somewhere(struct caller *caller)
 
 TEST(enter_interrupted_with_fewer_than_min_records_loses_none)
 {
-	struct caller caller = {
+	struct waiter caller = {
 		.fd = device_open_nonblock(),
 		.min_records = 3,
-		.timeout_ns = ENTER_FOR_EVER,
 	};
 	pthread_t thread;
 
 	count_signals(SIGUSR1, 0);
 	add(caller.fd, 0, 0, 42);
 	wait_ready(caller.fd, 1);
-	thread = start_thread(call_enter, &caller);
+	thread = start_thread(wait_in_enter, &caller);
 	interrupt(&caller, thread);
 	join_thread(thread);
 	check_one_record_somewhere(&caller);
@@ -166,10 +117,9 @@ TEST(enter_interrupted_with_fewer_than_min_records_loses_none)
 
 TEST(enter_with_a_pending_signal_loses_no_record_that_is_ready)
 {
-	struct caller caller = {
+	struct waiter caller = {
 		.fd = device_open_nonblock(),
 		.min_records = 1,
-		.timeout_ns = ENTER_FOR_EVER,
 	};
 	sigset_t set, before;
 	pid_t pid;
@@ -185,7 +135,7 @@ TEST(enter_with_a_pending_signal_loses_no_record_that_is_ready)
 		ASSERT_EQ(sigprocmask(SIG_BLOCK, &set, &before), 0);
 		ASSERT_EQ(raise(SIGUSR1), 0);
 		ASSERT_EQ(sigprocmask(SIG_SETMASK, &before, NULL), 0);
-		call_enter(&caller);
+		wait_in_enter(&caller);
 		check_one_record_somewhere(&caller);
 		_exit(0);
 	}
@@ -195,15 +145,14 @@ TEST(enter_with_a_pending_signal_loses_no_record_that_is_ready)
 
 TEST(enter_and_a_signal_with_sa_restart_lose_nothing)
 {
-	struct caller caller = {
+	struct waiter caller = {
 		.fd = device_open_nonblock(),
 		.min_records = 1,
-		.timeout_ns = ENTER_FOR_EVER,
 	};
 	pthread_t thread;
 
 	count_signals(SIGUSR1, SA_RESTART);
-	thread = start_thread(call_enter, &caller);
+	thread = start_thread(wait_in_enter, &caller);
 	interrupt(&caller, thread);
 	wait_signal_after(0);
 
@@ -212,6 +161,8 @@ TEST(enter_and_a_signal_with_sa_restart_lose_nothing)
 	join_thread(thread);
 	check_one_record_somewhere(&caller);
 }
+
+/* --- many signals ----------------------------------------------------------- */
 
 TEST(enter_of_a_loop_under_signals_loses_nothing)
 {
@@ -305,6 +256,8 @@ TEST(read_under_signals_waits_for_an_event_with_sa_restart)
 	ASSERT_GT(signals_counted(), 0);
 }
 
+/* --- calls that wait for one that cannot go on ------------------------------ */
+
 /*
  * A page of commands that is not there yet: who touches it sleeps, until
  * resolve() provides it.
@@ -360,19 +313,19 @@ static void resolve(struct missing_page *page, const struct twheel_cmd *cmd)
 /* A thread whose SUBMIT has begun and cannot go on. */
 struct stuck {
 	struct missing_page page;
-	struct caller caller;
+	struct waiter caller;
 	pthread_t thread;
 };
 
 static void start_stuck(struct stuck *stuck, int fd)
 {
 	stuck->page = map_missing();
-	stuck->caller = (struct caller){
+	stuck->caller = (struct waiter){
 		.fd = fd,
 		.cmds = stuck->page.cmds,
 		.nr_cmds = 1,
 	};
-	stuck->thread = start_thread(call_submit, &stuck->caller);
+	stuck->thread = start_thread(wait_in_submit, &stuck->caller);
 	wait_touched(&stuck->page);
 }
 
@@ -394,7 +347,7 @@ static void finish_stuck(struct stuck *stuck)
 static void check_interrupted(void *(*call)(void *arg))
 {
 	struct twheel_cmd cmd = make_add(0, FAR_NS, 2);
-	struct caller caller = {
+	struct waiter caller = {
 		.fd = device_open(O_RDWR),
 		.cmds = &cmd,
 		.nr_cmds = 1,
@@ -415,44 +368,36 @@ static void check_interrupted(void *(*call)(void *arg))
 	ASSERT_EQ(wait_record(caller.fd).data, 42);
 }
 
-static void *call_read(void *arg)
-{
-	struct caller *caller = arg;
-
-	caller->tid = thread_id();
-	caller->ret = read_records(caller->fd, caller->records, 16);
-	return NULL;
-}
-
 static void *call_list(void *arg)
 {
-	struct caller *caller = arg;
+	struct waiter *caller = arg;
 	struct twheel_entry entry;
 	struct twheel_list list = make_list(&entry, 1);
 
-	caller->tid = thread_id();
-	caller->ret = device_ioctl(caller->fd, TWHEEL_IOC_LIST, &list);
+	waiter_begin(caller);
+	waiter_end(caller, device_ioctl(caller->fd, TWHEEL_IOC_LIST, &list));
 	return NULL;
 }
 
 static void *call_config(void *arg)
 {
-	struct caller *caller = arg;
+	struct waiter *caller = arg;
 	struct twheel_config config = default_config();
 
-	caller->tid = thread_id();
-	caller->ret = device_ioctl(caller->fd, TWHEEL_IOC_CONFIG, &config);
+	waiter_begin(caller);
+	waiter_end(caller, device_ioctl(caller->fd, TWHEEL_IOC_CONFIG,
+					&config));
 	return NULL;
 }
 
 TEST(submit_that_waits_for_another_is_interrupted_by_a_signal)
 {
-	check_interrupted(call_submit);
+	check_interrupted(wait_in_submit);
 }
 
 TEST(enter_that_waits_for_another_is_interrupted_by_a_signal)
 {
-	check_interrupted(call_enter);
+	check_interrupted(wait_in_enter);
 }
 
 TEST(list_that_waits_for_another_is_interrupted_by_a_signal)
@@ -467,13 +412,13 @@ TEST(config_that_waits_for_another_is_interrupted_by_a_signal)
 
 TEST(read_that_waits_for_another_is_interrupted_by_a_signal)
 {
-	check_interrupted(call_read);
+	check_interrupted(wait_in_read);
 }
 
 TEST(submit_that_waits_for_another_goes_on_after_a_signal_with_sa_restart)
 {
 	struct twheel_cmd cmd = make_add(0, FAR_NS, 2);
-	struct caller caller = {
+	struct waiter caller = {
 		.fd = device_open_nonblock(),
 		.cmds = &cmd,
 		.nr_cmds = 1,
@@ -483,11 +428,10 @@ TEST(submit_that_waits_for_another_goes_on_after_a_signal_with_sa_restart)
 
 	count_signals(SIGUSR1, SA_RESTART);
 	start_stuck(&stuck, caller.fd);
-	thread = start_thread(call_submit, &caller);
+	thread = start_thread(wait_in_submit, &caller);
 	interrupt(&caller, thread);
 	wait_signal_after(0);
-	wait_caller_asleep(&caller);
-	ASSERT(!caller.done);
+	wait_waiter_asleep(&caller);
 	finish_stuck(&stuck);
 	join_thread(thread);
 	ASSERT_EQ(caller.ret, 1);
@@ -506,6 +450,8 @@ TEST(events_expire_while_a_submit_cannot_go_on)
 	finish_stuck(&stuck);
 	ASSERT_EQ(wait_record(fd).data, 42);
 }
+
+/* --- SIGKILL ---------------------------------------------------------------- */
 
 /* What a child does with the context until it is killed. */
 static void read_for_ever(int fd)

@@ -29,18 +29,6 @@ static long submit_by(int fd, const struct twheel_submit *arg)
 	return ret;
 }
 
-/* Check that a call is refused as a whole, with its one command not run. */
-static void check_submit_refused(int fd, const struct twheel_submit *arg,
-				 const struct twheel_cmd *cmd, int error)
-{
-	struct counters before = get_counters(fd);
-	struct twheel_cmd expected = *cmd;
-
-	ASSERT_EQ(submit_by(fd, arg), -error);
-	ASSERT_EQ(memcmp(cmd, &expected, sizeof(expected)), 0);
-	check_counters(fd, &before);
-}
-
 static void fill_adds(struct twheel_cmd *cmds, size_t nr)
 {
 	size_t i;
@@ -61,6 +49,8 @@ static void check_armed(int fd, const struct twheel_cmd *cmds, size_t nr)
 	ASSERT_EQ(get_counters(fd).added, nr);
 	ASSERT_EQ(get_counters(fd).armed, nr);
 }
+
+/* --- commands and their results --------------------------------------------- */
 
 TEST(submit_of_nothing_returns_0)
 {
@@ -181,6 +171,8 @@ TEST(submit_takes_an_unaligned_array)
 	}
 }
 
+/* --- memory that is not there or read-only ---------------------------------- */
+
 static void check_array_before_hole(size_t mapped)
 {
 	int fd = device_open_nonblock();
@@ -225,39 +217,6 @@ TEST(submit_of_more_than_memory_can_hold_stops_at_its_end)
 	fill_adds(cmds, 10);
 	ASSERT_EQ(submit(fd, cmds, ~0U), 10);
 	check_armed(fd, cmds, 10);
-}
-
-TEST(submit_refuses_an_unmapped_array)
-{
-	int fd = device_open_nonblock();
-	struct counters before = get_counters(fd);
-
-	ASSERT_EQ(submit(fd, NULL, 1), -EFAULT);
-	ASSERT_EQ(submit(fd, map_before_hole(0), 1), -EFAULT);
-	ASSERT_EQ(submit(fd, map_before_hole(sizeof(struct twheel_cmd) - 1), 1),
-		  -EFAULT);
-	check_counters(fd, &before);
-}
-
-TEST(submit_refuses_an_array_above_the_address_space)
-{
-	static const __u64 addresses[] = {
-		~0ULL, ~63ULL, ~4095ULL, 1ULL << 63, 1ULL << 47,
-		(1ULL << 47) - PAGE_BYTES, 0xffff888000000000ULL,
-	};
-	int fd = device_open_nonblock();
-	struct counters before = get_counters(fd);
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(addresses); i++) {
-		struct twheel_submit arg = make_submit(NULL, 1000,
-						       sizeof(struct twheel_cmd));
-
-		test_about("address %#llx", addresses[i]);
-		arg.cmds = addresses[i];
-		ASSERT_EQ(submit_by(fd, &arg), -EFAULT);
-	}
-	check_counters(fd, &before);
 }
 
 TEST(submit_of_a_read_only_array_arms_nothing)
@@ -352,6 +311,8 @@ TEST(submit_undoes_an_add_whose_result_is_half_read_only)
 	ASSERT_EQ(submit(fd, (struct twheel_cmd *)cmd, 1), -EFAULT);
 	check_counters(fd, &before);
 }
+
+/* --- memory that becomes read-only meanwhile -------------------------------- */
 
 /* A page of commands, seen twice; a thread flips the protection of one view. */
 struct flipped {
@@ -571,6 +532,8 @@ TEST(submit_undoes_adds_that_the_same_call_watched_and_completed_meanwhile)
 	stop_flipping(&page);
 }
 
+/* --- longer commands -------------------------------------------------------- */
+
 TEST(submit_takes_larger_commands_with_tails_of_zeros)
 {
 	static const __u32 sizes[] = { 65, 72, 100, 128, 1000, PAGE_BYTES };
@@ -627,131 +590,7 @@ TEST(submit_refuses_only_the_command_whose_tail_is_not_zero)
 	ASSERT_EQ(get_counters(fd).added, 1);
 }
 
-TEST(submit_refuses_commands_that_are_too_small)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	int fd = device_open_nonblock();
-	__u32 size;
-
-	for (size = 0; size < sizeof(cmd); size++) {
-		struct twheel_submit arg = make_submit(&cmd, 1, size);
-
-		test_about("commands of %u bytes", size);
-		check_submit_refused(fd, &arg, &cmd, EINVAL);
-	}
-}
-
-TEST(submit_refuses_commands_above_a_page)
-{
-	static const __u32 sizes[] = { PAGE_BYTES + 1, 1U << 31, ~0U };
-	struct twheel_cmd *cmd = map_pages(2 * PAGE_BYTES);
-	int fd = device_open_nonblock();
-	size_t i;
-
-	*cmd = make_add(0, FAR_NS, 0);
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct twheel_submit arg = make_submit(cmd, 1, sizes[i]);
-
-		test_about("commands of %u bytes", sizes[i]);
-		check_submit_refused(fd, &arg, cmd, E2BIG);
-	}
-}
-
-TEST(submit_refuses_unknown_flags)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	int fd = device_open_nonblock();
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		struct twheel_submit arg = make_submit(&cmd, 1, sizeof(cmd));
-
-		test_about("bit %u", bit);
-		arg.flags = 1U << bit;
-		check_submit_refused(fd, &arg, &cmd, EINVAL);
-	}
-}
-
-TEST(submit_does_not_look_past_the_callers_size)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	struct twheel_submit arg = make_submit(&cmd, 1, sizeof(cmd));
-
-	/* Without its cmd_size, which is then taken as 0. */
-	arg.size = offsetof(struct twheel_submit, cmd_size);
-	check_submit_refused(device_open_nonblock(), &arg, &cmd, EINVAL);
-}
-
-TEST(submit_refuses_a_size_without_the_size)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	struct twheel_submit arg = make_submit(&cmd, 1, sizeof(cmd));
-	int fd = device_open_nonblock();
-
-	for (arg.size = 0; arg.size < sizeof(__u32); arg.size++) {
-		test_about("size %u", arg.size);
-		check_submit_refused(fd, &arg, &cmd, EINVAL);
-	}
-}
-
-TEST(submit_refuses_a_size_above_a_page)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	struct twheel_submit arg = make_submit(&cmd, 1, sizeof(cmd));
-
-	arg.size = PAGE_BYTES + 1;
-	check_submit_refused(device_open_nonblock(), &arg, &cmd, E2BIG);
-}
-
-TEST(submit_takes_a_larger_struct_with_a_tail_of_zeros)
-{
-	struct twheel_submit *arg = map_before_hole(PAGE_BYTES);
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-
-	*arg = make_submit(&cmd, 1, sizeof(cmd));
-	arg->size = PAGE_BYTES;
-	ASSERT_EQ(device_ioctl(device_open_nonblock(), TWHEEL_IOC_SUBMIT, arg),
-		  1);
-	ASSERT_EQ(cmd.result, 0);
-}
-
-TEST(submit_refuses_a_tail_that_is_not_zero)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	int fd = device_open_nonblock();
-	struct {
-		struct twheel_submit submit;
-		unsigned char tail[8];
-	} arg = { .submit = make_submit(&cmd, 1, sizeof(cmd)) };
-
-	arg.submit.size = sizeof(arg);
-	arg.tail[7] = 1;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), -E2BIG);
-	ASSERT_EQ(cmd.result, FILL_RESULT);
-	ASSERT_EQ(get_counters(fd).added, 0);
-}
-
-TEST(submit_refuses_a_bad_pointer)
-{
-	int fd = device_open_nonblock();
-
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, NULL), -EFAULT);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, map_before_hole(0)),
-		  -EFAULT);
-}
-
-TEST(submit_refuses_a_struct_that_runs_into_an_unmapped_page)
-{
-	struct twheel_submit *arg = map_before_hole(sizeof(*arg) - 4);
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	struct twheel_submit whole = make_submit(&cmd, 1, sizeof(cmd));
-	int fd = device_open_nonblock();
-
-	memcpy(arg, &whole, sizeof(whole) - 4);
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, arg), -EFAULT);
-	ASSERT_EQ(cmd.result, FILL_RESULT);
-	ASSERT_EQ(get_counters(fd).added, 0);
-}
+/* --- signals ---------------------------------------------------------------- */
 
 TEST(submit_stopped_by_a_signal_says_how_many_were_done)
 {

@@ -7,7 +7,6 @@
  * of its RTC wakes it.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -89,6 +89,8 @@ static void for_each_namespace(void (*check)(int fd, clockid_t clock))
 	}
 }
 
+/* --- times in a namespace --------------------------------------------------- */
+
 static void check_absolute(int fd, clockid_t clock)
 {
 	__u64 due_ns = clock_ns(clock) + SOON_NS;
@@ -261,6 +263,8 @@ TEST(timens_has_no_realtime_of_its_own)
 {
 	for_each_namespace(check_realtime);
 }
+
+/* --- which namespace -------------------------------------------------------- */
 
 /* What is opened on one side is used on the other, whose clock differs. */
 static void check_fixed(int fd, __u64 openers_now_ns)

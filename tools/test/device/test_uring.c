@@ -379,8 +379,6 @@ TEST(uring_that_is_closed_with_a_read_pending_lets_the_context_go)
 	struct io_uring ring;
 	int fd;
 
-	if (before < 0)
-		test_skip("no debugfs");
 	fd = device_open(O_RDWR);
 	ring_open(&ring, 0);
 	add_many(fd, 0, FAR_NS, 1000, NULL);
@@ -416,8 +414,6 @@ TEST(uring_of_a_killed_process_lets_the_context_go)
 	struct io_uring ring;
 	pid_t child;
 
-	if (before < 0)
-		test_skip("no debugfs");
 	ring_open(&ring, 0);
 	child = start_child();
 	if (!child)

@@ -12,6 +12,7 @@
 
 #include "device.h"
 #include "util.h"
+#include "waiter.h"
 
 /* A context readable at @count records, or when the oldest is @delay_ns old. */
 static int open_waking(int flags, __u32 count, __u64 delay_ns)
@@ -73,6 +74,8 @@ static void check_readable(int fd, bool expected)
 	ASSERT_EQ(epoll_events(level, 0), expected);
 	close(level);
 }
+
+/* --- wake_count ------------------------------------------------------------- */
 
 TEST(wake_count_of_records_makes_it_readable_and_fewer_do_not)
 {
@@ -163,6 +166,8 @@ TEST(wake_count_is_not_heeded_by_a_read_that_does_not_wait)
 	ASSERT_EQ(read_records(fd, records, 10), 3);
 	ASSERT_EQ(read_records(fd, records, 10), -EAGAIN);
 }
+
+/* --- wake_delay_ns ---------------------------------------------------------- */
 
 TEST(wake_delay_makes_it_readable_when_the_oldest_is_that_old)
 {
@@ -272,6 +277,8 @@ TEST(wake_delay_of_any_length_is_taken)
 	}
 }
 
+/* --- contexts that are full ------------------------------------------------- */
+
 static int open_small(int flags, __u64 max_events)
 {
 	struct twheel_config config = default_config();
@@ -318,48 +325,7 @@ TEST(wake_of_a_read_that_waits_by_a_context_that_is_full)
 	ASSERT_EQ(read_records(fd, records, 4), 4);
 }
 
-/* A thread that waits until the file is readable. */
-struct waiter {
-	int fd;
-	bool by_epoll;
-	atomic_int tid;
-	atomic_bool done;
-	long ret;
-	struct twheel_record records[16];
-};
-
-static void *wait_by_poll(void *arg)
-{
-	struct waiter *waiter = arg;
-
-	waiter->tid = thread_id();
-	if (waiter->by_epoll)
-		ASSERT_EQ(epoll_events(epoll_open(waiter->fd,
-						  EPOLLIN | EPOLLET),
-				       FOR_EVER), 1);
-	else
-		wait_readable(waiter->fd);
-	waiter->done = true;
-	return NULL;
-}
-
-static void *wait_by_read(void *arg)
-{
-	struct waiter *waiter = arg;
-
-	waiter->tid = thread_id();
-	waiter->ret = read_records(waiter->fd, waiter->records, 16);
-	waiter->done = true;
-	return NULL;
-}
-
-static void check_still_asleep(struct waiter *waiter)
-{
-	while (!waiter->tid)
-		poll(NULL, 0, 1);
-	wait_asleep(waiter->tid);
-	ASSERT(!waiter->done);
-}
+/* --- who is woken ----------------------------------------------------------- */
 
 /* Check that a waiter sleeps on at 1 to @count - 1 records, and wakes at @count. */
 static void check_wakes_at(struct waiter *waiter, void *(*wait)(void *arg),
@@ -369,30 +335,28 @@ static void check_wakes_at(struct waiter *waiter, void *(*wait)(void *arg),
 	size_t i;
 
 	for (i = 0; i < count - 1; i++) {
-		check_still_asleep(waiter);
+		wait_waiter_asleep(waiter);
 		add(waiter->fd, 0, i % 2 * NSEC_PER_MSEC, i);
 		wait_ready(waiter->fd, i + 1);
 	}
-	check_still_asleep(waiter);
+	wait_waiter_asleep(waiter);
 	add(waiter->fd, 0, NSEC_PER_MSEC, i);
 	join_thread(thread);
+	ASSERT_EQ(waiter->ret, count);
 }
 
 TEST(poll_sleeps_on_until_there_are_wake_count_records)
 {
 	struct waiter waiter = { .fd = open_waking_nonblock(5, FAR_NS) };
 
-	check_wakes_at(&waiter, wait_by_poll, 5);
+	check_wakes_at(&waiter, wait_in_poll, 5);
 }
 
 TEST(epoll_by_edge_sleeps_on_until_there_are_wake_count_records)
 {
-	struct waiter waiter = {
-		.fd = open_waking_nonblock(5, FAR_NS),
-		.by_epoll = true,
-	};
+	struct waiter waiter = { .fd = open_waking_nonblock(5, FAR_NS) };
 
-	check_wakes_at(&waiter, wait_by_poll, 5);
+	check_wakes_at(&waiter, wait_in_epoll, 5);
 }
 
 TEST(read_sleeps_on_until_there_are_wake_count_records)
@@ -400,20 +364,9 @@ TEST(read_sleeps_on_until_there_are_wake_count_records)
 	struct waiter waiter = { .fd = open_waking(0, 5, FAR_NS) };
 	size_t i;
 
-	check_wakes_at(&waiter, wait_by_read, 5);
-	ASSERT_EQ(waiter.ret, 5);
+	check_wakes_at(&waiter, wait_in_read, 5);
 	for (i = 0; i < 5; i++)
 		ASSERT_EQ(waiter.records[i].data, i);
-}
-
-static void *read_two(void *arg)
-{
-	struct waiter *waiter = arg;
-
-	waiter->tid = thread_id();
-	waiter->ret = read_records(waiter->fd, waiter->records, 2);
-	waiter->done = true;
-	return NULL;
 }
 
 TEST(read_that_leaves_wake_count_records_wakes_the_next_reader)
@@ -422,14 +375,16 @@ TEST(read_that_leaves_wake_count_records_wakes_the_next_reader)
 	unsigned int i;
 
 	for (i = 0; i < 100; i++) {
-		struct waiter waiters[2] = { { .fd = fd }, { .fd = fd } };
+		struct waiter waiters[2] = {
+			{ .fd = fd, .room = 2 }, { .fd = fd, .room = 2 },
+		};
 		pthread_t threads[2];
 
 		test_about("round %u", i);
-		threads[0] = start_thread(read_two, &waiters[0]);
-		check_still_asleep(&waiters[0]);
-		threads[1] = start_thread(read_two, &waiters[1]);
-		check_still_asleep(&waiters[1]);
+		threads[0] = start_thread(wait_in_read, &waiters[0]);
+		wait_waiter_asleep(&waiters[0]);
+		threads[1] = start_thread(wait_in_read, &waiters[1]);
+		wait_waiter_asleep(&waiters[1]);
 		add_many(fd, TWHEEL_ABS, monotonic_ns() + NSEC_PER_MSEC, 4,
 			 NULL);
 		join_thread(threads[0]);
@@ -442,18 +397,18 @@ TEST(read_that_leaves_wake_count_records_wakes_the_next_reader)
 TEST(read_sleeps_on_after_the_records_were_cancelled)
 {
 	struct waiter waiter = { .fd = open_waking(0, 3, FAR_NS) };
-	pthread_t thread = start_thread(wait_by_read, &waiter);
+	pthread_t thread = start_thread(wait_in_read, &waiter);
 	unsigned int i;
 	__u64 ids[2];
 
 	for (i = 0; i < 20; i++) {
-		check_still_asleep(&waiter);
+		wait_waiter_asleep(&waiter);
 		add_many(waiter.fd, 0, 0, 2, ids);
 		wait_ready(waiter.fd, 2);
 		ASSERT_EQ(cancel(waiter.fd, ids[i % 2]), 0);
 		ASSERT_EQ(cancel(waiter.fd, ids[(i + 1) % 2]), 0);
 	}
-	check_still_asleep(&waiter);
+	wait_waiter_asleep(&waiter);
 	add_many(waiter.fd, 0, 0, 3, NULL);
 	join_thread(thread);
 	ASSERT_EQ(waiter.ret, 3);
@@ -462,15 +417,17 @@ TEST(read_sleeps_on_after_the_records_were_cancelled)
 TEST(poll_is_woken_when_an_add_makes_the_context_full)
 {
 	struct waiter waiter = { .fd = open_small(O_NONBLOCK, 4) };
-	pthread_t thread = start_thread(wait_by_poll, &waiter);
+	pthread_t thread = start_thread(wait_in_poll, &waiter);
 
 	add_ready(waiter.fd, 1);
 	add_many(waiter.fd, 0, FAR_NS, 2, NULL);
-	check_still_asleep(&waiter);
+	wait_waiter_asleep(&waiter);
 	add(waiter.fd, 0, FAR_NS, 0);
 	join_thread(thread);
-	wait_record(waiter.fd);
+	ASSERT_EQ(waiter.ret, 1);
 }
+
+/* --- again and again -------------------------------------------------------- */
 
 TEST(epoll_by_edge_shows_each_wake_count_of_records)
 {

@@ -88,22 +88,6 @@ TEST(watch_of_a_periodic_event_is_refused)
 	ASSERT_EQ(query(fd, id, NULL), TWHEEL_ARMED);
 }
 
-TEST(add_of_a_periodic_event_takes_no_quorum)
-{
-	static const __u32 quorums[] = { 1, 2, 64 };
-	int fd = device_open_nonblock();
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(quorums); i++) {
-		struct twheel_cmd cmd = make_periodic(0, FAR_NS, NSEC_PER_SEC,
-						      1);
-
-		test_about("quorum %u", quorums[i]);
-		cmd.quorum = quorums[i];
-		check_refused(fd, &cmd, EINVAL);
-	}
-}
-
 TEST(watch_number_65_is_refused_and_the_others_stay)
 {
 	int fd = device_open_nonblock();
