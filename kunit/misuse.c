@@ -43,7 +43,7 @@ static int wait_under_lock(void)
 	if (!timer)
 		return -ENOMEM;
 	while (!READ_ONCE(called))
-		msleep(1);
+		usleep_range(1000, 2000);
 	spin_lock_bh(&owners_lock);
 	twheel_timer_shutdown(timer);
 	spin_unlock_bh(&owners_lock);

@@ -782,7 +782,7 @@ static void wait_for_calls(struct counter *counters, unsigned int nr, int calls)
 	for (i = 0; i < nr; i++)
 		while (atomic_read(&counters[i].calls) < calls ||
 		       atomic_read(&counters[i].inside))
-			msleep(1);
+			usleep_range(1000, 2000);
 }
 
 /* 64 functions of 200 us at one tick; return from the first one's to the last one's. */

@@ -155,8 +155,7 @@ static void node_does_not_come_out_before_its_tick(struct kunit *test)
 		LIST_HEAD(out);
 
 		wheel_add(fixture.wheel, &fixture.nodes[0], due, 7777);
-		KUNIT_EXPECT_FALSE(test, advance(&fixture, due - 1, 64,
-						       &out));
+		KUNIT_EXPECT_FALSE(test, advance(&fixture, due - 1, 64, &out));
 		KUNIT_EXPECT_TRUE(test, list_empty(&out));
 		check(&fixture);
 		advance(&fixture, due, 64, &out);

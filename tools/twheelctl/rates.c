@@ -22,7 +22,7 @@ void sample_take(struct sample *sample, const struct wheels *wheels,
 	for (size_t i = 0; i < wheels->nr; i++) {
 		const struct wheel *wheel = &wheels->wheel[i];
 
-		sample->pending += wheel->armed + wheel->moving;
+		sample->pending += wheel->armed + wheel->gap;
 		sample->expired += wheel->expired;
 		sample->interrupts += wheel->interrupts;
 		sample->cascaded += wheel->cascaded;

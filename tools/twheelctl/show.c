@@ -55,7 +55,7 @@ static void print_wheel(const struct wheel *wheel)
 			   "now", (json_int_t)wheel->now,
 			   "next", next,
 			   "armed", (json_int_t)wheel->armed,
-			   "moving", (json_int_t)wheel->moving,
+			   "gap", (json_int_t)wheel->gap,
 			   "interrupts", (json_int_t)wheel->interrupts,
 			   "expired", (json_int_t)wheel->expired,
 			   "cascaded", (json_int_t)wheel->cascaded,

@@ -945,7 +945,7 @@ static void rates_bound_the_lateness_of_99_and_of_all(void)
 static void rates_add_all_wheels_up(void)
 {
 	struct wheel wheel[2] = {
-		{ .armed = 1, .moving = 2, .expired = 3, .interrupts = 4 },
+		{ .armed = 1, .gap = 2, .expired = 3, .interrupts = 4 },
 		{ .armed = 10, .expired = 30, .interrupts = 40, .cascaded = 50,
 		  .lateness = { 6, 7 } },
 	};

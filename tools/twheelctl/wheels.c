@@ -70,7 +70,7 @@ static bool take_field(struct wheel *wheel, const char *name, char *value)
 		{ "now",	&wheel->now },
 		{ "armed",	&wheel->armed },
 		{ "online",	&wheel->online },
-		{ "moving",	&wheel->moving },
+		{ "gap",	&wheel->gap },
 		{ "interrupts",	&wheel->interrupts },
 		{ "expired",	&wheel->expired },
 		{ "cascaded",	&wheel->cascaded },

@@ -44,8 +44,8 @@ struct level {
  * @next: the tick with work next; 0 where there is none.
  * @armed: how many events it holds.
  * @online: whether it takes events: its CPU is there.
- * @moving: how many of them wait in its second wheel, since the clock was set
- *	back.
+ * @gap: how many more are due before clk, since the clock was set back: they are
+ *	on other wheels.
  * @interrupts: how many it took, so far.
  * @expired: how many events came out, so far.
  * @cascaded: how many times one was moved to a lower level, so far.
@@ -62,7 +62,7 @@ struct wheel {
 	__u64 next;
 	__u64 armed;
 	__u64 online;
-	__u64 moving;
+	__u64 gap;
 	__u64 interrupts;
 	__u64 expired;
 	__u64 cascaded;
