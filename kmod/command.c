@@ -16,8 +16,13 @@
 
 #include "command.h"
 #include "compat.h"
+#include "context.h"
+#include "event_operation.h"
+#include "event_time.h"
+#include "ready.h"
+#include "record.h"
 
-/* Fields that an operation uses, as input or as output; others must be 0. */
+/* Fields that a command uses, as input or as output; others must be 0. */
 enum field {
 	FIELD_ID	= BIT(0),
 	FIELD_DATA	= BIT(1),

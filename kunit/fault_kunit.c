@@ -153,7 +153,7 @@ static void failing_add_changes_nothing(struct kunit *test)
 		failed += attempt.failed;
 	}
 	attempt.failed = failed;
-	KUNIT_EXPECT_EQ(test, context->next_number, (u32)PAGES);
+	KUNIT_EXPECT_EQ(test, context->events.next_number, (u32)PAGES);
 	/* A page each, at least. */
 	KUNIT_EXPECT_TRUE(test, !failed || failed >= PAGES);
 	expect_faults(test, &attempt);

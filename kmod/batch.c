@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Batches: the mutex of a context, and a series of commands under it.
+ *
+ * A batch holds the mutex.  Besides it keeps one base held from command to command,
+ * and gathers whom to wake when no lock is held any more.
+ */
+#include "batch.h"
+#include "compat.h"
+#include "event_time.h"
+#include "ready.h"
+
+/**
+ * context_unlock() - let go of the mutex
+ * @context: the context.
+ *
+ * While it was held, the notice that the clock was set may have come and gone.
+ */
+void context_unlock(struct context *context)
+{
+	mutex_unlock(&context->mutex);
+	/* Pairs with the trylock in context_clock_set(). */
+	smp_mb();
+	/* Pairs with follow_clock(). */
+	if (smp_load_acquire(&context->has_notice) && context_clock_was_set(context))
+		clock_notice_give(&context->notice);
+}
+
+/**
+ * context_lock() - take the mutex
+ * @context: the context.
+ * @how: with CONTEXT_NOWAIT, it is not waited for.
+ *
+ * Return: 0; -ERESTARTSYS, a signal; -EAGAIN, it is taken and not to be waited for.
+ */
+int context_lock(struct context *context, unsigned int how)
+{
+	if (how & CONTEXT_NOWAIT)
+		return mutex_trylock(&context->mutex) ? 0 : -EAGAIN;
+	return mutex_lock_interruptible(&context->mutex) ? -ERESTARTSYS : 0;
+}
+
+/**
+ * batch_init() - make a batch, for who has taken the mutex
+ * @batch: the batch, to be ended by twheel_context_end().
+ * @context: the context.
+ */
+void batch_init(struct context_batch *batch, struct context *context)
+{
+	*batch = (struct context_batch){ .context = context };
+	INIT_LIST_HEAD(&batch->wake);
+}
+
+/**
+ * twheel_context_begin() - begin a series of commands
+ * @context: the context.
+ * @batch: out: the batch, to be ended by twheel_context_end().
+ * @how: with CONTEXT_NOWAIT, it does not wait for the mutex, which it takes.
+ *
+ * Return: 0; -ERESTARTSYS, a signal; -EAGAIN, it is taken and not to be waited for.
+ */
+int twheel_context_begin(struct context *context, struct context_batch *batch,
+			 unsigned int how)
+{
+	int ret = context_lock(context, how);
+
+	if (!ret)
+		batch_init(batch, context);
+	return ret;
+}
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_begin);
+
+/* A context that becomes full becomes readable, if there is a record. */
+static void batch_note_full(struct context_batch *batch)
+{
+	struct context *context = batch->context;
+	bool full = context_used(context) >= context->max_events;
+
+	if (full == context->full)
+		return;
+	WRITE_ONCE(context->full, full);
+	if (!full || context->wake_count < 2)
+		return;
+	raw_spin_lock_irq(&context->ready_lock);
+	want_wake(context, &batch->wake);
+	raw_spin_unlock_irq(&context->ready_lock);
+}
+
+/**
+ * twheel_context_end() - end a series of commands
+ * @batch: the batch.
+ */
+void twheel_context_end(struct context_batch *batch)
+{
+	base_release(&batch->hold);
+	batch_note_full(batch);
+	events_trim(&batch->context->events);
+	context_unlock(batch->context);
+	context_wake(&batch->wake);
+}
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_end);
+
+/* Make an event READY that is on no wheel.  Some base of its clock is held. */
+void event_ready_here(struct context_batch *batch, struct event *event)
+{
+	struct base_hold *hold = &batch->hold;
+
+	WRITE_ONCE(event->node.base, hold->base->number);
+	event_ready(event, hold->now_ns, &batch->wake);
+}
+
+/*
+ * Arm an event that is on no wheel and in no queue, for a time of the clock that
+ * it goes by; what is past is READY.  The base that it goes to is held.
+ */
+void event_place(struct context_batch *batch, struct event *event, u64 due_ns)
+{
+	struct base_hold *hold = &batch->hold;
+
+	if (due_ns <= hold->now_ns) {
+		event_ready_here(batch, event);
+	} else {
+		event_set_state(event, EVENT_ARMED);
+		base_arm(hold, &event->node, due_ns, event->slack_ns);
+	}
+}
