@@ -76,6 +76,7 @@ static void batch_note_full(struct context_batch *batch)
 	struct context *context = batch->context;
 	bool full = context_used(context) >= context->max_events;
 
+	lockdep_assert_held(&context->mutex);
 	if (full == context->full)
 		return;
 	WRITE_ONCE(context->full, full);
@@ -100,23 +101,31 @@ void twheel_context_end(struct context_batch *batch)
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_end);
 
-/* Make an event READY that is on no wheel.  Some base of its clock is held. */
+/**
+ * event_ready_here() - make an event READY that is on no wheel
+ * @batch: the batch, which holds some base of the event's clock.
+ * @event: the event, which is in no queue either.
+ */
 void event_ready_here(struct context_batch *batch, struct event *event)
 {
 	struct base_hold *hold = &batch->hold;
 
+	batch_assert_base_held(batch);
 	WRITE_ONCE(event->node.base, hold->base->number);
 	event_ready(event, hold->now_ns, &batch->wake);
 }
 
-/*
- * Arm an event that is on no wheel and in no queue, for a time of the clock that
- * it goes by; what is past is READY.  The base that it goes to is held.
+/**
+ * event_place() - arm an event, or make it READY if its time is past
+ * @batch: the batch, which holds the base that the event goes to.
+ * @event: an event that is on no wheel and in no queue.
+ * @due_ns: when it is due, by the host's clock that it goes by.
  */
 void event_place(struct context_batch *batch, struct event *event, u64 due_ns)
 {
 	struct base_hold *hold = &batch->hold;
 
+	batch_assert_base_held(batch);
 	if (due_ns <= hold->now_ns) {
 		event_ready_here(batch, event);
 	} else {

@@ -33,6 +33,13 @@ static inline struct event *batch_find(struct context_batch *batch, u64 id)
 	return event_find(&batch->context->events, id);
 }
 
+/* For what needs a base held, whichever it is. */
+static inline void batch_assert_base_held(const struct context_batch *batch)
+{
+	lockdep_assert(batch->hold.base);
+	lockdep_assert_held(&batch->hold.base->lock);
+}
+
 int context_lock(struct context *context, unsigned int how);
 void context_unlock(struct context *context);
 

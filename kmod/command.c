@@ -406,7 +406,10 @@ long command_submit(struct context *context, const struct twheel_submit *submit,
 	return commands.done ? (long)commands.done : ret;
 }
 
-/* What is malformed.  Sizes of what there is none of do not matter. */
+/*
+ * What is malformed.  cmd_size and record_size are checked only if nr_cmds and
+ * nr_records are not 0.
+ */
 static int check_enter(const struct twheel_enter *enter)
 {
 	int ret = 0;

@@ -259,6 +259,7 @@ static void event_arm(struct context_batch *batch, struct event *event,
 /* Take an event, whose base is held, off its wheel or out of the ready queue. */
 static void event_stop_held(struct context_batch *batch, struct event *event)
 {
+	batch_assert_base_held(batch);
 	if (event_state(event) == EVENT_ARMED) {
 		base_disarm(&batch->hold, &event->node);
 	} else {
@@ -310,6 +311,7 @@ static void sweep_clock_set(struct context_batch *batch)
 	struct event_page *page;
 	unsigned long number;
 
+	lockdep_assert_held(&context->mutex);
 	if (offset_ns == context->offset_ns)
 		return;
 	base_release(&batch->hold);
@@ -443,10 +445,11 @@ static void event_revive(struct context_batch *batch, struct event *event)
 }
 
 /* Does an event, whose base is held, watch keys, or is it going to? */
-static bool is_waiting(const struct event *event)
+static bool is_waiting(const struct context_batch *batch, const struct event *event)
 {
 	const struct event_operation *operation = event_operation(event);
 
+	batch_assert_base_held(batch);
 	if (!operation)
 		return false;
 	return operation->quorum > 1 ||
@@ -479,7 +482,7 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
 	base_hold_node(&batch->hold, &event->node);
 	if (event->node.flags & (EVENT_CLOCK_SET | EVENT_COMPLETED))
 		return -EALREADY;
-	if (cmd->interval_ns && is_waiting(event))
+	if (cmd->interval_ns && is_waiting(batch, event))
 		return -EINVAL;
 	expired = event_state(event) == EVENT_READY;
 	event_stop_held(batch, event);

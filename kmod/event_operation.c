@@ -31,6 +31,7 @@ static struct kmem_cache *operation_cache;
 
 static bool charge_watch(struct context *context)
 {
+	lockdep_assert_held(&context->mutex);
 	if (context->nr_watches == context->watches_charged) {
 		if (!account_charge(context->events.account, WATCH_BLOCK))
 			return false;
@@ -269,6 +270,7 @@ static void event_complete(struct context_batch *batch, struct event *event,
 {
 	struct base_hold *hold = &batch->hold;
 
+	batch_assert_base_held(batch);
 	if (event_operation(event)) {
 		event->operation->key = key;
 		event->operation->value = value;

@@ -50,7 +50,10 @@ static bool due_is_monotonic(const struct event *event)
 	return event->node.flags & EVENT_BY_MONOTONIC && event_interval_ns(event);
 }
 
-/* When an event is due, as its caller sees it. */
+/**
+ * event_due_seen_ns() - when an event is due, as its caller sees it
+ * @event: the event.
+ */
 u64 event_due_seen_ns(const struct event *event)
 {
 	if (!due_is_monotonic(event) || event->due_ns >= BASE_NEVER_NS)
@@ -58,7 +61,10 @@ u64 event_due_seen_ns(const struct event *event)
 	return event->due_ns + clock_offset_ns();
 }
 
-/* When it is due on the clock that it goes by.  For periodic ones only. */
+/**
+ * event_due_host_ns() - when it is due on the host's clock that it goes by
+ * @event: a periodic event.
+ */
 u64 event_due_host_ns(const struct event *event)
 {
 	if (due_is_monotonic(event))
@@ -67,7 +73,13 @@ u64 event_due_host_ns(const struct event *event)
 			       event->due_ns);
 }
 
-/* When an event is due that is armed now: as the caller sees it. */
+/**
+ * event_relative_seen_ns() - what to keep of the due time of a relative event
+ * @event: the event, which is being armed.
+ * @due_ns: when it is due, on the host's clock that it goes by.
+ *
+ * Return: the value for &struct event.due_ns.
+ */
 u64 event_relative_seen_ns(const struct event *event, u64 due_ns)
 {
 	const struct context *context = event_context(event);
@@ -79,7 +91,10 @@ u64 event_relative_seen_ns(const struct event *event, u64 due_ns)
 	return context_seen_ns(context, context->clock, due_ns);
 }
 
-/* How many expirations a record covers that is read now. */
+/**
+ * event_count() - how many expirations a record covers that is read now
+ * @event: a READY event.
+ */
 u64 event_count(const struct event *event)
 {
 	u64 now_ns;
@@ -96,7 +111,12 @@ u64 event_count(const struct event *event)
 	return 1 + div64_u64(now_ns - event->due_ns, event->interval_ns);
 }
 
-/* Was the clock set since the context's events that care were armed? */
+/**
+ * context_clock_was_set() - was CLOCK_REALTIME set since the last sweep?
+ * @context: the context, which has events with EVENT_CANCEL_ON_SET.
+ *
+ * A sweep ends those that were armed before the clock was set.
+ */
 bool context_clock_was_set(const struct context *context)
 {
 	return clock_offset_ns() != READ_ONCE(context->offset_ns);

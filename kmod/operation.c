@@ -8,7 +8,8 @@
  *
  * It is not held while a function of the owner's is called.  While that is
  * try_complete() (@asking), nobody else ends the operation or asks it: who wants to
- * leaves a word in @again or @verdict.  A yes counts, whatever the verdict.
+ * leaves a word in @again or @verdict.  When it returns true, the operation is
+ * completed, even if @verdict says that it expired or was cancelled meanwhile.
  *
  *                    +--- watches, asks <---+
  *                    |                      | not yet
@@ -69,12 +70,14 @@ static void call_begin(struct twheel_registry *registry,
 		       struct operation_call *call,
 		       struct twheel_operation *operation)
 {
+	lockdep_assert_held(&registry->lock);
 	call->operation = operation;
 	list_add(&call->list, &registry->calls);
 }
 
 static void call_end(struct twheel_registry *registry, struct operation_call *call)
 {
+	lockdep_assert_held(&registry->lock);
 	list_del(&call->list);
 	/* With the lock held, as whoever waits may end the registry next. */
 	if (waitqueue_active(&registry->quiet))
@@ -86,6 +89,7 @@ static bool is_called(const struct twheel_registry *registry,
 {
 	const struct operation_call *call;
 
+	lockdep_assert_held(&registry->lock);
 	list_for_each_entry(call, &registry->calls, list)
 		if (call->operation == operation)
 			return true;
@@ -113,6 +117,7 @@ static void operation_tell(struct twheel_operation *operation,
  */
 static void operation_end(struct twheel_operation *operation, enum verdict verdict)
 {
+	lockdep_assert_held(&operation->registry->lock);
 	watcher_drop(&operation->registry->keys, &operation->watcher);
 	operation->state = OPERATION_IDLE;
 	operation->verdict = verdict;
@@ -152,6 +157,7 @@ static bool operation_judge(struct twheel_operation *operation, bool done)
 {
 	bool forced = operation->verdict == VERDICT_COMPLETED;
 
+	lockdep_assert_held(&operation->registry->lock);
 	if (done || operation->verdict != VERDICT_NONE)
 		operation_end(operation, done ? VERDICT_COMPLETED :
 					 operation->verdict);
@@ -165,6 +171,7 @@ static bool operation_check(struct twheel_operation *operation)
 	struct operation_call call;
 	bool ended;
 
+	lockdep_assert_held(&registry->lock);
 	if (operation->asking) {
 		/* What comes after the verdict is too late. */
 		if (operation->verdict == VERDICT_NONE)
@@ -275,6 +282,7 @@ static int operation_watch(struct twheel_operation *operation, const u64 *keys,
 	struct twheel_registry *registry = operation->registry;
 	unsigned int i;
 
+	lockdep_assert_held(&registry->lock);
 	for (i = 0; i < nr_keys; i++) {
 		struct watch *watch = watch_create(&registry->keys, keys[i],
 						   OPERATION_GFP);
@@ -369,7 +377,7 @@ EXPORT_SYMBOL_GPL(twheel_try_complete_else_watch);
  *
  * Asks try_complete() of each operation that watched the key when this was called
  * and still does, and ends those that say yes.  One that is being asked by somebody
- * else is asked once more by him.
+ * else is asked once more by that one.
  *
  * Context: as twheel_try_complete_else_watch().  What that calls may check keys in
  * turn; the owner sees to it that this does not nest deeply, as the stack is small.

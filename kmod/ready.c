@@ -60,7 +60,7 @@ static void set_wake_time(struct context *context, u64 after_ns)
 			      HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Change @nr_ready, after what of the oldest record goes with it. */
+/* Change @nr_ready; @wake_at_ns has to be right before. */
 static void set_nr_ready(struct context *context, u64 nr)
 {
 	lockdep_assert_held(&context->ready_lock);
@@ -68,7 +68,11 @@ static void set_nr_ready(struct context *context, u64 nr)
 	smp_store_release(&context->nr_ready, nr);
 }
 
-/* Put the context on a wake list, if there may be somebody to wake. */
+/**
+ * want_wake() - put a context on a wake list, if there may be somebody to wake
+ * @context: the context, whose ready lock is held.
+ * @wake: the list, for context_wake().
+ */
 void want_wake(struct context *context, struct list_head *wake)
 {
 	lockdep_assert_held(&context->ready_lock);
@@ -80,9 +84,11 @@ void want_wake(struct context *context, struct list_head *wake)
 	list_add_tail(&context->wake_entry, wake);
 }
 
-/*
- * Make an event READY, at a time of the clock that it goes by.  Its base is held,
- * and it is on no wheel.
+/**
+ * event_ready() - make an event READY
+ * @event: an event that is on no wheel, and whose base is held.
+ * @now_ns: the time, of the clock that it goes by.
+ * @wake: for context_wake(), when no lock is held any more.
  */
 void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 {
@@ -91,6 +97,8 @@ void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 	if (event->node.flags & EVENT_BY_MONOTONIC)
 		now_ns = ktime_get_real_ns();
 
+	/* A base is held with interrupts off. */
+	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&context->ready_lock);
 	event_set_state(event, EVENT_READY);
 	event->fired_ns = now_ns;
@@ -102,11 +110,17 @@ void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 	raw_spin_unlock(&context->ready_lock);
 }
 
-/* Move all that is READY to where the mutex alone guards it; return how many. */
+/**
+ * ready_collect() - move all that is READY to where the mutex alone guards it
+ * @context: the context, whose mutex is held.
+ *
+ * Return: how many events are READY.
+ */
 u64 ready_collect(struct context *context)
 {
 	u64 nr;
 
+	lockdep_assert_held(&context->mutex);
 	raw_spin_lock_irq(&context->ready_lock);
 	list_splice_tail_init(&context->ready, &context->reading);
 	nr = context->nr_ready;
@@ -125,7 +139,14 @@ static u64 time_to_wake(const struct context *context)
 	return context->wake_delay_ns - min(age_ns, context->wake_delay_ns);
 }
 
-/* Account for @nr events that are not READY any more, and for who is next. */
+/**
+ * ready_left() - some events have left the ready queue
+ * @context: the context, whose mutex is held.
+ * @nr: how many they are.
+ *
+ * Subtracts them from @nr_ready.  Where the age of a record makes the context
+ * readable, that is from now on the age of the oldest one that is still there.
+ */
 void ready_left(struct context *context, unsigned int nr)
 {
 	u64 after_ns = context->wake_delay_ns;
@@ -143,7 +164,10 @@ void ready_left(struct context *context, unsigned int nr)
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
-/* Take a READY event out of the ready queue, from whichever part it is in. */
+/**
+ * event_unready() - take an event out of the ready queue
+ * @event: a READY event, in whichever part of the queue; the mutex is held.
+ */
 void event_unready(struct event *event)
 {
 	struct context *context = event_context(event);
@@ -168,6 +192,10 @@ static void context_due(struct twheel_node *node, u64 now_ns,
 
 /* --- who waits for it ------------------------------------------------------- */
 
+/**
+ * context_put() - drop a reference
+ * @context: the context, which is freed with the last one.
+ */
 void context_put(struct context *context)
 {
 	if (refcount_dec_and_test(&context->refs))
@@ -183,6 +211,12 @@ static void wake_waiters(struct context *context)
 					   EPOLLIN | EPOLLRDNORM);
 }
 
+/**
+ * context_wake() - wake those who wait for the contexts of a wake list
+ * @wake: the list, which is of no use afterwards.
+ *
+ * Context: any, with no lock held.
+ */
 void context_wake(struct list_head *wake)
 {
 	struct context *context, *next;
@@ -213,9 +247,9 @@ static enum hrtimer_restart wake_time_came(struct hrtimer *timer)
 
 /**
  * struct context_waiter - somebody who waits for records
- * @entry: his place in &struct context.readers.
+ * @entry: its place in &struct context.readers.
  * @context: the context.
- * @nr: how many he needs; 0: until it is readable.
+ * @nr: how many it needs; 0: until it is readable.
  */
 struct context_waiter {
 	struct wait_queue_entry entry;
@@ -248,7 +282,12 @@ static void count_waiting(struct context *context, int change)
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
-/* What we leave, or were woken for and did not take, is for the next one. */
+/**
+ * wake_next() - wake one more who waits, if there are records
+ * @context: the context.
+ *
+ * For whoever leaves records behind, or was woken for some and did not take them.
+ */
 void wake_next(struct context *context)
 {
 	if (READ_ONCE(context->nr_ready) && wq_has_sleeper(&context->readers))

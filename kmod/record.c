@@ -59,6 +59,7 @@ static void event_rearm(struct context_batch *batch, struct event *event,
 	struct context *context = batch->context;
 	u64 covered_ns;
 
+	lockdep_assert_held(&context->mutex);
 	if (check_mul_overflow(event->interval_ns, count, &covered_ns))
 		covered_ns = U64_MAX;
 	event->due_ns = add_saturating(event->due_ns, covered_ns);
@@ -78,6 +79,7 @@ static void records_finish(struct context_batch *batch, unsigned int nr)
 	struct context *context = batch->context;
 	unsigned int i;
 
+	lockdep_assert_held(&context->mutex);
 	for (i = 0; i < nr; i++) {
 		struct event *event = list_first_entry(&context->reading,
 						       struct event, ready);
@@ -260,6 +262,7 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
 	unsigned int nr = 0;
 	struct event_page *page;
 
+	lockdep_assert_held(&context->mutex);
 	while ((page = page_from(context, &number))) {
 		if (number != *index >> EVENT_INDEX_BITS)
 			slot = 0;

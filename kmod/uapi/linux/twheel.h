@@ -18,7 +18,7 @@
  *
  * All times are in nanoseconds.  Every structure is laid out alike for 32-bit
  * and 64-bit programs.  Reserved fields, unknown flags and fields that an
- * operation does not use must be 0, else -EINVAL: they may be given a meaning
+ * command does not use must be 0, else -EINVAL: they may be given a meaning
  * later.  Fields marked "out" are not looked at on the way in.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
@@ -57,7 +57,7 @@
  * struct twheel_cmd - one command
  * @op: what to do, TWHEEL_OP_*.
  * @flags: TWHEEL_ABS, TWHEEL_CANCEL_ON_SET, TWHEEL_LEVEL, TWHEEL_QUIET,
- *	TWHEEL_SET_DATA, each with the operations named at its definition.
+ *	TWHEEL_SET_DATA, each with the commands named at its definition.
  * @result: out: 0 or more, or a negative errno.
  * @id: ADD: out, the new event's id, 0 where it failed.  Others: which event.
  *	WATCH with 0 means the nearest ADD before it in the same call.
