@@ -70,21 +70,24 @@ int twheel_context_begin(struct context *context, struct context_batch *batch,
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_begin);
 
-/* A context that becomes full becomes readable, if there is a record. */
-static void batch_note_full(struct context_batch *batch)
+/*
+ * Tell how many events there are now.  Where no more records can come before some are
+ * read, because the context is full or nothing is ARMED any more, those who wait for
+ * more of them are woken.
+ */
+static void batch_note_used(struct context_batch *batch)
 {
 	struct context *context = batch->context;
-	bool full = context_used(context) >= context->max_events;
+	u64 used = context_used(context);
+	bool full = used >= context->max_events;
 
 	lockdep_assert_held(&context->mutex);
-	if (full == context->full)
+	if (used == context->used)
 		return;
+	WRITE_ONCE(context->used, used);
 	WRITE_ONCE(context->full, full);
-	if (!full || context->wake_count < 2)
-		return;
-	raw_spin_lock_irq(&context->ready_lock);
-	want_wake(context, &batch->wake);
-	raw_spin_unlock_irq(&context->ready_lock);
+	if (full || !context_has_armed(context))
+		want_wake_unlocked(context, &batch->wake);
 }
 
 /**
@@ -94,7 +97,7 @@ static void batch_note_full(struct context_batch *batch)
 void twheel_context_end(struct context_batch *batch)
 {
 	base_release(&batch->hold);
-	batch_note_full(batch);
+	batch_note_used(batch);
 	events_trim(&batch->context->events);
 	context_unlock(batch->context);
 	context_wake(&batch->wake);

@@ -438,31 +438,41 @@ static ktime_t enter_until(const struct context *context,
 	return min_t(u64, until_ns, KTIME_MAX);
 }
 
+/* Does ENTER want more records, and is there room for one? */
+static bool wants_more(const struct twheel_enter *enter, const struct iov_iter *to)
+{
+	return enter->records_done < enter->min_records &&
+	       iov_iter_count(to) >= enter->record_size;
+}
+
 /*
- * Copy records out until there are as many as asked for or the time has come.
+ * Copy records out until there are as many as asked for, the time has come, or no
+ * more can come: some were copied out, and no event is left.
  *
  * Returns 0, or what kept it from going on.
  */
 static int reap_records(struct context *context, struct twheel_enter *enter)
 {
 	ktime_t until = enter_until(context, enter);
-	bool may_wait = enter->timeout_ns, in_time = true;
+	bool in_time = enter->timeout_ns;
 	struct iov_iter to;
+	u64 left;
 
 	iov_iter_ubuf(&to, READ, u64_to_user_ptr(enter->records),
 		      (size_t)enter->nr_records * enter->record_size);
 	for (;;) {
-		ssize_t ret = context_reap(context, &to, enter->record_size);
+		ssize_t ret = context_reap(context, &to, enter->record_size, &left);
 
 		if (ret < 0)
 			return ret;
 		enter->records_done += ret;
-		if (enter->records_done >= enter->min_records || !may_wait ||
-		    !in_time || iov_iter_count(&to) < enter->record_size)
+		if (!in_time || !wants_more(enter, &to) ||
+		    (enter->records_done && !left))
 			return 0;
-		ret = twheel_context_wait_for(context,
-					      enter->min_records - enter->records_done,
-					      until == KTIME_MAX ? NULL : &until);
+		ret = context_wait_for(context,
+				       enter->min_records - enter->records_done,
+				       enter->records_done,
+				       until == KTIME_MAX ? NULL : &until);
 		if (ret == -ERESTARTSYS)
 			return ret;
 		in_time = !ret;

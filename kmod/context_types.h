@@ -45,7 +45,8 @@
  * @has_notice: @notice is in use.
  * @offset_ns: clock_offset_ns() when it was last known not to have been set; read
  *	without lock.
- * @full: it has as many events as it may have; read without lock.
+ * @used: how many events it has, as the last batch left it; read without lock.
+ * @full: that is as many as it may have; read without lock.
  * @reading: the older part of the ready queue.
  * @ready_lock: guards the following, up to @wake_entry.
  * @ready: the younger part of the ready queue, to which expiry adds.
@@ -85,6 +86,7 @@ struct context {
 	struct clock_notice notice;
 	bool has_notice;
 	s64 offset_ns;
+	u64 used;
 	bool full;
 	struct list_head reading;
 
@@ -113,7 +115,7 @@ static inline struct context *event_context(const struct event *event)
 	return container_of(page_of(event)->table, struct context, events);
 }
 
-/* How many slots are in use. */
+/* How many events it has, for the holder of the mutex. */
 static inline u64 context_used(const struct context *context)
 {
 	return context->added - context->finished - context->cancelled;

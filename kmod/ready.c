@@ -68,12 +68,8 @@ static void set_nr_ready(struct context *context, u64 nr)
 	smp_store_release(&context->nr_ready, nr);
 }
 
-/**
- * want_wake() - put a context on a wake list, if there may be somebody to wake
- * @context: the context, whose ready lock is held.
- * @wake: the list, for context_wake().
- */
-void want_wake(struct context *context, struct list_head *wake)
+/* Put the context on a wake list, if there may be somebody to wake. */
+static void want_wake(struct context *context, struct list_head *wake)
 {
 	lockdep_assert_held(&context->ready_lock);
 	if (context->waking ||
@@ -82,6 +78,22 @@ void want_wake(struct context *context, struct list_head *wake)
 	context->waking = true;
 	refcount_inc(&context->refs);
 	list_add_tail(&context->wake_entry, wake);
+}
+
+/**
+ * want_wake_unlocked() - put a context on a wake list, if there may be somebody to wake
+ * @context: the context, of which less is to be expected than before.
+ * @wake: the list, for context_wake().
+ */
+void want_wake_unlocked(struct context *context, struct list_head *wake)
+{
+	/* Pairs with prepare_to_wait_event(): it sees what changed, or we see it. */
+	smp_mb();
+	if (context->wake_count < 2 && !READ_ONCE(context->nr_waiting))
+		return;
+	raw_spin_lock_irq(&context->ready_lock);
+	want_wake(context, wake);
+	raw_spin_unlock_irq(&context->ready_lock);
 }
 
 /**
@@ -250,18 +262,30 @@ static enum hrtimer_restart wake_time_came(struct hrtimer *timer)
  * @entry: its place in &struct context.readers.
  * @context: the context.
  * @nr: how many it needs; 0: until it is readable.
+ * @at_hand: it has some already.
  */
 struct context_waiter {
 	struct wait_queue_entry entry;
 	struct context *context;
 	u64 nr;
+	bool at_hand;
 };
 
+/*
+ * Need it not wait any longer?  Who waits for a number of records gets fewer where no
+ * more can come before some are read: when nothing is ARMED, or the context is full.
+ * Without any record to read or at hand it waits on, as somebody else may ADD.
+ */
 static bool is_satisfied(const struct context_waiter *waiter)
 {
+	const struct context *context = waiter->context;
+	u64 nr_ready = READ_ONCE(context->nr_ready);
+
 	if (!waiter->nr)
-		return twheel_context_readable(waiter->context);
-	return READ_ONCE(waiter->context->nr_ready) >= waiter->nr;
+		return twheel_context_readable(context);
+	if (nr_ready >= waiter->nr || (nr_ready && READ_ONCE(context->full)))
+		return true;
+	return (nr_ready || waiter->at_hand) && !context_has_armed(context);
 }
 
 /* A waiter who would sleep on must not use up a wake-up that another one needs. */
@@ -278,19 +302,20 @@ static int wake_if_satisfied(struct wait_queue_entry *entry, unsigned int mode,
 static void count_waiting(struct context *context, int change)
 {
 	raw_spin_lock_irq(&context->ready_lock);
-	context->nr_waiting += change;
+	WRITE_ONCE(context->nr_waiting, context->nr_waiting + change);
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
 /**
- * wake_next() - wake one more who waits, if there are records
+ * wake_next() - wake one more who waits, if there are records or none can come
  * @context: the context.
  *
- * For whoever leaves records behind, or was woken for some and did not take them.
+ * For whoever leaves records behind, or was woken and did not take any.
  */
 void wake_next(struct context *context)
 {
-	if (READ_ONCE(context->nr_ready) && wq_has_sleeper(&context->readers))
+	if ((READ_ONCE(context->nr_ready) || !context_has_armed(context)) &&
+	    wq_has_sleeper(&context->readers))
 		wake_up_interruptible(&context->readers);
 }
 
@@ -327,30 +352,49 @@ static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
 }
 
 /**
- * twheel_context_wait_for() - wait for records
+ * twheel_context_wait() - wait until a context is readable
  * @context: the context.
- * @nr: for how many; 0: until the context is readable.
+ *
+ * Context: a task that holds no lock.
+ *
+ * Return: 0, it was; -ERESTARTSYS, a signal.
+ */
+int twheel_context_wait(struct context *context)
+{
+	struct context_waiter waiter = { .context = context };
+
+	return is_satisfied(&waiter) ? 0 : waiter_sleep(&waiter, NULL);
+}
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_wait);
+
+/**
+ * context_wait_for() - wait for a number of records
+ * @context: the context.
+ * @nr: for how many, not 0.
+ * @at_hand: the caller has some already.
  * @until: until when at most, on CLOCK_MONOTONIC; NULL: for ever.
  *
  * Context: a task that holds no lock.
  *
- * Return: 0, they were there; -ETIME; -ERESTARTSYS, a signal.
+ * Return: 0, they were there, or no more could come before some are read; -ETIME;
+ * -ERESTARTSYS, a signal.
  */
-int twheel_context_wait_for(struct context *context, u64 nr, ktime_t *until)
+int context_wait_for(struct context *context, u64 nr, bool at_hand, ktime_t *until)
 {
-	struct context_waiter waiter = { .context = context, .nr = nr };
+	struct context_waiter waiter = {
+		.context = context,
+		.nr = nr,
+		.at_hand = at_hand,
+	};
 	int ret;
 
 	if (is_satisfied(&waiter))
 		return 0;
-	if (nr)
-		count_waiting(context, 1);
+	count_waiting(context, 1);
 	ret = waiter_sleep(&waiter, until);
-	if (nr)
-		count_waiting(context, -1);
+	count_waiting(context, -1);
 	return ret;
 }
-EXPORT_SYMBOL_FOR_KUNIT(twheel_context_wait_for);
 
 /**
  * ready_init() - make the ready queue of a new context

@@ -20,10 +20,17 @@ u64 ready_collect(struct context *context);
 void ready_left(struct context *context, unsigned int nr);
 bool twheel_context_readable(const struct context *context);
 
-void want_wake(struct context *context, struct list_head *wake);
+/* Is anything ARMED, as far as it can be told without lock? */
+static inline bool context_has_armed(const struct context *context)
+{
+	return READ_ONCE(context->used) > READ_ONCE(context->nr_ready);
+}
+
+void want_wake_unlocked(struct context *context, struct list_head *wake);
 void context_wake(struct list_head *wake);
 void wake_next(struct context *context);
-int twheel_context_wait_for(struct context *context, u64 nr, ktime_t *until);
+int twheel_context_wait(struct context *context);
+int context_wait_for(struct context *context, u64 nr, bool at_hand, ktime_t *until);
 
 void context_put(struct context *context);
 

@@ -155,7 +155,7 @@ static ssize_t read_once(struct context *context, struct iov_iter *to,
 	ssize_t ret = 0;
 
 	if (how == CONTEXT_BLOCK)
-		ret = twheel_context_wait_for(context, 0, NULL);
+		ret = twheel_context_wait(context);
 	if (!ret)
 		ret = twheel_context_begin(context, &batch, how);
 	if (ret)
@@ -200,16 +200,19 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_read);
  * @context: the context.
  * @to: where they go; when one cannot be written, the room there is 0 afterwards.
  * @stride: the distance from one to the next; between them go zeros.
+ * @left: out: how many events there are still, READY or ARMED.
  *
  * Return: how many records; -EFAULT, as twheel_context_read(); -ERESTARTSYS, a signal.
  */
-ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride)
+ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride,
+		     u64 *left)
 {
 	struct context_batch batch;
 	ssize_t ret = twheel_context_begin(context, &batch, CONTEXT_BLOCK);
 
 	if (!ret) {
 		ret = records_copy(&batch, to, stride);
+		*left = context_used(context);
 		twheel_context_end(&batch);
 	}
 	wake_next(context);

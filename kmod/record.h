@@ -11,7 +11,8 @@
 
 ssize_t twheel_context_read(struct context *context, struct iov_iter *to,
 			    unsigned int how);
-ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride);
+ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride,
+		     u64 *left);
 ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_iter *to,
 			    size_t stride);
 

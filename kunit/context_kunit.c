@@ -391,7 +391,7 @@ static void unread_periodic_event_is_on_no_wheel(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, add_periodic(test, NSEC_PER_MSEC, 2 * NSEC_PER_MSEC,
 					   0, &id), 0);
-	KUNIT_ASSERT_EQ(test, twheel_context_wait_for(context, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_wait(context), 0);
 	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
 	KUNIT_EXPECT_PTR_EQ(test, context->ready.next, &event_of(test, id)->ready);
 	usleep_range(8000, 9000);
@@ -779,7 +779,7 @@ static void setting_the_clock_ends_the_events_that_asked_for_it(struct kunit *te
 	id = cmd.id;
 	KUNIT_ASSERT_EQ(test, add(test, DAY_NS, &other), 0);
 	step_clock(test, -(s64)NSEC_PER_SEC);
-	KUNIT_ASSERT_EQ(test, twheel_context_wait_for(test->priv, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_wait(test->priv), 0);
 
 	/* It cannot be taken back by a MODIFY, and is the last of a periodic one. */
 	KUNIT_EXPECT_EQ(test, modify(test, id, HOUR_NS), -EALREADY);

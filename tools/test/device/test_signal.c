@@ -156,6 +156,7 @@ TEST(enter_interrupted_with_fewer_than_min_records_loses_none)
 	pthread_t thread;
 
 	count_signals(SIGUSR1, 0);
+	add(caller.fd, 0, FAR_NS, 0);
 	add(caller.fd, 0, 0, 42);
 	wait_ready(caller.fd, 1);
 	thread = start_thread(call_enter, &caller);
