@@ -40,13 +40,17 @@ static inline void batch_assert_base_held(const struct context_batch *batch)
 	lockdep_assert_held(&batch->hold.base->lock);
 }
 
+void context_lock_init(struct context *context);
 int context_lock(struct context *context, unsigned int how);
+int context_give_way(struct context *context, unsigned int how);
 void context_unlock(struct context *context);
 
 void batch_init(struct context_batch *batch, struct context *context);
 int twheel_context_begin(struct context *context, struct context_batch *batch,
 			 unsigned int how);
 void twheel_context_end(struct context_batch *batch);
+
+void batch_settle(struct context_batch *batch);
 
 void event_ready_here(struct context_batch *batch, struct event *event);
 void event_place(struct context_batch *batch, struct event *event, u64 due_ns);

@@ -241,7 +241,7 @@ static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 		if (cmd->op == TWHEEL_OP_ADD)
 			batch->last_add = cmd->id;
 	}
-	base_release(&batch->hold);
+	batch_settle(batch);
 }
 
 /* Run a chunk; return how many commands had their result written. */
@@ -366,8 +366,13 @@ static int run_commands(struct context *context, struct commands *commands,
 		twheel_context_end(&batch);
 		if (!whole)
 			return -EFAULT;
-		if (task_sigpending(current) && commands->done < commands->nr)
+		if (commands->done == commands->nr)
+			break;
+		if (task_sigpending(current))
 			return -ERESTARTSYS;
+		ret = context_give_way(context, how);
+		if (ret)
+			return ret;
 		cond_resched();
 	}
 	return 0;

@@ -95,7 +95,7 @@ struct context *twheel_context_create(void)
 		kfree(context);
 		return NULL;
 	}
-	mutex_init(&context->mutex);
+	context_lock_init(context);
 	context->clock = BASE_MONOTONIC;
 	context->cpu = BASE_ANY_CPU;
 	for (clock = 0; clock < BASE_CLOCKS; clock++)
@@ -182,11 +182,16 @@ static void apply_config(struct context *context,
 			 const struct twheel_config *config)
 {
 	bool bound = config->flags & TWHEEL_CONFIG_CPU;
+	unsigned int offline_count = bound ? base_offline_count(config->cpu) : 0;
 
+	preempt_disable();
+	write_seqcount_begin(&context->shown_seq);
 	context->clock = clock_of_id(config->clockid);
 	context->cpu = bound ? config->cpu : BASE_ANY_CPU;
-	context->offline_count = bound ? base_offline_count(config->cpu) : 0;
+	context->offline_count = offline_count;
 	context->max_events = config->max_events ?: context_max_events;
+	write_seqcount_end(&context->shown_seq);
+	preempt_enable();
 	context->slack_ns = config->slack_ns;
 	context->wake_count = config->wake_count ?: 1;
 	context->wake_delay_ns = config->wake_delay_ns;
@@ -214,9 +219,10 @@ int twheel_context_configure(struct context *context, const struct twheel_config
 	if (ret)
 		return ret;
 
-	if (mutex_lock_interruptible(&context->mutex))
-		return -ERESTARTSYS;
-	if (context->added)
+	ret = context_lock(context, CONTEXT_BLOCK);
+	if (ret)
+		return ret;
+	if (context->counts.added)
 		ret = -EBUSY;
 	else
 		apply_config(context, config);
@@ -401,7 +407,7 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 		event_set_operation(event, operation);
 	event->data = cmd->data;
 	cmd->id = event_id(event);
-	context->added++;
+	context->counts.added++;
 	event_arm(batch, event, cmd);
 	return 0;
 }
@@ -422,9 +428,9 @@ void context_undo_add(struct context_batch *batch, u64 id)
 		return;
 	event_stop(batch, event);
 	if (event->node.flags & EVENT_COMPLETED)
-		context->completed--;
+		context->counts.completed--;
 	batch_free_event(batch, event);
-	context->added--;
+	context->counts.added--;
 }
 
 /*
@@ -510,7 +516,7 @@ int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd)
 		return -ENOENT;
 	event_stop(batch, event);
 	batch_free_event(batch, event);
-	context->cancelled++;
+	context->counts.cancelled++;
 	return 0;
 }
 
@@ -535,37 +541,69 @@ int context_query(struct context_batch *batch, struct twheel_cmd *cmd)
 
 /* --- looking at it ---------------------------------------------------------- */
 
-/* Of a context that is bound: where its events are armed, and was that always so? */
-static void show_cpu(const struct context *context, struct seq_file *seq)
+/* What fdinfo shows: fields of &struct context, and how many events are in which state. */
+struct context_view {
+	enum base_clock clock;
+	unsigned int cpu;
+	unsigned int offline_count;
+	u64 max_events;
+	struct context_counts counts;
+	u64 ready;
+	u64 armed;
+};
+
+/*
+ * Look at a context without its mutex, which may be held over a fault on user memory
+ * for ever.  While a batch is under way, what is READY may be ahead of what is shown.
+ */
+static struct context_view context_look(const struct context *context)
 {
-	seq_printf(seq, "cpu:\t%u\n", base_serving_cpu(context->cpu));
+	struct context_view view;
+	unsigned int seq;
+	u64 used;
+
+	do {
+		seq = read_seqcount_begin(&context->shown_seq);
+		view.clock = context->clock;
+		view.cpu = context->cpu;
+		view.offline_count = context->offline_count;
+		view.max_events = context->max_events;
+		view.counts = context->shown;
+	} while (read_seqcount_retry(&context->shown_seq, seq));
+	used = counts_used(&view.counts);
+	view.ready = min(READ_ONCE(context->nr_ready), used);
+	view.armed = used - view.ready;
+	return view;
+}
+
+/* Of a context that is bound: where its events are armed, and was that always so? */
+static void show_cpu(const struct context_view *view, struct seq_file *seq)
+{
+	seq_printf(seq, "cpu:\t%u\n", base_serving_cpu(view->cpu));
 	seq_printf(seq, "moved:\t%d\n",
-		   base_offline_count(context->cpu) != context->offline_count);
+		   base_offline_count(view->cpu) != view->offline_count);
 }
 
 /**
  * context_show() - write the lines of fdinfo
  * @context: the context.
  * @seq: where they go.
+ *
+ * Takes no lock of the context's.
  */
-void context_show(struct context *context, struct seq_file *seq)
+void context_show(const struct context *context, struct seq_file *seq)
 {
-	u64 armed, ready;
+	const struct context_view view = context_look(context);
 
-	if (mutex_lock_killable(&context->mutex))
-		return;
-	ready = READ_ONCE(context->nr_ready);
-	armed = context_used(context) - ready;
-	seq_printf(seq, "clockid:\t%d\n", base_clock_id(context->clock));
-	seq_printf(seq, "max_events:\t%llu\n", context->max_events);
-	seq_printf(seq, "added:\t%llu\n", context->added);
-	seq_printf(seq, "armed:\t%llu\n", armed);
-	seq_printf(seq, "ready:\t%llu\n", ready);
-	seq_printf(seq, "finished:\t%llu\n", context->finished);
-	seq_printf(seq, "cancelled:\t%llu\n", context->cancelled);
-	seq_printf(seq, "completed:\t%llu\n", context->completed);
-	seq_printf(seq, "records:\t%llu\n", context->records);
-	if (context->cpu != BASE_ANY_CPU)
-		show_cpu(context, seq);
-	context_unlock(context);
+	seq_printf(seq, "clockid:\t%d\n", base_clock_id(view.clock));
+	seq_printf(seq, "max_events:\t%llu\n", view.max_events);
+	seq_printf(seq, "added:\t%llu\n", view.counts.added);
+	seq_printf(seq, "armed:\t%llu\n", view.armed);
+	seq_printf(seq, "ready:\t%llu\n", view.ready);
+	seq_printf(seq, "finished:\t%llu\n", view.counts.finished);
+	seq_printf(seq, "cancelled:\t%llu\n", view.counts.cancelled);
+	seq_printf(seq, "completed:\t%llu\n", view.counts.completed);
+	seq_printf(seq, "records:\t%llu\n", view.counts.records);
+	if (view.cpu != BASE_ANY_CPU)
+		show_cpu(&view, seq);
 }

@@ -23,6 +23,6 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_query(struct context_batch *batch, struct twheel_cmd *cmd);
 
-void context_show(struct context *context, struct seq_file *seq);
+void context_show(const struct context *context, struct seq_file *seq);
 
 #endif /* TWHEEL_CONTEXT_H */

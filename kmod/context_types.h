@@ -9,6 +9,7 @@
 
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include <linux/seqlock.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
@@ -19,6 +20,27 @@
 
 /* How many commands or records are copied at a time; a context fits a page. */
 #define CONTEXT_CHUNK	48
+
+/**
+ * struct context_counts - what happened to the events of a context
+ * @added: how many were ever added.
+ * @finished: how many of them ended by their last record being read.
+ * @cancelled: how many ended by being cancelled.
+ * @completed: how many were ever completed.
+ * @records: how many records were read.
+ */
+struct context_counts {
+	u64 added;
+	u64 finished;
+	u64 cancelled;
+	u64 completed;
+	u64 records;
+};
+
+static inline u64 counts_used(const struct context_counts *counts)
+{
+	return counts->added - counts->finished - counts->cancelled;
+}
 
 /**
  * struct context - one open file
@@ -33,11 +55,7 @@
  * @wake_count: how many records make it readable.
  * @wake_delay_ns: with more than one: how old a record makes it readable.
  * @events: its events, charged to the opener's account.
- * @added: how many events were ever added.
- * @finished: how many of them ended by their last record being read.
- * @cancelled: how many ended by being cancelled.
- * @completed: how many were ever completed.
- * @records: how many records were read.
+ * @counts: what happened to its events.
  * @keys: the keys that its operations watch; NULL before the first.
  * @nr_watches: how many watches they have.
  * @watches_charged: how many the account has been charged for.
@@ -47,6 +65,8 @@
  *	without lock.
  * @used: how many events it has, as the last batch left it; read without lock.
  * @full: that is as many as it may have; read without lock.
+ * @shown_seq: for those who read @shown and what a CONFIG sets without lock.
+ * @shown: @counts for fdinfo, whoever holds the mutex and for however long.
  * @reading: the older part of the ready queue.
  * @ready_lock: guards the following, up to @wake_entry.
  * @ready: the younger part of the ready queue, to which expiry adds.
@@ -60,6 +80,9 @@
  * @readers: who waits for records; woken one by one.
  * @pollers: who waits in poll() and the like.
  * @refs: one for the file, one for the wake list.
+ * @nr_locking: how many wait for @mutex.
+ * @nr_turns: how often one who had to wait got it; read without lock.
+ * @giving_way: who leaves @mutex to those before it goes on.
  * @cmds: room for a chunk of commands, guarded by @mutex.
  * @out: room for a chunk of records, the same room.
  * @entries: room for a chunk of a list, the same room.
@@ -75,11 +98,7 @@ struct context {
 	u32 wake_count;
 	u64 wake_delay_ns;
 	struct event_table events;
-	u64 added;
-	u64 finished;
-	u64 cancelled;
-	u64 completed;
-	u64 records;
+	struct context_counts counts;
 	struct rhashtable *keys;
 	u64 nr_watches;
 	u64 watches_charged;
@@ -88,6 +107,8 @@ struct context {
 	s64 offset_ns;
 	u64 used;
 	bool full;
+	seqcount_t shown_seq;
+	struct context_counts shown;
 	struct list_head reading;
 
 	raw_spinlock_t ready_lock;
@@ -102,6 +123,10 @@ struct context {
 	wait_queue_head_t readers;
 	wait_queue_head_t pollers;
 	refcount_t refs;
+
+	atomic_t nr_locking;
+	u64 nr_turns;
+	wait_queue_head_t giving_way;
 
 	union {
 		struct twheel_cmd cmds[CONTEXT_CHUNK];
@@ -118,7 +143,7 @@ static inline struct context *event_context(const struct event *event)
 /* How many events it has, for the holder of the mutex. */
 static inline u64 context_used(const struct context *context)
 {
-	return context->added - context->finished - context->cancelled;
+	return counts_used(&context->counts);
 }
 
 #endif /* TWHEEL_CONTEXT_TYPES_H */

@@ -280,7 +280,7 @@ static void event_complete(struct context_batch *batch, struct event *event,
 	event->node.flags |= EVENT_COMPLETED;
 	base_complete(hold, &event->node, key, value);
 	event_ready(event, hold->now_ns, &batch->wake);
-	batch->context->completed++;
+	batch->context->counts.completed++;
 }
 
 /**
@@ -385,7 +385,7 @@ static bool cancel_watching(struct context_batch *batch, struct watch *watch)
 	}
 	base_disarm(&batch->hold, &event->node);
 	batch_free_event(batch, event);
-	batch->context->cancelled++;
+	batch->context->counts.cancelled++;
 	return true;
 }
 

@@ -10,6 +10,9 @@
 #include "ready.h"
 #include "record.h"
 
+/* How many records or entries are copied out before others may have the mutex. */
+#define RECORD_TURN	(8 * CONTEXT_CHUNK)
+
 /* --- records ---------------------------------------------------------------- */
 
 static struct twheel_record event_record(const struct event *event)
@@ -90,12 +93,13 @@ static void records_finish(struct context_batch *batch, unsigned int nr)
 			event_rearm(batch, event, context->out[i].count);
 		} else {
 			batch_free_event(batch, event);
-			context->finished++;
+			context->counts.finished++;
 		}
 	}
+	context->counts.records += nr;
 	base_release(&batch->hold);
 	ready_left(context, nr);
-	context->records += nr;
+	batch_settle(batch);
 }
 
 /* Copy @nr structures of @size out, each with zeros up to @stride; how many. */
@@ -116,23 +120,22 @@ static unsigned int copy_out(const void *from, size_t size, unsigned int nr,
 }
 
 /*
- * Copy out as many records as fit and were there when it began; return how many,
- * or -EFAULT if there was one and it could not be copied.  Where that goes wrong,
- * there is no more room.
+ * Copy out up to @max records, as many as fit and are there; return how many, or
+ * -EFAULT if there was one and it could not be copied.  Where that goes wrong, there
+ * is no more room.
  */
 static ssize_t records_copy(struct context_batch *batch, struct iov_iter *to,
-			    size_t stride)
+			    size_t stride, u64 max)
 {
 	struct context *context = batch->context;
-	u64 there, total = 0;
+	u64 total = 0;
 
 	lockdep_assert_held(&context->mutex);
-	there = ready_collect(context);
 	for (;;) {
 		u64 room = iov_iter_count(to) / stride;
 		unsigned int nr, copied;
 
-		nr = records_prepare(context, min(room, there - total));
+		nr = records_prepare(context, min(room, max - total));
 		if (!nr)
 			return total;
 		copied = copy_out(context->out, sizeof(context->out[0]), nr, to,
@@ -147,23 +150,100 @@ static ssize_t records_copy(struct context_batch *batch, struct iov_iter *to,
 	}
 }
 
+/**
+ * struct reading - a call that copies records out
+ * @context: the context.
+ * @to: where they go.
+ * @stride: the distance from one to the next.
+ * @how: what to wait for.
+ * @total: how many were copied out.
+ * @there: how many more there were when it began, or fewer: those that come meanwhile
+ *	are for the next call.
+ * @left: how many events the context had at the end.
+ */
+struct reading {
+	struct context *context;
+	struct iov_iter *to;
+	size_t stride;
+	unsigned int how;
+	u64 total;
+	u64 there;
+	u64 left;
+};
+
+/* Is what is there enough to be copied out?  O_NONBLOCK and ENTER take anything. */
+static bool is_wanted(const struct reading *reading)
+{
+	return reading->how & CONTEXT_NONBLOCK ||
+	       twheel_context_readable(reading->context);
+}
+
+/* Copy records out for one turn of the mutex; return how many, or an errno. */
+static ssize_t read_turn(struct reading *reading)
+{
+	struct context *context = reading->context;
+	struct context_batch batch;
+	ssize_t ret = twheel_context_begin(context, &batch, reading->how);
+	u64 there;
+
+	if (ret)
+		return ret;
+	there = ready_collect(context);
+	if (!reading->total)
+		reading->there = is_wanted(reading) ? there : 0;
+	ret = records_copy(&batch, reading->to, reading->stride,
+			   min3(there, reading->there, (u64)RECORD_TURN));
+	reading->left = context_used(context);
+	twheel_context_end(&batch);
+	if (ret > 0) {
+		reading->total += ret;
+		reading->there -= ret;
+	}
+	return ret;
+}
+
+/*
+ * Copy out as many records as fit and were there when it began.  Others have their
+ * turns meanwhile; each record goes to one of those who read.
+ *
+ * Returns how many, or if none what kept it from copying one.
+ */
+static ssize_t read_all(struct reading *reading)
+{
+	ssize_t ret;
+
+	for (;;) {
+		ret = read_turn(reading);
+		if (ret < RECORD_TURN || fatal_signal_pending(current))
+			break;
+		ret = context_give_way(reading->context, reading->how);
+		if (ret)
+			break;
+	}
+	return reading->total ?: ret;
+}
+
 /* Read once, having waited if asked to; 0: others were faster. */
 static ssize_t read_once(struct context *context, struct iov_iter *to,
 			 unsigned int how)
 {
-	struct context_batch batch;
-	ssize_t ret = 0;
+	struct reading reading = {
+		.context = context,
+		.to = to,
+		.stride = sizeof(struct twheel_record),
+		.how = how,
+	};
+	ssize_t ret;
 
-	if (how == CONTEXT_BLOCK)
+	if (how == CONTEXT_BLOCK) {
 		ret = twheel_context_wait(context);
-	if (!ret)
-		ret = twheel_context_begin(context, &batch, how);
-	if (ret)
-		return ret;
-	if (how & CONTEXT_NONBLOCK || twheel_context_readable(context))
-		ret = records_copy(&batch, to, sizeof(struct twheel_record));
-	twheel_context_end(&batch);
-	return ret;
+		if (ret)
+			return ret;
+	}
+	/* The mutex may be held over a fault that takes for ever. */
+	if (!READ_ONCE(context->nr_ready) || !is_wanted(&reading))
+		return 0;
+	return read_all(&reading);
 }
 
 /**
@@ -207,14 +287,15 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_read);
 ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride,
 		     u64 *left)
 {
-	struct context_batch batch;
-	ssize_t ret = twheel_context_begin(context, &batch, CONTEXT_BLOCK);
+	struct reading reading = {
+		.context = context,
+		.to = to,
+		.stride = stride,
+		.how = CONTEXT_NONBLOCK,
+	};
+	ssize_t ret = read_all(&reading);
 
-	if (!ret) {
-		ret = records_copy(&batch, to, stride);
-		*left = context_used(context);
-		twheel_context_end(&batch);
-	}
+	*left = reading.left;
 	wake_next(context);
 	return ret;
 }
@@ -282,6 +363,30 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
 	return nr;
 }
 
+/* List events for one turn of the mutex; return how many, or -EFAULT. */
+static ssize_t list_turn(struct context *context, u64 *cursor, struct iov_iter *to,
+			 size_t stride)
+{
+	unsigned int nr, copied;
+	ssize_t total = 0;
+
+	do {
+		u64 index = *cursor;
+
+		nr = entries_prepare(context, &index, iov_iter_count(to) / stride);
+		copied = copy_out(context->entries, sizeof(context->entries[0]),
+				  nr, to, stride);
+		if (copied)
+			*cursor = (u32)context->entries[copied - 1].id + 1ULL;
+		total += copied;
+		if (copied < nr)
+			return total ?: -EFAULT;
+		cond_resched();
+	} while (nr == CONTEXT_CHUNK && total < RECORD_TURN && *cursor <= U32_MAX &&
+		 !signal_pending(current));
+	return total;
+}
+
 /**
  * twheel_context_list() - list events, in the order of their indices
  * @context: the context.
@@ -289,7 +394,8 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
  * @to: where the entries go.
  * @stride: the distance from one to the next; between them go zeros.
  *
- * An event keeps its index for life, so one that exists throughout is listed once.
+ * An event keeps its index for life, so one that exists throughout is listed once,
+ * whatever others do when they have their turns.
  *
  * Return: how many entries, 0 at the end; -EFAULT, not even one could be copied;
  * -ERESTARTSYS, a signal.
@@ -297,28 +403,20 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
 ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_iter *to,
 			    size_t stride)
 {
-	ssize_t total = 0, ret = context_lock(context, CONTEXT_BLOCK);
+	ssize_t total = 0, ret = 0;
 
-	if (ret)
-		return ret;
-	while (*cursor <= U32_MAX) {
-		u64 index = *cursor;
-		unsigned int nr, copied;
-
-		nr = entries_prepare(context, &index,
-				     iov_iter_count(to) / stride);
-		copied = copy_out(context->entries, sizeof(context->entries[0]),
-				  nr, to, stride);
-		if (copied)
-			*cursor = (u32)context->entries[copied - 1].id + 1ULL;
-		total += copied;
-		if (copied < nr && !total)
-			total = -EFAULT;
-		if (copied < nr || nr < CONTEXT_CHUNK || signal_pending(current))
+	while (!ret && *cursor <= U32_MAX) {
+		ret = context_lock(context, CONTEXT_BLOCK);
+		if (ret)
 			break;
-		cond_resched();
+		ret = list_turn(context, cursor, to, stride);
+		context_unlock(context);
+		if (ret > 0)
+			total += ret;
+		if (ret < RECORD_TURN || signal_pending(current))
+			break;
+		ret = context_give_way(context, CONTEXT_BLOCK);
 	}
-	context_unlock(context);
-	return total;
+	return total ?: ret;
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_list);

@@ -289,8 +289,8 @@ static void modify_of_a_ready_event_suppresses_its_record(struct kunit *test)
 	read_record(test, &record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_EQ(test, record.id, ids[2]);
 	expect_nothing_to_read(test);
-	KUNIT_EXPECT_EQ(test, context->finished, 5ULL);
-	KUNIT_EXPECT_EQ(test, context->added, 5ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.finished, 5ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.added, 5ULL);
 }
 
 static void modify_replaces_data_only_if_told_to(struct kunit *test)
@@ -350,9 +350,9 @@ static void periodic_event_stays_on_its_grid(struct kunit *test)
 		due_ns += record.count * INTERVAL_NS;
 		KUNIT_ASSERT_GT(test, query(test, id), 0);
 	}
-	KUNIT_EXPECT_EQ(test, context->added, 1ULL);
-	KUNIT_EXPECT_EQ(test, context->finished, 0ULL);
-	KUNIT_EXPECT_EQ(test, context->records, (u64)ROUNDS);
+	KUNIT_EXPECT_EQ(test, context->counts.added, 1ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.finished, 0ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.records, (u64)ROUNDS);
 	KUNIT_EXPECT_EQ(test, cancel(test, id), 0);
 	expect_nothing_to_read(test);
 }
@@ -437,8 +437,8 @@ static void modify_makes_a_periodic_event_a_one_shot_and_back(struct kunit *test
 	KUNIT_EXPECT_EQ(test, modify(test, id, 0), 0);
 	read_record(test, &record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_EQ(test, query(test, id), -ENOENT);
-	KUNIT_EXPECT_EQ(test, context->finished, 1ULL);
-	KUNIT_EXPECT_EQ(test, context->records, 3ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.finished, 1ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.records, 3ULL);
 }
 
 /* --- slack ------------------------------------------------------------------ */
@@ -909,9 +909,9 @@ static void counters_add_up_at_every_step(struct kunit *test)
 			finished += read_records(test, &record, 1,
 						 CONTEXT_NONBLOCK) > 0;
 		}
-		KUNIT_ASSERT_EQ(test, context->added, added);
-		KUNIT_ASSERT_EQ(test, context->cancelled, cancelled);
-		KUNIT_ASSERT_EQ(test, context->finished, finished);
+		KUNIT_ASSERT_EQ(test, context->counts.added, added);
+		KUNIT_ASSERT_EQ(test, context->counts.cancelled, cancelled);
+		KUNIT_ASSERT_EQ(test, context->counts.finished, finished);
 		KUNIT_ASSERT_LE(test, READ_ONCE(context->nr_ready),
 				added - cancelled - finished);
 	}
@@ -922,7 +922,7 @@ static void counters_add_up_at_every_step(struct kunit *test)
 		KUNIT_ASSERT_GE(test, record.fired_ns, record.due_ns);
 		finished++;
 	}
-	KUNIT_EXPECT_EQ(test, context->finished, finished);
+	KUNIT_EXPECT_EQ(test, context->counts.finished, finished);
 	KUNIT_EXPECT_FALSE(test, twheel_context_readable(context));
 }
 
