@@ -28,8 +28,7 @@ void context_unlock(struct context *context)
 	mutex_unlock(&context->mutex);
 	/* Pairs with the trylock in context_clock_set(). */
 	smp_mb();
-	/* Pairs with follow_clock(). */
-	if (smp_load_acquire(&context->has_notice) && context_clock_was_set(context))
+	if (context_wants_sweep(context))
 		clock_notice_give(&context->notice);
 }
 

@@ -145,6 +145,12 @@ int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd)
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_command_run);
 
+/*
+ * The most commands that io_uring's first attempt runs, and the most watches that
+ * their SIGNALs may have to do with.
+ */
+#define COMMAND_INLINE	512
+
 /**
  * struct chunk - a part of the commands of a call
  * @cmds: a copy of them.
@@ -348,14 +354,13 @@ static bool run_some(struct context_batch *batch, struct commands *commands)
  *
  * Returns 0, or what kept it from going on.
  */
-static int run_commands(struct context *context, struct commands *commands,
-			unsigned int how)
+static int run_commands(struct context *context, struct commands *commands)
 {
 	u64 last_add = 0;
 
 	while (commands->done < commands->nr) {
 		struct context_batch batch;
-		int ret = twheel_context_begin(context, &batch, how);
+		int ret = twheel_context_begin(context, &batch, CONTEXT_BLOCK);
 		bool whole;
 
 		if (ret)
@@ -370,12 +375,95 @@ static int run_commands(struct context *context, struct commands *commands,
 			break;
 		if (task_sigpending(current))
 			return -ERESTARTSYS;
-		ret = context_give_way(context, how);
+		ret = context_give_way(context, CONTEXT_BLOCK);
 		if (ret)
 			return ret;
 		cond_resched();
 	}
 	return 0;
+}
+
+/* Would one of these arm an event by a clock that was set, so that all are looked at? */
+static bool chunk_sweeps(const struct chunk *chunk)
+{
+	unsigned int i;
+
+	for (i = 0; i < chunk->nr; i++) {
+		if (chunk->cmds[i].flags & TWHEEL_CANCEL_ON_SET)
+			return true;
+	}
+	return false;
+}
+
+/* With how many watches do the SIGNALs of a chunk have to do?  Up to @max. */
+static unsigned int chunk_meets(struct context *context, const struct chunk *chunk,
+				unsigned int max)
+{
+	unsigned int nr = 0, i;
+
+	for (i = 0; i < chunk->nr && nr < max; i++) {
+		if (chunk->cmds[i].op == TWHEEL_OP_SIGNAL)
+			nr += context_signal_meets(context, &chunk->cmds[i], max - nr);
+	}
+	return nr;
+}
+
+/*
+ * Would these commands take long, as things are?  They are looked at before the first
+ * one is run, as what was done must not be done again.  A caller that changes them
+ * meanwhile, or whose SIGNALs add up, prolongs just its own call.
+ */
+static bool take_long(struct context *context, const struct commands *commands)
+{
+	bool sweeps = context_wants_sweep(context);
+	unsigned int met = 0;
+	struct chunk chunk = {
+		.cmds = context->cmds,
+		.stride = commands->stride,
+	};
+	u32 i;
+
+	if (commands->nr > COMMAND_INLINE)
+		return true;
+	if (!sweeps && context->nr_watches <= COMMAND_INLINE)
+		return false;
+	for (i = 0; i < commands->nr; i += CONTEXT_CHUNK) {
+		chunk.user = command_user(commands, i);
+		chunk.nr = min_t(u32, commands->nr - i, CONTEXT_CHUNK);
+		chunk.nr = copy_in(&chunk);
+		if (sweeps && chunk_sweeps(&chunk))
+			return true;
+		met += chunk_meets(context, &chunk, COMMAND_INLINE + 1 - met);
+		if (met > COMMAND_INLINE)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Run commands without waiting for the mutex, and all of them while it is held: what
+ * was done must not be done again.
+ *
+ * Returns as run_commands(), or -EAGAIN: nothing was done.
+ */
+static int run_inline(struct context *context, struct commands *commands)
+{
+	struct context_batch batch;
+	int ret = twheel_context_begin(context, &batch, CONTEXT_NOWAIT);
+
+	if (ret)
+		return ret;
+	if (take_long(context, commands))
+		ret = -EAGAIN;
+	while (!ret && commands->done < commands->nr) {
+		if (!run_some(&batch, commands))
+			ret = -EFAULT;
+		else if (task_sigpending(current))
+			ret = -ERESTARTSYS;
+		cond_resched();
+	}
+	twheel_context_end(&batch);
+	return ret;
 }
 
 /**
@@ -404,10 +492,10 @@ long command_submit(struct context *context, const struct twheel_submit *submit,
 	ret = check_stride(submit->cmd_size, sizeof(struct twheel_cmd));
 	if (ret)
 		return ret;
-	/* What was done must not be done again, so it has to be done in one go. */
-	if (how & CONTEXT_NOWAIT && submit->nr > CONTEXT_CHUNK)
-		return -EAGAIN;
-	ret = run_commands(context, &commands, how);
+	if (how & CONTEXT_NOWAIT)
+		ret = run_inline(context, &commands);
+	else
+		ret = run_commands(context, &commands);
 	return commands.done ? (long)commands.done : ret;
 }
 
@@ -506,7 +594,7 @@ long command_enter(struct context *context, struct twheel_enter *enter)
 	if (ret)
 		return ret;
 
-	ret = run_commands(context, &commands, CONTEXT_BLOCK);
+	ret = run_commands(context, &commands);
 	enter->cmds_done = commands.done;
 	/* Who has to be told of a failure is not kept waiting for records. */
 	if (ret)

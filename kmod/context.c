@@ -355,7 +355,7 @@ static void follow_clock(struct context_batch *batch)
 	base_release(&batch->hold);
 	clock_notice_begin(&context->notice, context_clock_set);
 	WRITE_ONCE(context->offset_ns, clock_offset_ns());
-	/* Pairs with context_unlock(): the notice is complete. */
+	/* Pairs with context_wants_sweep(). */
 	smp_store_release(&context->has_notice, true);
 }
 

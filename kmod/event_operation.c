@@ -432,6 +432,31 @@ int context_signal(struct context_batch *batch, struct twheel_cmd *cmd)
 	return ended;
 }
 
+/**
+ * context_signal_meets() - with how many watches a SIGNAL has to do
+ * @context: the context, whose mutex is held.
+ * @cmd: the SIGNAL.
+ * @max: do not count further.
+ */
+unsigned int context_signal_meets(struct context *context, const struct twheel_cmd *cmd,
+				  unsigned int max)
+{
+	struct watched_key *key = NULL;
+	unsigned int nr;
+
+	lockdep_assert_held(&context->mutex);
+	if (context->keys)
+		key = keys_get(context->keys, cmd->key);
+	if (!key)
+		return 0;
+	if (cmd->flags & TWHEEL_QUIET)
+		nr = min(key->refs, max);
+	else
+		nr = key_count_satisfied(key, cmd->value, max);
+	keys_put(context->keys, key);
+	return nr;
+}
+
 /* --- beginning and end ------------------------------------------------------ */
 
 static void page_free_operations(struct event_page *page)

@@ -121,3 +121,15 @@ bool context_clock_was_set(const struct context *context)
 {
 	return clock_offset_ns() != READ_ONCE(context->offset_ns);
 }
+
+/**
+ * context_wants_sweep() - was the clock set, and are there events that care?
+ * @context: the context.
+ *
+ * Context: any; without its mutex, the answer is a hint.
+ */
+bool context_wants_sweep(const struct context *context)
+{
+	/* Pairs with follow_clock(): the notice is complete. */
+	return smp_load_acquire(&context->has_notice) && context_clock_was_set(context);
+}

@@ -26,6 +26,7 @@ static inline enum base_clock event_clock(const struct event *event)
 u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns);
 u64 context_seen_ns(const struct context *context, enum base_clock clock, u64 ns);
 bool context_clock_was_set(const struct context *context);
+bool context_wants_sweep(const struct context *context);
 
 u64 event_due_seen_ns(const struct event *event);
 u64 event_due_host_ns(const struct event *event);

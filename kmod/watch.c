@@ -131,6 +131,16 @@ static u64 missing(const struct watch *watch)
 	return watch->threshold - watch->key->total;
 }
 
+static bool sum_is_met(const struct watch *watch, u64 value)
+{
+	return missing(watch) <= value;
+}
+
+static bool level_is_met(const struct watch *watch, u64 value)
+{
+	return watch->threshold <= value;
+}
+
 /**
  * key_satisfied() - a watch that a signal satisfies
  * @key: the key.
@@ -144,10 +154,38 @@ struct watch *key_satisfied(const struct watched_key *key, u64 value)
 {
 	struct watch *watch = first_of(&key->sums);
 
-	if (watch && missing(watch) <= value)
+	if (watch && sum_is_met(watch, value))
 		return watch;
 	watch = first_of(&key->levels);
-	return watch && watch->threshold <= value ? watch : NULL;
+	return watch && level_is_met(watch, value) ? watch : NULL;
+}
+
+static unsigned int count_while(const struct rb_root_cached *watches, unsigned int max,
+				bool (*is_met)(const struct watch *watch, u64 value),
+				u64 value)
+{
+	struct rb_node *node = rb_first_cached(watches);
+	unsigned int nr = 0;
+
+	while (nr < max && node && is_met(rb_entry(node, struct watch, node), value)) {
+		nr++;
+		node = rb_next(node);
+	}
+	return nr;
+}
+
+/**
+ * key_count_satisfied() - how many watches a signal satisfies
+ * @key: the key.
+ * @value: the signal's.
+ * @max: do not count further.
+ */
+unsigned int key_count_satisfied(const struct watched_key *key, u64 value,
+				 unsigned int max)
+{
+	unsigned int nr = count_while(&key->sums, max, sum_is_met, value);
+
+	return nr + count_while(&key->levels, max - nr, level_is_met, value);
 }
 
 /**

@@ -71,6 +71,8 @@ void keys_destroy(struct rhashtable *keys);
 struct watched_key *keys_get(struct rhashtable *keys, u64 key);
 void keys_put(struct rhashtable *keys, struct watched_key *key);
 struct watch *key_satisfied(const struct watched_key *key, u64 value);
+unsigned int key_count_satisfied(const struct watched_key *key, u64 value,
+				 unsigned int max);
 struct watch *key_any(const struct watched_key *key);
 
 struct watch *watch_create(struct rhashtable *keys, u64 key, gfp_t gfp);

@@ -246,6 +246,10 @@ struct twheel_submit {
  *
  * It is in the cmd area of the sqe, whose cmd_op is TWHEEL_IOC_SUBMIT.  The
  * completion's result is what the ioctl returns; -EOPNOTSUPP for another cmd_op.
+ *
+ * It is run at once, in the caller's own task, if it has at most 512 commands, these
+ * take not very long, and nobody else is at the context; else by a worker.  A SIGNAL
+ * that ends hundreds of operations takes long.
  */
 struct twheel_uring {
 	__u64 argument;
