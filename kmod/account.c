@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accounts: how much each user has, over all contexts that he opened.
+ * Accounts: how much each user has, over all contexts that the user opened.
  *
  * The kernel's own counters by user are not for modules.  What is counted are
  * blocks of events, a page of a context each, so that arming one touches nothing
@@ -38,7 +38,7 @@ MODULE_PARM_DESC(max_user_events,
 /**
  * struct account - what a user has
  * @uid: the user.
- * @events: how many events his blocks have room for.
+ * @events: how many events the blocks have room for.
  * @contexts: how many contexts refer to it; guarded by @accounts_mutex.
  */
 struct account {
@@ -72,8 +72,8 @@ static struct account *account_get(uid_t uid)
 /**
  * account_open() - the account of the current task's user
  *
- * Return: the account, for account_close(); NULL, he is exempt; an ERR_PTR for
- * want of memory.
+ * Return: the account, for account_close(); NULL, the user is exempt; an ERR_PTR
+ * for want of memory.
  *
  * Context: a task; sleeps.
  */
@@ -110,7 +110,7 @@ void account_close(struct account *account)
 
 /**
  * account_charge() - add to what a user has
- * @account: his account, or NULL: exempt.
+ * @account: the account, or NULL: exempt.
  * @events: how many more.
  *
  * Return: false if that is too much; then nothing is added.

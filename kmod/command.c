@@ -16,8 +16,13 @@
 
 #include "command.h"
 #include "compat.h"
+#include "context.h"
+#include "event_operation.h"
+#include "event_time.h"
+#include "ready.h"
+#include "record.h"
 
-/* Fields that an operation uses, as input or as output; others must be 0. */
+/* Fields that a command uses, as input or as output; others must be 0. */
 enum field {
 	FIELD_ID	= BIT(0),
 	FIELD_DATA	= BIT(1),
@@ -140,6 +145,12 @@ int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd)
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_command_run);
 
+/*
+ * The most commands that io_uring's first attempt runs, and the most watches that
+ * their SIGNALs may have to do with.
+ */
+#define COMMAND_INLINE	512
+
 /**
  * struct chunk - a part of the commands of a call
  * @cmds: a copy of them.
@@ -236,7 +247,7 @@ static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 		if (cmd->op == TWHEEL_OP_ADD)
 			batch->last_add = cmd->id;
 	}
-	base_release(&batch->hold);
+	batch_settle(batch);
 }
 
 /* Run a chunk; return how many commands had their result written. */
@@ -343,14 +354,13 @@ static bool run_some(struct context_batch *batch, struct commands *commands)
  *
  * Returns 0, or what kept it from going on.
  */
-static int run_commands(struct context *context, struct commands *commands,
-			unsigned int how)
+static int run_commands(struct context *context, struct commands *commands)
 {
 	u64 last_add = 0;
 
 	while (commands->done < commands->nr) {
 		struct context_batch batch;
-		int ret = twheel_context_begin(context, &batch, how);
+		int ret = twheel_context_begin(context, &batch, CONTEXT_BLOCK);
 		bool whole;
 
 		if (ret)
@@ -361,11 +371,99 @@ static int run_commands(struct context *context, struct commands *commands,
 		twheel_context_end(&batch);
 		if (!whole)
 			return -EFAULT;
-		if (task_sigpending(current) && commands->done < commands->nr)
+		if (commands->done == commands->nr)
+			break;
+		if (task_sigpending(current))
 			return -ERESTARTSYS;
+		ret = context_give_way(context, CONTEXT_BLOCK);
+		if (ret)
+			return ret;
 		cond_resched();
 	}
 	return 0;
+}
+
+/* Would one of these arm an event by a clock that was set, so that all are looked at? */
+static bool chunk_sweeps(const struct chunk *chunk)
+{
+	unsigned int i;
+
+	for (i = 0; i < chunk->nr; i++) {
+		if (chunk->cmds[i].flags & TWHEEL_CANCEL_ON_SET)
+			return true;
+	}
+	return false;
+}
+
+/* With how many watches do the SIGNALs of a chunk have to do?  Up to @max. */
+static unsigned int chunk_meets(struct context *context, const struct chunk *chunk,
+				unsigned int max)
+{
+	unsigned int nr = 0, i;
+
+	for (i = 0; i < chunk->nr && nr < max; i++) {
+		if (chunk->cmds[i].op == TWHEEL_OP_SIGNAL)
+			nr += context_signal_meets(context, &chunk->cmds[i], max - nr);
+	}
+	return nr;
+}
+
+/*
+ * Would these commands take long, as things are?  They are looked at before the first
+ * one is run, as what was done must not be done again.  A caller that changes them
+ * meanwhile, or whose SIGNALs add up, prolongs just its own call.
+ */
+static bool take_long(struct context *context, const struct commands *commands)
+{
+	bool sweeps = context_wants_sweep(context);
+	unsigned int met = 0;
+	struct chunk chunk = {
+		.cmds = context->cmds,
+		.stride = commands->stride,
+	};
+	u32 i;
+
+	if (commands->nr > COMMAND_INLINE)
+		return true;
+	if (!sweeps && context->nr_watches <= COMMAND_INLINE)
+		return false;
+	for (i = 0; i < commands->nr; i += CONTEXT_CHUNK) {
+		chunk.user = command_user(commands, i);
+		chunk.nr = min_t(u32, commands->nr - i, CONTEXT_CHUNK);
+		chunk.nr = copy_in(&chunk);
+		if (sweeps && chunk_sweeps(&chunk))
+			return true;
+		met += chunk_meets(context, &chunk, COMMAND_INLINE + 1 - met);
+		if (met > COMMAND_INLINE)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Run commands without waiting for the mutex, and all of them while it is held: what
+ * was done must not be done again.
+ *
+ * Returns as run_commands(), or -EAGAIN: nothing was done.
+ */
+static int run_inline(struct context *context, struct commands *commands)
+{
+	struct context_batch batch;
+	int ret = twheel_context_begin(context, &batch, CONTEXT_NOWAIT);
+
+	if (ret)
+		return ret;
+	if (take_long(context, commands))
+		ret = -EAGAIN;
+	while (!ret && commands->done < commands->nr) {
+		if (!run_some(&batch, commands))
+			ret = -EFAULT;
+		else if (task_sigpending(current))
+			ret = -ERESTARTSYS;
+		cond_resched();
+	}
+	twheel_context_end(&batch);
+	return ret;
 }
 
 /**
@@ -394,14 +492,17 @@ long command_submit(struct context *context, const struct twheel_submit *submit,
 	ret = check_stride(submit->cmd_size, sizeof(struct twheel_cmd));
 	if (ret)
 		return ret;
-	/* What was done must not be done again, so it has to be done in one go. */
-	if (how & CONTEXT_NOWAIT && submit->nr > CONTEXT_CHUNK)
-		return -EAGAIN;
-	ret = run_commands(context, &commands, how);
+	if (how & CONTEXT_NOWAIT)
+		ret = run_inline(context, &commands);
+	else
+		ret = run_commands(context, &commands);
 	return commands.done ? (long)commands.done : ret;
 }
 
-/* What is malformed.  Sizes of what there is none of do not matter. */
+/*
+ * What is malformed.  cmd_size and record_size are checked only if nr_cmds and
+ * nr_records are not 0.
+ */
 static int check_enter(const struct twheel_enter *enter)
 {
 	int ret = 0;
@@ -430,31 +531,41 @@ static ktime_t enter_until(const struct context *context,
 	return min_t(u64, until_ns, KTIME_MAX);
 }
 
+/* Does ENTER want more records, and is there room for one? */
+static bool wants_more(const struct twheel_enter *enter, const struct iov_iter *to)
+{
+	return enter->records_done < enter->min_records &&
+	       iov_iter_count(to) >= enter->record_size;
+}
+
 /*
- * Copy records out until there are as many as asked for or the time has come.
+ * Copy records out until there are as many as asked for, the time has come, or no
+ * more can come: some were copied out, and no event is left.
  *
  * Returns 0, or what kept it from going on.
  */
 static int reap_records(struct context *context, struct twheel_enter *enter)
 {
 	ktime_t until = enter_until(context, enter);
-	bool may_wait = enter->timeout_ns, in_time = true;
+	bool in_time = enter->timeout_ns;
 	struct iov_iter to;
+	u64 left;
 
 	iov_iter_ubuf(&to, READ, u64_to_user_ptr(enter->records),
 		      (size_t)enter->nr_records * enter->record_size);
 	for (;;) {
-		ssize_t ret = context_reap(context, &to, enter->record_size);
+		ssize_t ret = context_reap(context, &to, enter->record_size, &left);
 
 		if (ret < 0)
 			return ret;
 		enter->records_done += ret;
-		if (enter->records_done >= enter->min_records || !may_wait ||
-		    !in_time || iov_iter_count(&to) < enter->record_size)
+		if (!in_time || !wants_more(enter, &to) ||
+		    (enter->records_done && !left))
 			return 0;
-		ret = twheel_context_wait_for(context,
-					      enter->min_records - enter->records_done,
-					      until == KTIME_MAX ? NULL : &until);
+		ret = context_wait_for(context,
+				       enter->min_records - enter->records_done,
+				       enter->records_done,
+				       until == KTIME_MAX ? NULL : &until);
 		if (ret == -ERESTARTSYS)
 			return ret;
 		in_time = !ret;
@@ -483,7 +594,7 @@ long command_enter(struct context *context, struct twheel_enter *enter)
 	if (ret)
 		return ret;
 
-	ret = run_commands(context, &commands, CONTEXT_BLOCK);
+	ret = run_commands(context, &commands);
 	enter->cmds_done = commands.done;
 	/* Who has to be told of a failure is not kept waiting for records. */
 	if (ret)

@@ -5,7 +5,7 @@
 #ifndef TWHEEL_COMMAND_H
 #define TWHEEL_COMMAND_H
 
-#include "context.h"
+#include "batch.h"
 
 int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd);
 long command_submit(struct context *context, const struct twheel_submit *submit,

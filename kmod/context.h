@@ -7,165 +7,22 @@
 #ifndef TWHEEL_CONTEXT_H
 #define TWHEEL_CONTEXT_H
 
-#include <linux/mutex.h>
-#include <linux/refcount.h>
 #include <linux/seq_file.h>
-#include <linux/spinlock.h>
-#include <linux/uio.h>
-#include <linux/wait.h>
-#include <linux/xarray.h>
 
-#include "account.h"
-#include "base.h"
-#include "clock.h"
-#include "event.h"
-#include "uapi/linux/twheel.h"
+#include "batch.h"
 
-/* How many commands or records are copied at a time; a context fits a page. */
-#define CONTEXT_CHUNK	48
-
-/**
- * struct context - one open file
- * @mutex: serialises commands and the copying-out of records; guards all up to
- *	@ready_lock.  What is set up before the first event is read without it.
- * @clock: the clock of its events.
- * @cpu: the CPU that it is bound to, or BASE_ANY_CPU.
- * @offline_count: how often that CPU had gone down when the context was bound.
- * @namespace_ns: how far the opener's clocks are ahead of the host's.
- * @max_events: how many events it may have at once.
- * @slack_ns: the least slack of an event.
- * @wake_count: how many records make it readable.
- * @wake_delay_ns: with more than one: how old a record makes it readable.
- * @account: the opener's, or NULL.
- * @pages: its pages by number; event.c tells more.
- * @next_number: the lowest number that never had a page.
- * @partial: pages with a usable slot, those without an event at the end.
- * @nr_empty: how many these are.
- * @added: how many events were ever added.
- * @finished: how many of them ended by their last record being read.
- * @cancelled: how many ended by being cancelled.
- * @completed: how many were ever completed.
- * @records: how many records were read.
- * @keys: the keys that its operations watch; NULL before the first.
- * @nr_watches: how many watches they have.
- * @watches_charged: how many @account has been charged for.
- * @notice: tells that the clock was set.
- * @has_notice: @notice is in use.
- * @offset_ns: clock_offset_ns() when it was last known not to have been set; read
- *	without lock.
- * @full: it has as many events as it may have; read without lock.
- * @reading: the older part of the ready queue.
- * @ready_lock: guards the following, up to @wake_entry.
- * @ready: the younger part of the ready queue, to which expiry adds.
- * @nr_ready: how many events are READY, in both parts; read without lock.
- * @wake_at_ns: when the age of the oldest makes the context readable, on
- *	CLOCK_MONOTONIC; read without lock.
- * @nr_waiting: how many wait for a number of records of their own.
- * @waking: somebody has the context on his wake list.
- * @wake_entry: its place there.
- * @wake_timer: set for @wake_at_ns.
- * @readers: who waits for records; woken one by one.
- * @pollers: who waits in poll() and the like.
- * @refs: one for the file, one for the wake list.
- * @cmds: room for a chunk of commands, guarded by @mutex.
- * @out: room for a chunk of records, the same room.
- * @entries: room for a chunk of a list, the same room.
- */
-struct context {
-	struct mutex mutex;	/* serialises what processes do */
-	enum base_clock clock;
-	unsigned int cpu;
-	unsigned int offline_count;
-	s64 namespace_ns[BASE_CLOCKS];
-	u64 max_events;
-	u64 slack_ns;
-	u32 wake_count;
-	u64 wake_delay_ns;
-	struct account *account;
-	struct xarray pages;
-	u32 next_number;
-	struct list_head partial;
-	unsigned int nr_empty;
-	u64 added;
-	u64 finished;
-	u64 cancelled;
-	u64 completed;
-	u64 records;
-	struct rhashtable *keys;
-	u64 nr_watches;
-	u64 watches_charged;
-	struct clock_notice notice;
-	bool has_notice;
-	s64 offset_ns;
-	bool full;
-	struct list_head reading;
-
-	raw_spinlock_t ready_lock;
-	struct list_head ready;
-	u64 nr_ready;
-	u64 wake_at_ns;
-	unsigned int nr_waiting;
-	bool waking;
-	struct list_head wake_entry;
-
-	struct hrtimer wake_timer;
-	wait_queue_head_t readers;
-	wait_queue_head_t pollers;
-	refcount_t refs;
-
-	union {
-		struct twheel_cmd cmds[CONTEXT_CHUNK];
-		struct twheel_record out[CONTEXT_CHUNK];
-		struct twheel_entry entries[CONTEXT_CHUNK];
-	};
-};
-
-/**
- * struct context_batch - a series of commands to one context, under its mutex
- * @context: the context.
- * @hold: the base that is held, if one is.
- * @wake: contexts to wake when no lock is held any more.
- * @last_add: the event of the last ADD in this call; 0: none, or it failed.
- */
-struct context_batch {
-	struct context *context;
-	struct base_hold hold;
-	struct list_head wake;
-	u64 last_add;
-};
-
-/* How to wait: flags. */
-#define CONTEXT_BLOCK		0	/* until the context is readable */
-#define CONTEXT_NONBLOCK	BIT(0)	/* read what there is: O_NONBLOCK */
-#define CONTEXT_NOWAIT		BIT(1)	/* not at all, nor for the mutex: IOCB_NOWAIT */
-
-extern const struct base_ops context_ops;
 extern unsigned int context_max_events;
 
 struct context *twheel_context_create(void);
 void twheel_context_destroy(struct context *context);
 int twheel_context_configure(struct context *context, const struct twheel_config *config);
 
-int twheel_context_begin(struct context *context, struct context_batch *batch,
-			 unsigned int how);
-void twheel_context_end(struct context_batch *batch);
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd);
 void context_undo_add(struct context_batch *batch, u64 id);
 int context_modify(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd);
-int context_watch(struct context_batch *batch, struct twheel_cmd *cmd);
-int context_signal(struct context_batch *batch, struct twheel_cmd *cmd);
-int context_complete(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_query(struct context_batch *batch, struct twheel_cmd *cmd);
 
-ssize_t twheel_context_read(struct context *context, struct iov_iter *to,
-			    unsigned int how);
-ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride);
-int twheel_context_wait_for(struct context *context, u64 nr, ktime_t *until);
-ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_iter *to,
-			    size_t stride);
-bool twheel_context_readable(const struct context *context);
-u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns);
-void context_show(struct context *context, struct seq_file *seq);
+void context_show(const struct context *context, struct seq_file *seq);
 
 #endif /* TWHEEL_CONTEXT_H */

@@ -14,7 +14,10 @@
 #include "compat.h"
 #include "context.h"
 #include "debugfs.h"
-#include "operation.h"
+#include "event_operation.h"
+#include "ready.h"
+#include "record.h"
+#include "watch.h"
 
 /* The interface is the same for 32-bit programs, to the byte. */
 static_assert(sizeof(struct twheel_cmd) == 64);
@@ -320,10 +323,7 @@ static int __init twheel_init(void)
 {
 	int ret;
 
-	ret = operation_init();
-	if (ret)
-		goto no_memory;
-	ret = events_init();
+	ret = watches_init() ?: events_init() ?: event_operations_init();
 	if (ret)
 		goto no_memory;
 	twheel_debugfs_init();
@@ -344,8 +344,9 @@ no_clock:
 	twheel_debugfs_exit();
 	base_exit();
 no_memory:
+	event_operations_exit();
 	events_exit();
-	operation_exit();
+	watches_exit();
 	return ret;
 }
 
@@ -357,8 +358,9 @@ static void __exit twheel_exit(void)
 	twheel_debugfs_exit();
 	base_exit();
 	rcu_barrier();
+	event_operations_exit();
 	events_exit();
-	operation_exit();
+	watches_exit();
 }
 
 module_init(twheel_init);

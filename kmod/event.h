@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Events of a context: slots in pages, their ids, and their operations.
+ * Events: slots in pages, and their ids.
  *
- * A part of contexts: context.c tells who may touch what.
+ * event.c tells what an id is, context.c who may touch what.
  */
 #ifndef TWHEEL_EVENT_H
 #define TWHEEL_EVENT_H
 
 #include <linux/bits.h>
+#include <linux/list.h>
+#include <linux/xarray.h>
 
-#include "operation.h"
+#include "account.h"
 #include "twheel.h"
 #include "uapi/linux/twheel.h"
+
+/* An event needs memory at the limit of a memory cgroup: it fails, nobody is killed. */
+#define EVENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* An id is a generation and a slot index; a slot is never used beyond this. */
 #define EVENT_GENERATION_MAX	((u32)S32_MAX)
@@ -60,14 +65,14 @@ struct event {
 	u64 due_ns;
 	union {
 		u64 interval_ns;
-		struct operation *operation;
+		struct event_operation *operation;
 		u64 value;
 	};
 	u64 slack_ns;
 };
 
 /**
- * struct operation - what few events have, above all those that watch keys
+ * struct event_operation - what few events have, above all those that watch keys
  * @event: the event.
  * @watcher: its watches; dead ones if the event is READY.
  * @quorum: how many watches have to be satisfied.
@@ -76,7 +81,7 @@ struct event {
  * @value: COMPLETED: of what completed it.
  * @key: COMPLETED: of the signal that did, or 0.
  */
-struct operation {
+struct event_operation {
 	struct event *event;
 	struct twheel_watcher watcher;
 	u32 quorum;
@@ -95,19 +100,33 @@ struct operation {
 #define EVENT_INDEX_BITS	6
 #define EVENT_PAGES_MAX		(1U << (32 - EVENT_INDEX_BITS))
 
-struct context;
+/**
+ * struct event_table - the events of a context
+ * @account: who is charged for them: the opener's account, or NULL.
+ * @pages: the pages by number; event.c tells more.
+ * @next_number: the lowest number that never had a page.
+ * @partial: pages with a usable slot, those without an event at the end.
+ * @nr_empty: how many these are.
+ */
+struct event_table {
+	struct account *account;
+	struct xarray pages;
+	u32 next_number;
+	struct list_head partial;
+	unsigned int nr_empty;
+};
 
 /**
- * struct event_page - events of one context, aligned to EVENT_PAGE_SIZE
- * @context: whose they are.
- * @partial: its place in the context's list of pages with a usable slot.
+ * struct event_page - events of one table, aligned to EVENT_PAGE_SIZE
+ * @table: the table.
+ * @partial: its place in the table's list of pages with a usable slot.
  * @usable: a bit for each slot that is FREE and may be used again.
  * @used: how many slots are not FREE.
  * @number: the page's part of the indices.
  * @events: the slots.
  */
 struct event_page {
-	struct context *context;
+	struct event_table *table;
 	struct list_head partial;
 	u64 usable;
 	u32 used;
@@ -144,13 +163,8 @@ static inline enum event_state event_state(const struct event *event)
 	return smp_load_acquire(&event->node.state);
 }
 
-static inline struct operation *operation_of(const struct watch *watch)
-{
-	return container_of(watch->watcher, struct operation, watcher);
-}
-
 /* The operation of an event, or NULL. */
-static inline struct operation *event_operation(const struct event *event)
+static inline struct event_operation *event_operation(const struct event *event)
 {
 	return event->node.flags & EVENT_OPERATION ? event->operation : NULL;
 }
@@ -162,21 +176,23 @@ static inline u64 event_interval_ns(const struct event *event)
 	return event->node.flags & EVENT_COMPLETED ? 0 : event->interval_ns;
 }
 
-struct event *event_find(struct context *context, u64 id);
-struct event *event_alloc(struct context *context);
-void event_free(struct context *context, struct event *event);
+/* Why an event is READY. */
+static inline u32 event_reason(const struct event *event)
+{
+	if (event->node.flags & EVENT_COMPLETED)
+		return TWHEEL_COMPLETED;
+	return event->node.flags & EVENT_CLOCK_SET ?
+	       TWHEEL_CLOCK_SET : TWHEEL_EXPIRED;
+}
 
-struct operation *operation_create(u32 quorum, u64 interval_ns);
-void operation_free(struct operation *operation);
-void event_set_operation(struct event *event, struct operation *operation);
-void event_free_operation(struct context *context, struct event *event);
-struct watch *event_new_watch(struct context *context, u64 key);
-void event_free_watch(struct context *context, struct watch *watch);
-void event_free_watches(struct context *context, struct event *event);
+struct event *event_find(struct event_table *table, u64 id);
+struct event *event_alloc(struct event_table *table);
+void event_free(struct event *event);
 
-int events_grow(struct context *context);
-void events_trim(struct context *context);
-void events_destroy(struct context *context);
+int events_create(struct event_table *table);
+int events_grow(struct event_table *table);
+void events_trim(struct event_table *table);
+void events_destroy(struct event_table *table);
 
 int events_init(void);
 void events_exit(void);

@@ -13,6 +13,8 @@
 #include "../kmod/command.h"
 #include "../kmod/compat.h"
 #include "../kmod/context.h"
+#include "../kmod/ready.h"
+#include "../kmod/record.h"
 
 #define HOUR_NS		(3600ULL * NSEC_PER_SEC)
 #define DAY_NS		(24 * HOUR_NS)

@@ -36,7 +36,7 @@ static void context_suite_exit(struct kunit *test)
 static struct event *event_of(struct kunit *test, u64 id)
 {
 	struct context *context = test->priv;
-	struct event_page *page = xa_load(&context->pages,
+	struct event_page *page = xa_load(&context->events.pages,
 					  (u32)id >> EVENT_INDEX_BITS);
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
@@ -113,10 +113,10 @@ static void page_of_retired_slots_leaves_its_number_unused(struct kunit *test)
 	}
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, cancel(test, ids[i]), 0);
-	KUNIT_EXPECT_EQ(test, context->next_number, 2U);
+	KUNIT_EXPECT_EQ(test, context->events.next_number, 2U);
 	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &ids[0]), 0);
 	KUNIT_EXPECT_EQ(test, (u32)ids[0] >> EVENT_INDEX_BITS, 2U);
-	KUNIT_EXPECT_EQ(test, context->next_number, 3U);
+	KUNIT_EXPECT_EQ(test, context->events.next_number, 3U);
 }
 
 static void memory_given_back_does_not_bring_old_ids_back(struct kunit *test)
@@ -138,7 +138,7 @@ static void memory_given_back_does_not_bring_old_ids_back(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, cancel(test, mine[i]), 0);
 	}
 	/* The numbers were used again, so the ids differ by generation alone. */
-	KUNIT_EXPECT_LE(test, context->next_number,
+	KUNIT_EXPECT_LE(test, context->events.next_number,
 			DIV_ROUND_UP(NR, EVENT_PAGE_EVENTS) + 1);
 	kvfree(ids);
 }
@@ -157,7 +157,7 @@ static void empty_pages_but_one_are_given_back(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &ids[i]), 0);
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, cancel(test, ids[i]), 0);
-	xa_for_each(&context->pages, number, entry)
+	xa_for_each(&context->events.pages, number, entry)
 		pages += !xa_is_value(entry);
 	KUNIT_EXPECT_EQ(test, pages, 1U);
 }
@@ -289,8 +289,8 @@ static void modify_of_a_ready_event_suppresses_its_record(struct kunit *test)
 	read_record(test, &record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_EQ(test, record.id, ids[2]);
 	expect_nothing_to_read(test);
-	KUNIT_EXPECT_EQ(test, context->finished, 5ULL);
-	KUNIT_EXPECT_EQ(test, context->added, 5ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.finished, 5ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.added, 5ULL);
 }
 
 static void modify_replaces_data_only_if_told_to(struct kunit *test)
@@ -350,9 +350,9 @@ static void periodic_event_stays_on_its_grid(struct kunit *test)
 		due_ns += record.count * INTERVAL_NS;
 		KUNIT_ASSERT_GT(test, query(test, id), 0);
 	}
-	KUNIT_EXPECT_EQ(test, context->added, 1ULL);
-	KUNIT_EXPECT_EQ(test, context->finished, 0ULL);
-	KUNIT_EXPECT_EQ(test, context->records, (u64)ROUNDS);
+	KUNIT_EXPECT_EQ(test, context->counts.added, 1ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.finished, 0ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.records, (u64)ROUNDS);
 	KUNIT_EXPECT_EQ(test, cancel(test, id), 0);
 	expect_nothing_to_read(test);
 }
@@ -391,7 +391,7 @@ static void unread_periodic_event_is_on_no_wheel(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, add_periodic(test, NSEC_PER_MSEC, 2 * NSEC_PER_MSEC,
 					   0, &id), 0);
-	KUNIT_ASSERT_EQ(test, twheel_context_wait_for(context, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_wait(context), 0);
 	KUNIT_EXPECT_EQ(test, query(test, id), TWHEEL_READY);
 	KUNIT_EXPECT_PTR_EQ(test, context->ready.next, &event_of(test, id)->ready);
 	usleep_range(8000, 9000);
@@ -437,8 +437,8 @@ static void modify_makes_a_periodic_event_a_one_shot_and_back(struct kunit *test
 	KUNIT_EXPECT_EQ(test, modify(test, id, 0), 0);
 	read_record(test, &record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_EQ(test, query(test, id), -ENOENT);
-	KUNIT_EXPECT_EQ(test, context->finished, 1ULL);
-	KUNIT_EXPECT_EQ(test, context->records, 3ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.finished, 1ULL);
+	KUNIT_EXPECT_EQ(test, context->counts.records, 3ULL);
 }
 
 /* --- slack ------------------------------------------------------------------ */
@@ -779,7 +779,7 @@ static void setting_the_clock_ends_the_events_that_asked_for_it(struct kunit *te
 	id = cmd.id;
 	KUNIT_ASSERT_EQ(test, add(test, DAY_NS, &other), 0);
 	step_clock(test, -(s64)NSEC_PER_SEC);
-	KUNIT_ASSERT_EQ(test, twheel_context_wait_for(test->priv, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, twheel_context_wait(test->priv), 0);
 
 	/* It cannot be taken back by a MODIFY, and is the last of a periodic one. */
 	KUNIT_EXPECT_EQ(test, modify(test, id, HOUR_NS), -EALREADY);
@@ -909,9 +909,9 @@ static void counters_add_up_at_every_step(struct kunit *test)
 			finished += read_records(test, &record, 1,
 						 CONTEXT_NONBLOCK) > 0;
 		}
-		KUNIT_ASSERT_EQ(test, context->added, added);
-		KUNIT_ASSERT_EQ(test, context->cancelled, cancelled);
-		KUNIT_ASSERT_EQ(test, context->finished, finished);
+		KUNIT_ASSERT_EQ(test, context->counts.added, added);
+		KUNIT_ASSERT_EQ(test, context->counts.cancelled, cancelled);
+		KUNIT_ASSERT_EQ(test, context->counts.finished, finished);
 		KUNIT_ASSERT_LE(test, READ_ONCE(context->nr_ready),
 				added - cancelled - finished);
 	}
@@ -922,7 +922,7 @@ static void counters_add_up_at_every_step(struct kunit *test)
 		KUNIT_ASSERT_GE(test, record.fired_ns, record.due_ns);
 		finished++;
 	}
-	KUNIT_EXPECT_EQ(test, context->finished, finished);
+	KUNIT_EXPECT_EQ(test, context->counts.finished, finished);
 	KUNIT_EXPECT_FALSE(test, twheel_context_readable(context));
 }
 

@@ -131,11 +131,11 @@ static void failing_open_leaves_nothing_behind(struct kunit *test)
 static int add_one(struct kunit *test, const struct attempt *attempt)
 {
 	struct context *context = test->priv;
-	u64 added = context->added, id;
+	u64 added = context->counts.added, id;
 	int ret = add(test, HOUR_NS, &id);
 
 	/* What failed has added nothing and has no id. */
-	if (ret && (context->added != added || id))
+	if (ret && (context->counts.added != added || id))
 		return -EIO;
 	return ret;
 }
@@ -151,11 +151,11 @@ static void failing_add_changes_nothing(struct kunit *test)
 	for (i = 1; i <= PAGES * EVENT_PAGE_EVENTS; i++) {
 		attempt.all = i / EVENT_PAGE_EVENTS % 2;
 		try_all_faults(test, &attempt);
-		KUNIT_ASSERT_EQ(test, context->added, (u64)i);
+		KUNIT_ASSERT_EQ(test, context->counts.added, (u64)i);
 		failed += attempt.failed;
 	}
 	attempt.failed = failed;
-	KUNIT_EXPECT_EQ(test, context->next_number, (u32)PAGES);
+	KUNIT_EXPECT_EQ(test, context->events.next_number, (u32)PAGES);
 	/* A page each, at least. */
 	KUNIT_EXPECT_TRUE(test, !failed || failed >= PAGES);
 	expect_faults(test, &attempt);
@@ -332,7 +332,7 @@ static void failing_complete_leaves_the_event_armed(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, record.id, attempt.id);
 		KUNIT_EXPECT_EQ(test, record.reason, (u32)TWHEEL_COMPLETED);
 	}
-	KUNIT_EXPECT_EQ(test, context->completed, (u64)NR);
+	KUNIT_EXPECT_EQ(test, context->counts.completed, (u64)NR);
 	attempt.failed = failed;
 	expect_faults(test, &attempt);
 }
@@ -345,10 +345,10 @@ static int add_with_quorum(struct kunit *test, const struct attempt *attempt)
 		.time_ns = HOUR_NS,
 		.quorum = 2,
 	};
-	u64 added = context->added;
+	u64 added = context->counts.added;
 	int ret = run(test, &cmd);
 
-	if (ret && (context->added != added || cmd.id))
+	if (ret && (context->counts.added != added || cmd.id))
 		return -EIO;
 	return ret;
 }
@@ -363,7 +363,7 @@ static void failing_add_with_a_quorum_changes_nothing(struct kunit *test)
 	for (i = 1; i <= NR; i++) {
 		attempt.all = i % 2;
 		try_all_faults(test, &attempt);
-		KUNIT_ASSERT_EQ(test, context->added, (u64)i);
+		KUNIT_ASSERT_EQ(test, context->counts.added, (u64)i);
 		failed += attempt.failed;
 	}
 	KUNIT_EXPECT_TRUE(test, !failed || failed >= NR);

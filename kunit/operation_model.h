@@ -453,11 +453,11 @@ static void model_compare(struct operation_model *model)
 		model_compare_one(model, &model->entries[i]);
 	KUNIT_ASSERT_EQ(test, READ_ONCE(context->nr_ready),
 			(u64)model_nr_ready(model, &since));
-	KUNIT_ASSERT_EQ(test, context->added, model->added);
-	KUNIT_ASSERT_EQ(test, context->finished, model->finished);
-	KUNIT_ASSERT_EQ(test, context->cancelled, model->cancelled);
-	KUNIT_ASSERT_EQ(test, context->completed, model->completed);
-	KUNIT_ASSERT_EQ(test, context->records, model->records);
+	KUNIT_ASSERT_EQ(test, context->counts.added, model->added);
+	KUNIT_ASSERT_EQ(test, context->counts.finished, model->finished);
+	KUNIT_ASSERT_EQ(test, context->counts.cancelled, model->cancelled);
+	KUNIT_ASSERT_EQ(test, context->counts.completed, model->completed);
+	KUNIT_ASSERT_EQ(test, context->counts.records, model->records);
 }
 
 /* Do something random to both. */

@@ -18,7 +18,7 @@
  *
  * All times are in nanoseconds.  Every structure is laid out alike for 32-bit
  * and 64-bit programs.  Reserved fields, unknown flags and fields that an
- * operation does not use must be 0, else -EINVAL: they may be given a meaning
+ * command does not use must be 0, else -EINVAL: they may be given a meaning
  * later.  Fields marked "out" are not looked at on the way in.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
@@ -57,7 +57,7 @@
  * struct twheel_cmd - one command
  * @op: what to do, TWHEEL_OP_*.
  * @flags: TWHEEL_ABS, TWHEEL_CANCEL_ON_SET, TWHEEL_LEVEL, TWHEEL_QUIET,
- *	TWHEEL_SET_DATA, each with the operations named at its definition.
+ *	TWHEEL_SET_DATA, each with the commands named at its definition.
  * @result: out: 0 or more, or a negative errno.
  * @id: ADD: out, the new event's id, 0 where it failed.  Others: which event.
  *	WATCH with 0 means the nearest ADD before it in the same call.
@@ -246,6 +246,10 @@ struct twheel_submit {
  *
  * It is in the cmd area of the sqe, whose cmd_op is TWHEEL_IOC_SUBMIT.  The
  * completion's result is what the ioctl returns; -EOPNOTSUPP for another cmd_op.
+ *
+ * It is run at once, in the caller's own task, if it has at most 512 commands, these
+ * take not very long, and nobody else is at the context; else by a worker.  A SIGNAL
+ * that ends hundreds of operations takes long.
  */
 struct twheel_uring {
 	__u64 argument;

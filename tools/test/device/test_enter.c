@@ -25,6 +25,15 @@ static int open_with_ready(size_t nr)
 	return fd;
 }
 
+/* A context with an event that is not due soon, so that more records can come. */
+static int open_with_armed(void)
+{
+	int fd = device_open_nonblock();
+
+	add(fd, 0, FAR_NS, ~0ULL);
+	return fd;
+}
+
 /* Check that a call is refused as a whole, with its one command not run. */
 static void check_enter_refused(const struct twheel_enter *wrong, int error)
 {
@@ -444,6 +453,8 @@ static void check_times_out(__u16 flags, __u64 timeout_ns, __u64 until_ns)
 	struct twheel_enter arg = make_enter(NULL, 0, records, 3);
 	int fd = open_with_ready(1);
 
+	/* Another record can come. */
+	add(fd, 0, FAR_NS, 1);
 	arg.flags = flags;
 	arg.timeout_ns = timeout_ns;
 	arg.min_records = 2;
@@ -618,6 +629,7 @@ TEST(enter_sleeps_on_until_there_are_min_records)
 		.fd = device_open_nonblock(),
 		.min_records = 5,
 	};
+	__u64 other = add(waiter.fd, 0, FAR_NS, 0);
 	pthread_t thread = start_thread(wait_in_enter, &waiter);
 	size_t i;
 
@@ -634,12 +646,13 @@ TEST(enter_sleeps_on_until_there_are_min_records)
 	ASSERT_EQ(waiter.arg.records_done, 5);
 	for (i = 0; i < 5; i++)
 		ASSERT_EQ(waiter.records[i].data, i);
+	ASSERT_EQ(query(waiter.fd, other, NULL), TWHEEL_ARMED);
 }
 
 TEST(enter_that_waits_sleeps_on_when_a_record_is_cancelled)
 {
 	struct waiter waiter = {
-		.fd = device_open_nonblock(),
+		.fd = open_with_armed(),
 		.min_records = 2,
 	};
 	pthread_t thread = start_thread(wait_in_enter, &waiter);
@@ -661,7 +674,7 @@ TEST(enter_that_waits_sleeps_on_when_a_record_is_cancelled)
 
 TEST(enter_that_needs_more_leaves_the_wake_up_to_one_that_needs_less)
 {
-	int fd = device_open_nonblock();
+	int fd = open_with_armed();
 	unsigned int i;
 
 	for (i = 0; i < 50; i++) {
@@ -695,7 +708,7 @@ static void take_precedence(void)
 /* On one CPU, so that the record is cancelled before who was woken can run. */
 TEST(enter_that_was_woken_for_records_now_cancelled_hands_the_wake_up_on)
 {
-	struct waiter more = { .fd = device_open_nonblock(), .min_records = 3 };
+	struct waiter more = { .fd = open_with_armed(), .min_records = 3 };
 	struct waiter less = { .fd = more.fd, .min_records = 2 };
 	pthread_t threads[2];
 	__u64 ids[3];
@@ -928,4 +941,245 @@ TEST(poll_is_woken_by_an_event_that_enter_arms)
 	ASSERT_EQ(enter(fd, &arg), 0);
 	wait_readable(fd);
 	ASSERT_EQ(wait_record(fd).id, cmd.id);
+}
+
+/* --- ENTER does not wait for what cannot come --------------------------------- */
+
+TEST(enter_that_waits_for_two_gets_both_of_one_periodic_event)
+{
+	struct twheel_record records[2];
+	struct twheel_enter arg = make_enter(NULL, 0, records, 2);
+	int fd = device_open_nonblock();
+	__u64 due_ns = monotonic_ns() + NSEC_PER_MSEC;
+
+	add_by(fd, make_periodic(TWHEEL_ABS, due_ns, SOON_NS, 5));
+	arg.min_records = 2;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.records_done, 2);
+	check_expired(&records[0]);
+	check_expired(&records[1]);
+	ASSERT_EQ(records[0].due_ns, due_ns);
+	ASSERT_EQ(records[1].due_ns, due_ns + records[0].count * SOON_NS);
+}
+
+TEST(enter_with_records_does_not_wait_for_more_when_nothing_is_armed)
+{
+	struct twheel_record records[3];
+	struct twheel_enter arg = make_enter(NULL, 0, records, 3);
+
+	arg.min_records = 3;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(open_with_ready(2), &arg), 0);
+	ASSERT_EQ(arg.records_done, 2);
+}
+
+TEST(enter_that_arms_fewer_than_it_waits_for_gives_these)
+{
+	struct twheel_cmd cmds[3];
+	struct twheel_record records[8];
+	struct twheel_enter arg = make_enter(cmds, 3, records, 8);
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		cmds[i] = make_add(0, i * NSEC_PER_MSEC, i);
+	arg.min_records = 8;
+	arg.timeout_ns = ENTER_FOR_EVER;
+	ASSERT_EQ(enter(device_open_nonblock(), &arg), 0);
+	ASSERT_EQ(arg.records_done, 3);
+}
+
+/* One record is at hand, and others may still come: a thread that sleeps. */
+static pthread_t start_waiter_with_one(struct waiter *waiter, __u32 min_records)
+{
+	pthread_t thread;
+
+	waiter->min_records = min_records;
+	add(waiter->fd, 0, 0, 1);
+	thread = start_thread(wait_in_enter, waiter);
+	wait_waiter_asleep(waiter);
+	return thread;
+}
+
+static void check_ends_with_one(struct waiter *waiter, pthread_t thread)
+{
+	join_thread(thread);
+	ASSERT_EQ(waiter->ret, 0);
+	ASSERT_EQ(waiter->arg.records_done, 1);
+	ASSERT_EQ(get_counters(waiter->fd).ready, 0);
+}
+
+TEST(enter_that_waits_ends_when_the_last_armed_event_is_cancelled)
+{
+	struct waiter waiter = { .fd = device_open_nonblock() };
+	__u64 first = add(waiter.fd, 0, FAR_NS, 0);
+	__u64 last = add(waiter.fd, 0, FAR_NS, 0);
+	pthread_t thread = start_waiter_with_one(&waiter, 2);
+
+	ASSERT_EQ(cancel(waiter.fd, first), 0);
+	wait_waiter_asleep(&waiter);
+	ASSERT(!waiter.done);
+	ASSERT_EQ(cancel(waiter.fd, last), 0);
+	check_ends_with_one(&waiter, thread);
+}
+
+TEST(enter_that_waits_ends_when_a_quiet_signal_cancels_the_last_armed_events)
+{
+	struct waiter waiter = { .fd = device_open_nonblock() };
+	pthread_t thread;
+
+	add_watching(waiter.fd, 7, 1, 0);
+	add_watching(waiter.fd, 7, 1, 0);
+	thread = start_waiter_with_one(&waiter, 2);
+	ASSERT_EQ(signal_quietly(waiter.fd, 7), 2);
+	check_ends_with_one(&waiter, thread);
+}
+
+TEST(enter_that_waits_ends_when_the_last_armed_event_becomes_ready)
+{
+	struct waiter waiter = { .fd = device_open_nonblock() };
+	__u64 last = add(waiter.fd, 0, FAR_NS, 0);
+	pthread_t thread = start_waiter_with_one(&waiter, 5);
+
+	ASSERT_EQ(modify(waiter.fd, last, 0, NSEC_PER_MSEC), 0);
+	join_thread(thread);
+	ASSERT_EQ(waiter.arg.records_done, 2);
+	ASSERT_EQ(get_counters(waiter.fd).finished, 2);
+}
+
+TEST(enter_that_waits_sleeps_on_when_a_ready_event_is_modified_away)
+{
+	struct waiter waiter = { .fd = open_with_armed() };
+	pthread_t thread = start_waiter_with_one(&waiter, 3);
+	__u64 id = add(waiter.fd, 0, 0, 2);
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(modify(waiter.fd, id, 0, FAR_NS), 0);
+		wait_waiter_asleep(&waiter);
+		ASSERT(!waiter.done);
+		ASSERT_EQ(modify(waiter.fd, id, 0, 0), 0);
+		wait_ready(waiter.fd, 1);
+		wait_waiter_asleep(&waiter);
+		ASSERT(!waiter.done);
+	}
+	add(waiter.fd, 0, 0, 3);
+	join_thread(thread);
+	ASSERT_EQ(waiter.arg.records_done, 3);
+	ASSERT_EQ(waiter.records[1].data, 2);
+	ASSERT_EQ(waiter.records[2].data, 3);
+}
+
+TEST(enter_that_waits_takes_more_that_others_add_meanwhile)
+{
+	struct waiter waiter = { .fd = open_with_armed() };
+	pthread_t thread = start_waiter_with_one(&waiter, 10);
+	__u64 i;
+
+	for (i = 2; i < 10; i++) {
+		wait_waiter_asleep(&waiter);
+		ASSERT(!waiter.done);
+		add(waiter.fd, 0, i % 2 * NSEC_PER_MSEC, i);
+		wait_ready(waiter.fd, i - 1);
+	}
+	add(waiter.fd, 0, 0, 10);
+	join_thread(thread);
+	ASSERT_EQ(waiter.arg.records_done, 10);
+	for (i = 0; i < 10; i++)
+		ASSERT_EQ(waiter.records[i].data, i + 1);
+}
+
+TEST(enter_that_waits_in_a_full_context_takes_records_and_goes_on)
+{
+	struct twheel_config config = default_config();
+	struct waiter waiter = { .min_records = 3 };
+	pthread_t thread;
+
+	config.max_events = 3;
+	waiter.fd = device_open_configured(O_RDWR | O_NONBLOCK, &config);
+	add_many(waiter.fd, 0, FAR_NS, 2, NULL);
+	thread = start_thread(wait_in_enter, &waiter);
+	wait_waiter_asleep(&waiter);
+
+	/* It is full each time, and only the record that is taken makes room. */
+	add(waiter.fd, 0, 0, 1);
+	while (get_counters(waiter.fd).finished < 1)
+		poll(NULL, 0, 1);
+	wait_waiter_asleep(&waiter);
+	ASSERT(!waiter.done);
+	add(waiter.fd, 0, NSEC_PER_MSEC, 2);
+	while (get_counters(waiter.fd).finished < 2)
+		poll(NULL, 0, 1);
+	wait_waiter_asleep(&waiter);
+	ASSERT(!waiter.done);
+	add(waiter.fd, 0, 0, 3);
+	join_thread(thread);
+	ASSERT_EQ(waiter.ret, 0);
+	ASSERT_EQ(waiter.arg.records_done, 3);
+	ASSERT_EQ(get_counters(waiter.fd).armed, 2);
+}
+
+TEST(enter_in_a_full_context_of_armed_events_waits)
+{
+	struct twheel_config config = default_config();
+	struct waiter waiter = { .min_records = 1 };
+	pthread_t thread;
+	__u64 id;
+
+	config.max_events = 1;
+	waiter.fd = device_open_configured(O_RDWR | O_NONBLOCK, &config);
+	id = add(waiter.fd, 0, FAR_NS, 7);
+	thread = start_thread(wait_in_enter, &waiter);
+	wait_waiter_asleep(&waiter);
+	ASSERT(!waiter.done);
+	ASSERT_EQ(modify(waiter.fd, id, 0, NSEC_PER_MSEC), 0);
+	join_thread(thread);
+	ASSERT_EQ(waiter.arg.records_done, 1);
+	ASSERT_EQ(waiter.records[0].data, 7);
+}
+
+TEST(enters_that_wait_all_end_when_the_last_armed_event_is_cancelled)
+{
+	struct waiter waiters[3];
+	pthread_t threads[ARRAY_SIZE(waiters)];
+	int fd = device_open_nonblock();
+	unsigned int round;
+	size_t i;
+
+	for (round = 0; round < 50; round++) {
+		__u64 last = add(fd, 0, FAR_NS, 0);
+
+		test_about("round %u", round);
+		for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+			waiters[i] = (struct waiter){ .fd = fd };
+			threads[i] = start_waiter_with_one(&waiters[i], 3);
+		}
+		ASSERT_EQ(cancel(fd, last), 0);
+		for (i = 0; i < ARRAY_SIZE(waiters); i++)
+			check_ends_with_one(&waiters[i], threads[i]);
+	}
+}
+
+TEST(enters_that_wait_for_one_periodic_event_all_get_enough)
+{
+	struct waiter waiters[3];
+	pthread_t threads[ARRAY_SIZE(waiters)];
+	int fd = device_open_nonblock();
+	__u64 seen = 0, interval_ns = 2 * NSEC_PER_MSEC;
+	__u64 first_ns = monotonic_ns() + interval_ns;
+	size_t i, k;
+
+	add_by(fd, make_periodic(TWHEEL_ABS, first_ns, interval_ns, 5));
+	for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+		waiters[i] = (struct waiter){ .fd = fd, .min_records = 3 };
+		threads[i] = start_thread(wait_in_enter, &waiters[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+		join_thread(threads[i]);
+		ASSERT_GE(waiters[i].arg.records_done, 3);
+		for (k = 0; k < waiters[i].arg.records_done; k++)
+			seen += waiters[i].records[k].count;
+	}
+	ASSERT_GE(monotonic_ns(), first_ns + (seen - 1) * interval_ns);
+	ASSERT_GE(seen, 3 * ARRAY_SIZE(waiters));
 }

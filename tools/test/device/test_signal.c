@@ -12,9 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <linux/userfaultfd.h>
-
 #include "device.h"
+#include "missing_page.h"
 #include "util.h"
 #include "waiter.h"
 
@@ -107,6 +106,7 @@ TEST(enter_interrupted_with_fewer_than_min_records_loses_none)
 	pthread_t thread;
 
 	count_signals(SIGUSR1, 0);
+	add(caller.fd, 0, FAR_NS, 0);
 	add(caller.fd, 0, 0, 42);
 	wait_ready(caller.fd, 1);
 	thread = start_thread(wait_in_enter, &caller);
@@ -258,58 +258,6 @@ TEST(read_under_signals_waits_for_an_event_with_sa_restart)
 
 /* --- calls that wait for one that cannot go on ------------------------------ */
 
-/*
- * A page of commands that is not there yet: who touches it sleeps, until
- * resolve() provides it.
- */
-struct missing_page {
-	int userfault;
-	struct twheel_cmd *cmds;
-};
-
-static struct missing_page map_missing(void)
-{
-	struct missing_page page = { .cmds = map_pages(PAGE_BYTES) };
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register where = {
-		.range.start = (uintptr_t)page.cmds,
-		.range.len = PAGE_BYTES,
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-
-	page.userfault = syscall(SYS_userfaultfd, O_CLOEXEC);
-	if (page.userfault < 0)
-		test_skip("no userfaultfd: %s", strerrorname_np(errno));
-	ASSERT_EQ(ioctl(page.userfault, UFFDIO_API, &api), 0);
-	ASSERT_EQ(ioctl(page.userfault, UFFDIO_REGISTER, &where), 0);
-	return page;
-}
-
-/* Wait until somebody has touched the page. */
-static void wait_touched(struct missing_page *page)
-{
-	struct pollfd pollfd = { .fd = page->userfault, .events = POLLIN };
-	struct uffd_msg message;
-
-	fcntl(page->userfault, F_SETFL, O_NONBLOCK);
-	ASSERT_EQ(poll(&pollfd, 1, FOR_EVER), 1);
-	ASSERT_EQ(read(page->userfault, &message, sizeof(message)),
-		  sizeof(message));
-}
-
-static void resolve(struct missing_page *page, const struct twheel_cmd *cmd)
-{
-	struct twheel_cmd *source = map_pages(PAGE_BYTES);
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)page->cmds,
-		.src = (uintptr_t)source,
-		.len = PAGE_BYTES,
-	};
-
-	*source = *cmd;
-	ASSERT_EQ(ioctl(page->userfault, UFFDIO_COPY, &copy), 0);
-}
-
 /* A thread whose SUBMIT has begun and cannot go on. */
 struct stuck {
 	struct missing_page page;
@@ -319,14 +267,14 @@ struct stuck {
 
 static void start_stuck(struct stuck *stuck, int fd)
 {
-	stuck->page = map_missing();
+	stuck->page = missing_page_map();
 	stuck->caller = (struct waiter){
 		.fd = fd,
-		.cmds = stuck->page.cmds,
+		.cmds = stuck->page.memory,
 		.nr_cmds = 1,
 	};
 	stuck->thread = start_thread(wait_in_submit, &stuck->caller);
-	wait_touched(&stuck->page);
+	missing_page_wait(&stuck->page);
 }
 
 static void finish_stuck(struct stuck *stuck)
@@ -334,10 +282,10 @@ static void finish_stuck(struct stuck *stuck)
 	struct twheel_cmd cmd = make_add(0, FAR_NS, 1);
 
 	ASSERT(!stuck->caller.done);
-	resolve(&stuck->page, &cmd);
+	missing_page_resolve(&stuck->page, &cmd, sizeof(cmd));
 	join_thread(stuck->thread);
 	ASSERT_EQ(stuck->caller.ret, 1);
-	ASSERT_EQ(stuck->page.cmds->result, 0);
+	ASSERT_EQ(((struct twheel_cmd *)stuck->page.memory)->result, 0);
 }
 
 /*

@@ -847,3 +847,110 @@ TEST(uring_cmds_and_reads_together_end_each_event_once)
 	ASSERT_EQ(get_counters(fd).finished, read);
 	io_uring_queue_exit(&ring);
 }
+
+/* --- commands that need a worker, and those that do not ----------------------- */
+
+/* The most commands, and the most watches met, that are run at once. */
+#define INLINE	512
+
+/* Submit these in a ring of their own; how many workers there are then. */
+static unsigned int workers_of(int fd, struct twheel_cmd *cmds, __u32 nr)
+{
+	struct twheel_submit submit = make_submit(cmds, nr);
+	struct io_uring ring;
+	unsigned int workers;
+
+	command_ring_open(&ring, 0);
+	ring_submit_cmd(&ring, fd, &submit);
+	ASSERT_EQ(ring_run(&ring), nr);
+	workers = count_workers();
+	io_uring_queue_exit(&ring);
+	return workers;
+}
+
+TEST(uring_cmd_submits_512_commands_without_a_worker_and_more_by_one)
+{
+	struct twheel_cmd cmds[INLINE + 1];
+	static const __u32 nrs[] = { 1, 48, 49, 96, 500, INLINE, INLINE + 1 };
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(nrs); i++) {
+		int fd = device_open_nonblock();
+
+		test_about("%u commands", nrs[i]);
+		fill_adds(cmds, nrs[i], FAR_NS);
+		ASSERT_EQ(!!workers_of(fd, cmds, nrs[i]), nrs[i] > INLINE);
+		for (k = 0; k < nrs[i]; k++)
+			ASSERT_EQ(cmds[k].result, 0);
+		ASSERT_EQ(get_counters(fd).added, nrs[i]);
+	}
+}
+
+/* An ADD each and a WATCH of key 1 for @need. */
+static void add_watching_many(int fd, size_t nr, __u64 need)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		add_watching(fd, 1, need, i);
+}
+
+/*
+ * A call that is not run at once must not have been begun either: its ADD is there
+ * once.
+ */
+static void check_signal(struct twheel_cmd signal, int ended, bool by_worker)
+{
+	struct twheel_cmd cmds[2] = { make_add(0, FAR_NS, 7), signal };
+	int fd = device_open_nonblock();
+
+	add_watching_many(fd, 3 * INLINE, 10);
+	ASSERT_EQ(!!workers_of(fd, cmds, 2), by_worker);
+	ASSERT_EQ(cmds[0].result, 0);
+	ASSERT_EQ(cmds[1].result, ended);
+	ASSERT_EQ(get_counters(fd).added, 3 * INLINE + 1);
+}
+
+TEST(uring_cmd_signals_very_many_by_a_worker)
+{
+	check_signal(make_signal(1, 10), 3 * INLINE, true);
+}
+
+TEST(uring_cmd_signals_very_many_quietly_by_a_worker)
+{
+	check_signal(make_quiet(1), 3 * INLINE, true);
+}
+
+TEST(uring_cmd_signals_that_satisfy_none_of_very_many_need_no_worker)
+{
+	check_signal(make_signal(1, 9), 0, false);
+	check_signal(make_signal(2, 10), 0, false);
+	check_signal(make_quiet(2), 0, false);
+}
+
+TEST(uring_cmd_signals_a_few_of_very_many_without_a_worker)
+{
+	struct twheel_cmd signal = make_signal(1, 1);
+	int fd = device_open_nonblock();
+
+	add_watching_many(fd, 3 * INLINE, 10);
+	add_watching_many(fd, INLINE, 1);
+	ASSERT_EQ(workers_of(fd, &signal, 1), 0);
+	ASSERT_EQ(signal.result, INLINE);
+}
+
+TEST(uring_cmd_signals_that_end_very_many_together_are_by_a_worker)
+{
+	struct twheel_cmd cmds[40];
+	int fd = device_open_nonblock();
+	size_t i, key;
+
+	for (key = 0; key < ARRAY_SIZE(cmds); key++) {
+		for (i = 0; i < 20; i++)
+			add_watching(fd, key, 1, i);
+		cmds[key] = make_signal(key, 1);
+	}
+	ASSERT_GT(workers_of(fd, cmds, ARRAY_SIZE(cmds)), 0);
+	for (key = 0; key < ARRAY_SIZE(cmds); key++)
+		ASSERT_EQ(cmds[key].result, 20);
+}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Delayed operations: keys, their watches, and which of them a signal satisfies.
+ * Keys, their watches, and which of them a signal satisfies.
  *
- * operation.c tells how they are kept.  The caller serialises all calls that are
- * given the same table of keys.
+ * watch.c tells how they are kept.  The caller serialises all calls that are given
+ * the same table of keys.
  */
-#ifndef TWHEEL_OPERATION_H
-#define TWHEEL_OPERATION_H
+#ifndef TWHEEL_WATCH_H
+#define TWHEEL_WATCH_H
 
 #include <linux/gfp.h>
 #include <linux/list.h>
@@ -71,6 +71,8 @@ void keys_destroy(struct rhashtable *keys);
 struct watched_key *keys_get(struct rhashtable *keys, u64 key);
 void keys_put(struct rhashtable *keys, struct watched_key *key);
 struct watch *key_satisfied(const struct watched_key *key, u64 value);
+unsigned int key_count_satisfied(const struct watched_key *key, u64 value,
+				 unsigned int max);
 struct watch *key_any(const struct watched_key *key);
 
 struct watch *watch_create(struct rhashtable *keys, u64 key, gfp_t gfp);
@@ -82,7 +84,7 @@ void watch_free(struct rhashtable *keys, struct watch *watch);
 void watcher_init(struct twheel_watcher *watcher);
 void watcher_drop(struct rhashtable *keys, struct twheel_watcher *watcher);
 
-int operation_init(void);
-void operation_exit(void);
+int watches_init(void);
+void watches_exit(void);
 
-#endif /* TWHEEL_OPERATION_H */
+#endif /* TWHEEL_WATCH_H */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Operations among the events of a context: WATCH, SIGNAL and COMPLETE.
+ *
+ * event_operation.c tells when an event is one.
+ */
+#ifndef TWHEEL_EVENT_OPERATION_H
+#define TWHEEL_EVENT_OPERATION_H
+
+#include "batch.h"
+#include "watch.h"
+
+struct event_operation *event_operation_create(u32 quorum, u64 interval_ns);
+void event_set_operation(struct event *event, struct event_operation *operation);
+void event_free_operation(struct context *context, struct event *event);
+void event_free_watches(struct context *context, struct event *event);
+void batch_free_event(struct context_batch *batch, struct event *event);
+
+int context_watch(struct context_batch *batch, struct twheel_cmd *cmd);
+int context_signal(struct context_batch *batch, struct twheel_cmd *cmd);
+unsigned int context_signal_meets(struct context *context, const struct twheel_cmd *cmd,
+				  unsigned int max);
+int context_complete(struct context_batch *batch, struct twheel_cmd *cmd);
+
+void event_operations_destroy(struct context *context);
+int event_operations_init(void);
+void event_operations_exit(void);
+
+#endif /* TWHEEL_EVENT_OPERATION_H */

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The times of events: what callers see and what the host's clocks say.
+ *
+ * Callers see the clock of the context, shifted as the time namespace is in which
+ * the file was opened; bases see the host's.  What a caller asked for is kept as
+ * the caller sees it and translated when the event is armed.
+ *
+ * A relative time on CLOCK_REALTIME goes by CLOCK_MONOTONIC, on a base of that
+ * clock, so that it does not move when the clock is set.  EVENT_CANCEL_ON_SET is
+ * about the offset of the two: an event that is due finds it changed, and so does
+ * the sweep of context.c over all events, on the notice that the clock was set or
+ * when the next such event is armed, whichever is first.
+ */
+#include <linux/math64.h>
+
+#include "event_time.h"
+
+/**
+ * context_host_ns() - a time that a caller gave, as the host counts
+ * @context: the context.
+ * @clock: the clock that it is on.
+ * @ns: the time; 2^63 and more is never.
+ */
+u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns)
+{
+	s64 host_ns;
+
+	if (ns >= BASE_NEVER_NS)
+		return ns;
+	if (check_sub_overflow((s64)ns, context->namespace_ns[clock], &host_ns))
+		return BASE_NEVER_NS;
+	return max_t(s64, host_ns, 0);
+}
+
+/**
+ * context_seen_ns() - the reverse: a time of the host's as the caller sees it
+ * @context: the context.
+ * @clock: the clock that it is on.
+ * @ns: the time; 2^63 and more is never.
+ */
+u64 context_seen_ns(const struct context *context, enum base_clock clock, u64 ns)
+{
+	return ns >= BASE_NEVER_NS ? ns : ns + context->namespace_ns[clock];
+}
+
+/* Is the event's due_ns on CLOCK_MONOTONIC though its context is not? */
+static bool due_is_monotonic(const struct event *event)
+{
+	return event->node.flags & EVENT_BY_MONOTONIC && event_interval_ns(event);
+}
+
+/**
+ * event_due_seen_ns() - when an event is due, as its caller sees it
+ * @event: the event.
+ */
+u64 event_due_seen_ns(const struct event *event)
+{
+	if (!due_is_monotonic(event) || event->due_ns >= BASE_NEVER_NS)
+		return event->due_ns;
+	return event->due_ns + clock_offset_ns();
+}
+
+/**
+ * event_due_host_ns() - when it is due on the host's clock that it goes by
+ * @event: a periodic event.
+ */
+u64 event_due_host_ns(const struct event *event)
+{
+	if (due_is_monotonic(event))
+		return event->due_ns;
+	return context_host_ns(event_context(event), event_clock(event),
+			       event->due_ns);
+}
+
+/**
+ * event_relative_seen_ns() - what to keep of the due time of a relative event
+ * @event: the event, which is being armed.
+ * @due_ns: when it is due, on the host's clock that it goes by.
+ *
+ * Return: the value for &struct event.due_ns.
+ */
+u64 event_relative_seen_ns(const struct event *event, u64 due_ns)
+{
+	const struct context *context = event_context(event);
+
+	if (due_ns >= BASE_NEVER_NS || due_is_monotonic(event))
+		return due_ns;
+	if (event->node.flags & EVENT_BY_MONOTONIC)
+		return due_ns + clock_offset_ns();
+	return context_seen_ns(context, context->clock, due_ns);
+}
+
+/**
+ * event_count() - how many expirations a record covers that is read now
+ * @event: a READY event.
+ */
+u64 event_count(const struct event *event)
+{
+	u64 now_ns;
+
+	if (!event_interval_ns(event) || event_reason(event) != TWHEEL_EXPIRED)
+		return 1;
+	now_ns = base_clock_ns(event_clock(event));
+	if (!due_is_monotonic(event))
+		now_ns = context_seen_ns(event_context(event), event_clock(event),
+					 now_ns);
+	/* The clock may have been set back. */
+	if (now_ns <= event->due_ns)
+		return 1;
+	return 1 + div64_u64(now_ns - event->due_ns, event->interval_ns);
+}
+
+/**
+ * context_clock_was_set() - was CLOCK_REALTIME set since the last sweep?
+ * @context: the context, which has events with EVENT_CANCEL_ON_SET.
+ *
+ * A sweep ends those that were armed before the clock was set.
+ */
+bool context_clock_was_set(const struct context *context)
+{
+	return clock_offset_ns() != READ_ONCE(context->offset_ns);
+}
+
+/**
+ * context_wants_sweep() - was the clock set, and are there events that care?
+ * @context: the context.
+ *
+ * Context: any; without its mutex, the answer is a hint.
+ */
+bool context_wants_sweep(const struct context *context)
+{
+	/* Pairs with follow_clock(): the notice is complete. */
+	return smp_load_acquire(&context->has_notice) && context_clock_was_set(context);
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ready queue of a context, and who waits for it.
+ *
+ * The queue has two parts, so that neither side waits for the other: expiry adds to
+ * @ready under the ready lock, the reader moves all of it to the end of @reading in
+ * one step, and copies out from there under the mutex alone.  A record leaves
+ * @reading after it was copied out whole.
+ *
+ * Waking up happens with no lock held.  Whoever makes an event READY puts the
+ * context on a wake list of its own, with a reference, and wakes those on that list
+ * later, when it has dropped its locks.  That is left out in two cases: the context
+ * is on somebody's list already, who has not yet begun to wake; or it is not
+ * readable yet and nobody waits in ENTER.  Each waiter is asked whether what is
+ * there is enough for it.
+ *
+ * Where the age of a record counts, a timer wakes.  It may come after that record
+ * was read; then it finds the context not readable.  The age is that by the
+ * context's clock: if that clock is set while a record waits, the age is off, by up
+ * to @wake_delay_ns.
+ */
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "event_time.h"
+#include "ready.h"
+
+/* --- the queue -------------------------------------------------------------- */
+
+/**
+ * twheel_context_readable() - is there enough to be read?
+ * @context: the context.
+ *
+ * Enough is a number of records, or one of some age, or any if no more can come
+ * before some are read.
+ */
+bool twheel_context_readable(const struct context *context)
+{
+	/* Pairs with set_nr_ready(): the first record comes with its time. */
+	u64 nr = smp_load_acquire(&context->nr_ready);
+
+	return nr && (nr >= context->wake_count || READ_ONCE(context->full) ||
+		      ktime_get_ns() >= READ_ONCE(context->wake_at_ns));
+}
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_readable);
+
+/* The oldest record makes the context readable by its age @after_ns from now. */
+static void set_wake_time(struct context *context, u64 after_ns)
+{
+	lockdep_assert_held(&context->ready_lock);
+	if (context->wake_count < 2)
+		return;
+	WRITE_ONCE(context->wake_at_ns,
+		   add_saturating(ktime_get_ns(), after_ns));
+	if (context->wake_at_ns < BASE_NEVER_NS)
+		hrtimer_start(&context->wake_timer,
+			      ns_to_ktime(context->wake_at_ns),
+			      HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Change @nr_ready; @wake_at_ns has to be right before. */
+static void set_nr_ready(struct context *context, u64 nr)
+{
+	lockdep_assert_held(&context->ready_lock);
+	/* Pairs with twheel_context_readable(). */
+	smp_store_release(&context->nr_ready, nr);
+}
+
+/* Put the context on a wake list, if there may be somebody to wake. */
+static void want_wake(struct context *context, struct list_head *wake)
+{
+	lockdep_assert_held(&context->ready_lock);
+	if (context->waking ||
+	    !(context->nr_waiting || twheel_context_readable(context)))
+		return;
+	context->waking = true;
+	refcount_inc(&context->refs);
+	list_add_tail(&context->wake_entry, wake);
+}
+
+/**
+ * want_wake_unlocked() - put a context on a wake list, if there may be somebody to wake
+ * @context: the context, of which less is to be expected than before.
+ * @wake: the list, for context_wake().
+ */
+void want_wake_unlocked(struct context *context, struct list_head *wake)
+{
+	/* Pairs with prepare_to_wait_event(): it sees what changed, or we see it. */
+	smp_mb();
+	if (context->wake_count < 2 && !READ_ONCE(context->nr_waiting))
+		return;
+	raw_spin_lock_irq(&context->ready_lock);
+	want_wake(context, wake);
+	raw_spin_unlock_irq(&context->ready_lock);
+}
+
+/**
+ * event_ready() - make an event READY
+ * @event: an event that is on no wheel, and whose base is held.
+ * @now_ns: the time, of the clock that it goes by.
+ * @wake: for context_wake(), when no lock is held any more.
+ */
+void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
+{
+	struct context *context = event_context(event);
+
+	if (event->node.flags & EVENT_BY_MONOTONIC)
+		now_ns = ktime_get_real_ns();
+
+	/* A base is held with interrupts off. */
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&context->ready_lock);
+	event_set_state(event, EVENT_READY);
+	event->fired_ns = now_ns;
+	list_add_tail(&event->ready, &context->ready);
+	if (!context->nr_ready)
+		set_wake_time(context, context->wake_delay_ns);
+	set_nr_ready(context, context->nr_ready + 1);
+	want_wake(context, wake);
+	raw_spin_unlock(&context->ready_lock);
+}
+
+/**
+ * ready_collect() - move all that is READY to where the mutex alone guards it
+ * @context: the context, whose mutex is held.
+ *
+ * Return: how many events are READY.
+ */
+u64 ready_collect(struct context *context)
+{
+	u64 nr;
+
+	lockdep_assert_held(&context->mutex);
+	raw_spin_lock_irq(&context->ready_lock);
+	list_splice_tail_init(&context->ready, &context->reading);
+	nr = context->nr_ready;
+	raw_spin_unlock_irq(&context->ready_lock);
+	return nr;
+}
+
+/* How long until the age of the oldest record makes the context readable. */
+static u64 time_to_wake(const struct context *context)
+{
+	const struct event *oldest =
+		list_first_entry(&context->reading, struct event, ready);
+	u64 now_ns = base_clock_ns(context->clock);
+	u64 age_ns = now_ns > oldest->fired_ns ? now_ns - oldest->fired_ns : 0;
+
+	return context->wake_delay_ns - min(age_ns, context->wake_delay_ns);
+}
+
+/**
+ * ready_left() - some events have left the ready queue
+ * @context: the context, whose mutex is held.
+ * @nr: how many they are.
+ *
+ * Subtracts them from @nr_ready.  Where the age of a record makes the context
+ * readable, that is from now on the age of the oldest one that is still there.
+ */
+void ready_left(struct context *context, unsigned int nr)
+{
+	u64 after_ns = context->wake_delay_ns;
+
+	lockdep_assert_held(&context->mutex);
+	if (context->wake_count > 1) {
+		ready_collect(context);
+		if (!list_empty(&context->reading))
+			after_ns = time_to_wake(context);
+	}
+	raw_spin_lock_irq(&context->ready_lock);
+	if (context->nr_ready > nr)
+		set_wake_time(context, after_ns);
+	set_nr_ready(context, context->nr_ready - nr);
+	raw_spin_unlock_irq(&context->ready_lock);
+}
+
+/**
+ * event_unready() - take an event out of the ready queue
+ * @event: a READY event, in whichever part of the queue; the mutex is held.
+ */
+void event_unready(struct event *event)
+{
+	struct context *context = event_context(event);
+
+	lockdep_assert_held(&context->mutex);
+	raw_spin_lock_irq(&context->ready_lock);
+	list_del(&event->ready);
+	raw_spin_unlock_irq(&context->ready_lock);
+	ready_left(context, 1);
+}
+
+static void context_due(struct twheel_node *node, u64 now_ns,
+			struct list_head *wake)
+{
+	struct event *event = container_of(node, struct event, node);
+
+	if (unlikely(node->flags & EVENT_CANCEL_ON_SET) &&
+	    context_clock_was_set(event_context(event)))
+		node->flags |= EVENT_CLOCK_SET;
+	event_ready(event, now_ns, wake);
+}
+
+/* --- who waits for it ------------------------------------------------------- */
+
+/**
+ * context_put() - drop a reference
+ * @context: the context, which is freed with the last one.
+ */
+void context_put(struct context *context)
+{
+	if (refcount_dec_and_test(&context->refs))
+		kfree(context);
+}
+
+static void wake_waiters(struct context *context)
+{
+	if (wq_has_sleeper(&context->readers))
+		wake_up_interruptible(&context->readers);
+	if (wq_has_sleeper(&context->pollers) && twheel_context_readable(context))
+		wake_up_interruptible_poll(&context->pollers,
+					   EPOLLIN | EPOLLRDNORM);
+}
+
+/**
+ * context_wake() - wake those who wait for the contexts of a wake list
+ * @wake: the list, which is of no use afterwards.
+ *
+ * Context: any, with no lock held.
+ */
+void context_wake(struct list_head *wake)
+{
+	struct context *context, *next;
+	unsigned long flags;
+
+	list_for_each_entry_safe(context, next, wake, wake_entry) {
+		raw_spin_lock_irqsave(&context->ready_lock, flags);
+		list_del(&context->wake_entry);
+		context->waking = false;
+		raw_spin_unlock_irqrestore(&context->ready_lock, flags);
+
+		wake_waiters(context);
+		context_put(context);
+	}
+}
+
+const struct base_ops context_ops = {
+	.due = context_due,
+	.wake = context_wake,
+};
+
+/* The age of a record makes the context readable, unless it was read already. */
+static enum hrtimer_restart wake_time_came(struct hrtimer *timer)
+{
+	wake_waiters(container_of(timer, struct context, wake_timer));
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * struct context_waiter - somebody who waits for records
+ * @entry: its place in &struct context.readers.
+ * @context: the context.
+ * @nr: how many it needs; 0: until it is readable.
+ * @at_hand: it has some already.
+ */
+struct context_waiter {
+	struct wait_queue_entry entry;
+	struct context *context;
+	u64 nr;
+	bool at_hand;
+};
+
+/*
+ * Need it not wait any longer?  Who waits for a number of records gets fewer where no
+ * more can come before some are read: when nothing is ARMED, or the context is full.
+ * Without any record to read or at hand it waits on, as somebody else may ADD.
+ */
+static bool is_satisfied(const struct context_waiter *waiter)
+{
+	const struct context *context = waiter->context;
+	u64 nr_ready = READ_ONCE(context->nr_ready);
+
+	if (!waiter->nr)
+		return twheel_context_readable(context);
+	if (nr_ready >= waiter->nr || (nr_ready && READ_ONCE(context->full)))
+		return true;
+	return (nr_ready || waiter->at_hand) && !context_has_armed(context);
+}
+
+/* A waiter who would sleep on must not use up a wake-up that another one needs. */
+static int wake_if_satisfied(struct wait_queue_entry *entry, unsigned int mode,
+			     int sync, void *key)
+{
+	struct context_waiter *waiter =
+		container_of(entry, struct context_waiter, entry);
+
+	return is_satisfied(waiter) ?
+	       autoremove_wake_function(entry, mode, sync, key) : 0;
+}
+
+static void count_waiting(struct context *context, int change)
+{
+	raw_spin_lock_irq(&context->ready_lock);
+	WRITE_ONCE(context->nr_waiting, context->nr_waiting + change);
+	raw_spin_unlock_irq(&context->ready_lock);
+}
+
+/**
+ * wake_next() - wake one more who waits, if there are records or none can come
+ * @context: the context.
+ *
+ * For whoever leaves records behind, or was woken and did not take any.
+ */
+void wake_next(struct context *context)
+{
+	if ((READ_ONCE(context->nr_ready) || !context_has_armed(context)) &&
+	    wq_has_sleeper(&context->readers))
+		wake_up_interruptible(&context->readers);
+}
+
+static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
+{
+	struct wait_queue_head *queue = &waiter->context->readers;
+	bool woken = false;
+	int ret = 0;
+
+	init_wait_entry(&waiter->entry, WQ_FLAG_EXCLUSIVE);
+	waiter->entry.func = wake_if_satisfied;
+	for (;;) {
+		long signal = prepare_to_wait_event(queue, &waiter->entry,
+						    TASK_INTERRUPTIBLE);
+
+		if (is_satisfied(waiter))
+			break;
+		/* Records were cancelled; what is left may do for another one. */
+		if (woken)
+			wake_next(waiter->context);
+		woken = true;
+		if (signal) {
+			ret = signal;
+			break;
+		}
+		if (!schedule_hrtimeout_range(until, current->timer_slack_ns,
+					      HRTIMER_MODE_ABS)) {
+			ret = -ETIME;
+			break;
+		}
+	}
+	finish_wait(queue, &waiter->entry);
+	return ret;
+}
+
+/**
+ * twheel_context_wait() - wait until a context is readable
+ * @context: the context.
+ *
+ * Context: a task that holds no lock.
+ *
+ * Return: 0, it was; -ERESTARTSYS, a signal.
+ */
+int twheel_context_wait(struct context *context)
+{
+	struct context_waiter waiter = { .context = context };
+
+	return is_satisfied(&waiter) ? 0 : waiter_sleep(&waiter, NULL);
+}
+EXPORT_SYMBOL_FOR_KUNIT(twheel_context_wait);
+
+/**
+ * context_wait_for() - wait for a number of records
+ * @context: the context.
+ * @nr: for how many, not 0.
+ * @at_hand: the caller has some already.
+ * @until: until when at most, on CLOCK_MONOTONIC; NULL: for ever.
+ *
+ * Context: a task that holds no lock.
+ *
+ * Return: 0, they were there, or no more could come before some are read; -ETIME;
+ * -ERESTARTSYS, a signal.
+ */
+int context_wait_for(struct context *context, u64 nr, bool at_hand, ktime_t *until)
+{
+	struct context_waiter waiter = {
+		.context = context,
+		.nr = nr,
+		.at_hand = at_hand,
+	};
+	int ret;
+
+	if (is_satisfied(&waiter))
+		return 0;
+	count_waiting(context, 1);
+	ret = waiter_sleep(&waiter, until);
+	count_waiting(context, -1);
+	return ret;
+}
+
+/**
+ * ready_init() - make the ready queue of a new context
+ * @context: the context.
+ */
+void ready_init(struct context *context)
+{
+	INIT_LIST_HEAD(&context->reading);
+	raw_spin_lock_init(&context->ready_lock);
+	INIT_LIST_HEAD(&context->ready);
+	twheel_hrtimer_setup(&context->wake_timer, wake_time_came,
+			     CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	init_waitqueue_head(&context->readers);
+	init_waitqueue_head(&context->pollers);
+}
+
+/**
+ * ready_exit() - nothing becomes READY any more
+ * @context: a context none of whose events is on a wheel.
+ */
+void ready_exit(struct context *context)
+{
+	/* Whoever made the last one READY may still hold the ready lock. */
+	raw_spin_lock_irq(&context->ready_lock);
+	raw_spin_unlock_irq(&context->ready_lock);
+	hrtimer_cancel(&context->wake_timer);
+}

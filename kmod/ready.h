@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The ready queue of a context, and who waits for it.
+ *
+ * ready.c tells how it is kept and who may touch what.
+ */
+#ifndef TWHEEL_READY_H
+#define TWHEEL_READY_H
+
+#include "context_types.h"
+
+extern const struct base_ops context_ops;
+
+void ready_init(struct context *context);
+void ready_exit(struct context *context);
+
+void event_ready(struct event *event, u64 now_ns, struct list_head *wake);
+void event_unready(struct event *event);
+u64 ready_collect(struct context *context);
+void ready_left(struct context *context, unsigned int nr);
+bool twheel_context_readable(const struct context *context);
+
+/* Is anything ARMED, as far as it can be told without lock? */
+static inline bool context_has_armed(const struct context *context)
+{
+	return READ_ONCE(context->used) > READ_ONCE(context->nr_ready);
+}
+
+void want_wake_unlocked(struct context *context, struct list_head *wake);
+void context_wake(struct list_head *wake);
+void wake_next(struct context *context);
+int twheel_context_wait(struct context *context);
+int context_wait_for(struct context *context, u64 nr, bool at_hand, ktime_t *until);
+
+void context_put(struct context *context);
+
+#endif /* TWHEEL_READY_H */
