@@ -18,7 +18,7 @@
 
 #define RACE_OPERATIONS	16
 #define RACE_KEYS	8
-#define RACE_WAITS	12500	/* soon over, or the kernel thinks that it hangs */
+#define RACE_WAITS	6250	/* soon over, or the kernel thinks that it hangs */
 
 static int race_suite_init(struct kunit *test)
 {
@@ -265,7 +265,7 @@ static void operations_may_watch_again_while_others_cancel_them(struct kunit *te
 
 /* --- memory that goes in the functions -------------------------------------- */
 
-#define MAYFLIES	3000
+#define MAYFLIES	1500
 
 /**
  * struct swarm - operations that live for one wait
