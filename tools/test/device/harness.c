@@ -4,6 +4,7 @@
  * the results as TAP.
  */
 #include <errno.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -231,7 +232,7 @@ static bool is_named(const struct test *test, char **names)
 	if (!*names)
 		return !test->only_if_named;
 	for (; *names; names++) {
-		if (!strcmp(*names, test->name))
+		if (!fnmatch(*names, test->name, 0))
 			return true;
 	}
 	return false;
@@ -242,7 +243,7 @@ static bool name_exists(const char *name)
 	const struct test *test;
 
 	for (test = tests; test; test = test->next) {
-		if (!strcmp(name, test->name))
+		if (!fnmatch(name, test->name, 0))
 			return true;
 	}
 	return false;
@@ -284,7 +285,7 @@ static void __noreturn usage(FILE *to, int status)
 	fprintf(to,
 		"usage: device_test [--quick] [--times] [--timeout SECONDS] [NAME...]\n"
 		"       device_test --list\n"
-		"Tests /dev/twheel and prints TAP; all tests, or those named.\n"
+		"Tests /dev/twheel and prints TAP; all tests, or those named: 'enter_*' are some.\n"
 		"Those of a script in tools/test run only where they are named.\n"
 		"  --quick    a tenth of the counts in the long tests\n"
 		"  --times    say how long each test took\n"
