@@ -28,7 +28,7 @@ twheel_hrtimer_setup(struct hrtimer *timer,
 
 /*
  * What the caller of IORING_OP_URING_CMD put into the sqe's cmd area, and how to
- * tell him that it was done.
+ * tell it that it was done.
  */
 #if !IS_ENABLED(CONFIG_IO_URING)
 #elif defined(TWHEEL_HAVE_SQE_CMD_OF_TYPE)

@@ -118,7 +118,7 @@ bool twheel_timer_pending(struct twheel_timer *timer);
 struct twheel_operation;
 
 /**
- * struct twheel_operation_ops - what an owner does with his operations
+ * struct twheel_operation_ops - what an owner does with its operations
  * @try_complete: does what the operation waits for hold?  Called when it begins to
  *	wait and when a key that it watches is checked, never twice at once.  When
  *	it says yes, on_complete() follows.  Must not wait for the operation to
