@@ -132,7 +132,7 @@ static void *send_signals(void *arg)
  */
 TEST(enter_with_a_mask_loses_no_signal_between_a_check_and_the_wait)
 {
-	const int rounds = test_count(5000);
+	const int rounds = test_count(1000);
 	sigset_t mask = block_usr1();
 	struct twheel_record record;
 	struct twheel_enter arg = enter_with_mask(&record, &mask);
