@@ -117,13 +117,18 @@ void account_close(struct account *account)
  */
 bool account_charge(struct account *account, unsigned int events)
 {
+	u64 limit = roundup(max_user_events, events);
+	s64 charged;
+
 	if (!account)
 		return true;
-	if (atomic64_add_return(events, &account->events) <=
-	    roundup(max_user_events, events))
-		return true;
-	atomic64_sub(events, &account->events);
-	return false;
+	/* Who does not fit adds nothing even for a moment: others might. */
+	charged = atomic64_read(&account->events);
+	do {
+		if (charged + events > limit)
+			return false;
+	} while (!atomic64_try_cmpxchg(&account->events, &charged, charged + events));
+	return true;
 }
 
 /**

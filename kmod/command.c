@@ -9,6 +9,7 @@
  * that fails.  Should the memory go away even so, between the two writes, an ADD
  * is undone, as nobody knows its id.
  */
+#include <linux/compat.h>
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -507,8 +508,10 @@ static int check_enter(const struct twheel_enter *enter)
 {
 	int ret = 0;
 
-	if (enter->flags & ~TWHEEL_ENTER_ABS || enter->reserved ||
+	if (enter->flags & ~TWHEEL_ENTER_ABS || enter->reserved || enter->reserved2 ||
 	    enter->min_records > enter->nr_records)
+		return -EINVAL;
+	if (enter->sigset_size != (enter->sigmask ? sizeof(sigset_t) : 0))
 		return -EINVAL;
 	if (enter->nr_cmds)
 		ret = check_stride(enter->cmd_size, sizeof(struct twheel_cmd));
@@ -516,6 +519,39 @@ static int check_enter(const struct twheel_enter *enter)
 		ret = check_stride(enter->record_size,
 				   sizeof(struct twheel_record));
 	return ret;
+}
+
+/* Copy the caller's signal mask in, if there is one. */
+static int copy_sigmask(const struct twheel_enter *enter, sigset_t *mask)
+{
+	void __user *user = u64_to_user_ptr(enter->sigmask);
+
+	if (!user)
+		return 0;
+#ifdef CONFIG_COMPAT
+	if (in_compat_syscall())
+		return get_compat_sigset(mask, user);
+#endif
+	return copy_from_user(mask, user, sizeof(*mask)) ? -EFAULT : 0;
+}
+
+/*
+ * The next two are set_user_sigmask() and restore_saved_sigmask_unless(), which are not
+ * for modules: the mask is in force from here to the end of the system call.
+ */
+static void set_sigmask(sigset_t *mask)
+{
+	sigdelsetmask(mask, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	set_restore_sigmask();
+	current->saved_sigmask = current->blocked;
+	sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+/* If a signal ends the call, the mask is that of its handler, and restored after it. */
+static void restore_sigmask_unless(bool interrupted)
+{
+	if (!interrupted && test_and_clear_restore_sigmask())
+		sigprocmask(SIG_SETMASK, &current->saved_sigmask, NULL);
 }
 
 /* Until when ENTER waits, on the host's CLOCK_MONOTONIC; KTIME_MAX: for ever. */
@@ -544,10 +580,11 @@ static bool wants_more(const struct twheel_enter *enter, const struct iov_iter *
  *
  * Returns 0, or what kept it from going on.
  */
-static int reap_records(struct context *context, struct twheel_enter *enter)
+static int reap_records(struct context *context, struct twheel_enter *enter,
+			bool may_wait)
 {
 	ktime_t until = enter_until(context, enter);
-	bool in_time = enter->timeout_ns;
+	bool in_time = may_wait;
 	struct iov_iter to;
 	u64 left;
 
@@ -572,39 +609,64 @@ static int reap_records(struct context *context, struct twheel_enter *enter)
 	}
 }
 
-/**
- * command_enter() - a turn of an event loop
- * @context: the context.
- * @enter: the call, with its size taken care of; how much was done is written.
- *
- * Return: 0, something was done or the time ran out; else -EINVAL, malformed;
- * -E2BIG, commands or records of more than a page; -EFAULT; -EINTR.
- */
-long command_enter(struct context *context, struct twheel_enter *enter)
+/* ENTER was interrupted and has done nothing: may it be begun again as it was? */
+static int interrupted_error(const struct twheel_enter *enter)
+{
+	bool relative = enter->timeout_ns && enter->timeout_ns != U64_MAX &&
+			!(enter->flags & TWHEEL_ENTER_ABS);
+
+	return relative ? -EINTR : -ERESTARTNOHAND;
+}
+
+/* Run the commands of an ENTER and copy records out; 0 or what kept it from going on. */
+static int enter_by_parts(struct context *context, struct twheel_enter *enter,
+			  sigset_t *mask)
 {
 	struct commands commands = {
 		.user = enter->cmds,
 		.stride = enter->cmd_size,
 		.nr = enter->nr_cmds,
 	};
+	int ret = run_commands(context, &commands);
+	bool may_wait = enter->timeout_ns && !ret;
+
+	enter->cmds_done = commands.done;
+	/* Who has to be told of a failure is not kept waiting for records. */
+	if (may_wait && enter->sigmask)
+		set_sigmask(mask);
+	if (enter->nr_records && (!ret || commands.done))
+		ret = reap_records(context, enter, may_wait);
+	return ret;
+}
+
+/**
+ * command_enter() - a turn of an event loop
+ * @context: the context.
+ * @enter: the call, with its size taken care of; how much was done is written.
+ *
+ * Return: 0, something was done or the time ran out; else -EINVAL, malformed;
+ * -E2BIG, commands or records of more than a page; -EFAULT; -EINTR;
+ * -ERESTARTNOHAND, which is -EINTR if there is a handler.
+ */
+long command_enter(struct context *context, struct twheel_enter *enter)
+{
 	int ret = check_enter(enter);
+	sigset_t mask;
 
 	enter->cmds_done = 0;
 	enter->records_done = 0;
+	if (!ret)
+		ret = copy_sigmask(enter, &mask);
 	if (ret)
 		return ret;
 
-	ret = run_commands(context, &commands);
-	enter->cmds_done = commands.done;
-	/* Who has to be told of a failure is not kept waiting for records. */
-	if (ret)
-		enter->timeout_ns = 0;
-	if (enter->nr_records && (!ret || commands.done))
-		ret = reap_records(context, enter);
-
+	ret = enter_by_parts(context, enter, &mask);
 	if (enter->cmds_done || enter->records_done)
-		return 0;
-	return ret == -ERESTARTSYS ? -EINTR : ret;
+		ret = 0;
+	else if (ret == -ERESTARTSYS)
+		ret = interrupted_error(enter);
+	restore_sigmask_unless(ret == -EINTR || ret == -ERESTARTNOHAND);
+	return ret;
 }
 
 /**

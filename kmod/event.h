@@ -35,6 +35,7 @@ enum event_state {
 #define EVENT_MISSED_SET	BIT(3)	/* periodic: it was READY at that time */
 #define EVENT_COMPLETED		BIT(4)	/* READY: because it was completed */
 #define EVENT_OPERATION		BIT(5)	/* it has an operation */
+#define EVENT_SIGNALLED		BIT(6)	/* with EVENT_COMPLETED: by a signal */
 
 /**
  * struct event - a delayed event

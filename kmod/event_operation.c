@@ -264,8 +264,11 @@ int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
 	return ret;
 }
 
-/* Make an ARMED event READY.  Its base is held.  Without an operation, @key is 0. */
-static void event_complete(struct context_batch *batch, struct event *event,
+/*
+ * Make an ARMED event READY.  Its base is held.  @how is EVENT_SIGNALLED or 0; without
+ * an operation, @key is 0.
+ */
+static void event_complete(struct context_batch *batch, struct event *event, u8 how,
 			   u64 key, u64 value)
 {
 	struct base_hold *hold = &batch->hold;
@@ -277,7 +280,7 @@ static void event_complete(struct context_batch *batch, struct event *event,
 	} else {
 		event->value = value;
 	}
-	event->node.flags |= EVENT_COMPLETED;
+	event->node.flags |= EVENT_COMPLETED | how;
 	base_complete(hold, &event->node, key, value);
 	event_ready(event, hold->now_ns, &batch->wake);
 	batch->context->counts.completed++;
@@ -305,7 +308,7 @@ int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
 	else
 		ret = event_hold_armed(batch, event);
 	if (!ret)
-		event_complete(batch, event, 0, cmd->value);
+		event_complete(batch, event, 0, 0, cmd->value);
 	return ret;
 }
 
@@ -324,7 +327,7 @@ static bool operation_advance(struct context_batch *batch,
 		return false;
 	if (event_hold_armed(batch, event))
 		return false;
-	event_complete(batch, event, key, value);
+	event_complete(batch, event, EVENT_SIGNALLED, key, value);
 	return true;
 }
 

@@ -29,6 +29,8 @@ static struct twheel_record event_record(const struct event *event)
 
 	if (record.reason != TWHEEL_COMPLETED)
 		return record;
+	if (event->node.flags & EVENT_SIGNALLED)
+		record.flags = TWHEEL_RECORD_SIGNAL;
 	if (event_operation(event)) {
 		record.key = event->operation->key;
 		record.value = event->operation->value;

@@ -43,6 +43,7 @@ struct model_event {
 	u32 reason;
 	u64 value;
 	u64 key;
+	u32 flags;
 	u32 quorum;
 	u32 satisfied;
 	unsigned int nr_watches;
@@ -118,13 +119,15 @@ static void model_ready(struct operation_model *model, struct model_event *event
 	event->reason = reason;
 	event->value = 0;
 	event->key = 0;
+	event->flags = 0;
 	event->nr_watches = 0;
 }
 
 static void model_complete(struct operation_model *model, struct model_event *event,
-			   u64 key, u64 value)
+			   u32 flags, u64 key, u64 value)
 {
 	model_ready(model, event, TWHEEL_COMPLETED);
+	event->flags = flags;
 	event->key = key;
 	event->value = value;
 	model->completed++;
@@ -188,7 +191,7 @@ static int model_complete_by_id(struct operation_model *model,
 		return -ENOENT;
 	if (event->state == EVENT_READY)
 		return -EALREADY;
-	model_complete(model, event, 0, value);
+	model_complete(model, event, 0, 0, value);
 	return 0;
 }
 
@@ -255,7 +258,8 @@ static int model_signal(struct operation_model *model, const struct twheel_cmd *
 		if (cmd->flags & TWHEEL_QUIET)
 			model_cancel(model, event);
 		else if (event->satisfied >= event->quorum)
-			model_complete(model, event, cmd->key, cmd->value);
+			model_complete(model, event, TWHEEL_RECORD_SIGNAL, cmd->key,
+				       cmd->value);
 		ended += event->state != EVENT_ARMED;
 	}
 	return ended;
@@ -398,7 +402,7 @@ static void model_read_one(struct operation_model *model,
 	KUNIT_ASSERT_EQ(test, record->value, event->value);
 	KUNIT_ASSERT_EQ(test, record->key, event->key);
 	KUNIT_ASSERT_EQ(test, record->count, 1ULL);
-	KUNIT_ASSERT_EQ(test, record->flags, 0U);
+	KUNIT_ASSERT_EQ(test, record->flags, event->flags);
 	model->records++;
 	if (event->interval_ns && event->reason == TWHEEL_EXPIRED) {
 		event->state = EVENT_ARMED;

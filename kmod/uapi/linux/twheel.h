@@ -113,6 +113,9 @@ struct twheel_cmd {
 #define TWHEEL_COMPLETED	1	/* its watches or COMPLETE ended it */
 #define TWHEEL_CLOCK_SET	2	/* TWHEEL_CANCEL_ON_SET, and the clock was set */
 
+/* &struct twheel_record.flags */
+#define TWHEEL_RECORD_SIGNAL	1	/* COMPLETED: by a signal, on @key */
+
 /**
  * struct twheel_record - one expiration, as read() and TWHEEL_IOC_ENTER give it
  * @data: the cookie of the event.
@@ -124,9 +127,12 @@ struct twheel_cmd {
  * @fired_ns: when the kernel made it ready, on the context's clock.
  * @count: how many expirations of a periodic event this record covers; else 1.
  * @value: of the signal or COMPLETE that completed it, else 0.
- * @key: of the signal that completed it, else 0.
+ * @key: of the signal that completed it, which may be 0 as any other number; else 0.
  * @reason: TWHEEL_EXPIRED, TWHEEL_COMPLETED or TWHEEL_CLOCK_SET.
- * @flags: 0.
+ * @flags: TWHEEL_RECORD_SIGNAL or 0.
+ *
+ * read() gives records of this size, 64 bytes, for ever.  Should a record grow, it is
+ * TWHEEL_IOC_ENTER that gives the longer one, as it is told the caller's size.
  *
  * read() gives as many whole records as fit, oldest first.  Its errors: -EINVAL,
  * the buffer is shorter than one record; -EAGAIN, nothing is ready and the file
@@ -275,11 +281,22 @@ struct twheel_uring {
  * @cmds_done: out: how many commands had their result written.
  * @records_done: out: how many records were copied out.
  * @reserved: 0.
+ * @sigmask: address of the signal mask for the time of the wait, as with
+ *	epoll_pwait(): what it lets through ends the wait, and is not lost if it came
+ *	before.  0: the mask stays as it is.
+ * @sigset_size: 8, the size of that mask; 0 without one.
+ * @reserved2: 0.
  *
- * Returns 0 when anything was submitted or reaped, or the time ran out.
+ * Returns 0 when anything was submitted or reaped, or the time ran out.  With fewer
+ * records than @min_records it does not wait on when no more can come before some are
+ * read: nothing is armed, or the context is full.  It takes those that are there and
+ * waits on if others are armed.  Without any record it waits, as another thread may ADD.
+ *
+ * A program whose struct ends before @sigmask, at 64 bytes, is served as ever.
  *
  * Errors: -EINTR, only if nothing was done; -EINVAL, malformed; -EFAULT;
- * -E2BIG.
+ * -E2BIG.  A signal without a handler, such as a stop and continue, does not end a call
+ * that waits for ever or until an absolute time and has done nothing.
  */
 struct twheel_enter {
 	__u32 size;
@@ -295,6 +312,9 @@ struct twheel_enter {
 	__u32 cmds_done;
 	__u32 records_done;
 	__u32 reserved;
+	__u64 sigmask;
+	__u32 sigset_size;
+	__u32 reserved2;
 };
 
 /**

@@ -11,6 +11,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -576,4 +577,74 @@ TEST_NAMED(user_limit_of_watches_does_not_bind_who_may_exceed_resources)
 		for (i = 0; i < TWHEEL_MAX_WATCHES; i++, nr++)
 			ASSERT_EQ(watch(fd, id, KEY, 1), 0);
 	}
+}
+
+/* --- who would fit is not refused ---------------------------------------------- */
+
+/* A thread that asks for a page for which there is never room. */
+struct asking {
+	int fd;
+	atomic_bool stop;
+};
+
+static void *ask_for_a_page(void *arg)
+{
+	struct asking *asking = arg;
+
+	while (!asking->stop) {
+		struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+
+		ASSERT_EQ(run(asking->fd, &cmd), -ENOSPC);
+	}
+	return NULL;
+}
+
+/* An operation with that many watches, and its ADD and theirs all succeed. */
+static __u64 add_with_watches(int fd, unsigned int nr)
+{
+	struct twheel_cmd cmds[1 + TWHEEL_MAX_WATCHES];
+	unsigned int i;
+
+	cmds[0] = make_add(0, FAR_NS, 0);
+	for (i = 1; i <= nr; i++)
+		cmds[i] = make_watch(0, KEY, 1);
+	ASSERT_EQ(submit(fd, cmds, 1 + nr), 1 + nr);
+	for (i = 0; i <= nr; i++)
+		ASSERT_EQ(cmds[i].result, 0);
+	return cmds[0].id;
+}
+
+/*
+ * A page is larger than what is left, a block of watches is not, as each limit is
+ * rounded up by itself: 13 pages and 2 blocks of watches are there, of 1,000.
+ */
+TEST_NAMED(user_limit_refuses_nobody_who_fits_because_of_one_who_does_not)
+{
+	const unsigned int rounds = test_count(3000);
+	struct asking asking = { 0 };
+	unsigned int round;
+	pthread_t thread;
+	int fd;
+
+	if (prepare() != 16 * BLOCK)
+		test_skip("needs max_user_events of 1000");
+	become(USER);
+	fd = open_node();
+	add_with_watches(fd, TWHEEL_MAX_WATCHES);
+	cancel(fd, add_with_watches(fd, TWHEEL_MAX_WATCHES));
+	asking.fd = open_node();
+	ASSERT_EQ(fill_up_to(asking.fd, 12 * BLOCK), 12 * BLOCK);
+	check_full(asking.fd);
+
+	thread = start_thread(ask_for_a_page, &asking);
+	for (round = 0; round < rounds; round++) {
+		__u64 second = add_with_watches(fd, TWHEEL_MAX_WATCHES);
+		__u64 third = add_with_watches(fd, 1);
+
+		/* The third block is given back, and charged again in the next round. */
+		ASSERT_EQ(cancel(fd, second), 0);
+		ASSERT_EQ(cancel(fd, third), 0);
+	}
+	asking.stop = true;
+	join_thread(thread);
 }

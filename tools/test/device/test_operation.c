@@ -740,7 +740,7 @@ TEST(record_of_a_completed_operation_tells_all_of_it)
 	ASSERT_EQ(record.value, 77);
 	ASSERT_EQ(record.key, KEY);
 	ASSERT_EQ(record.reason, TWHEEL_COMPLETED);
-	ASSERT_EQ(record.flags, 0);
+	ASSERT_EQ(record.flags, TWHEEL_RECORD_SIGNAL);
 }
 
 TEST(record_of_a_completed_operation_has_the_time_of_a_relative_one)
