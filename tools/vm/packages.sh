@@ -99,34 +99,34 @@ clang_runtime() {
 debian=bookworm
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# mirror LABEL DEFAULT: where the machine gets what bears this label of Debian's, by
-# its package lists.
+# mirror LABEL: where the machine gets what bears this label of Debian's, by its package
+# lists; nothing where it gets none.
 mirror() {
-	local uri
 	# shellcheck disable=SC2016 # apt is to expand it
-	uri=$(apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" \
-		"Origin: Debian" "Label: $1" | sed '/^cdrom:/d' | sort -u | sed -n 1p)
-	echo "${uri:-$2}"
+	apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" \
+		"Origin: Debian" "Label: $1" | sed '/^cdrom:/d' | sort -u | sed -n 1p
 }
 
 main_mirror() {
-	mirror Debian http://deb.debian.org/debian
+	mirror Debian
 }
 
 security_mirror() {
-	mirror Debian-Security http://deb.debian.org/debian-security
+	mirror Debian-Security
 }
 
+# Without a security archive, the kernels that are only there cannot be had.
 write_sources() {
 	local options="arch=amd64 signed-by=$keyring" main security
-	[[ -n $(mirror Debian "") ]] || update_lists || true
+	[[ -n $(main_mirror) ]] || update_lists || true
 	main=$(main_mirror)
 	security=$(security_mirror)
+	[[ -n $main ]] || die "apt on this machine knows of no archive of Debian's"
 	cat >"$1" <<-END
 		deb [$options] $main $debian main
 		deb [$options] $main $debian-updates main
-		deb [$options] $security $debian-security main
 	END
+	[[ -z $security ]] || echo "deb [$options] $security $debian-security main" >>"$1"
 }
 
 write_apt_config() {
