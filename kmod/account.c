@@ -122,7 +122,7 @@ bool account_charge(struct account *account, unsigned int events)
 
 	if (!account)
 		return true;
-	/* Who does not fit adds nothing even for a moment: others might. */
+	/* Who does not fit adds nothing even for a moment, or it would keep others out. */
 	charged = atomic64_read(&account->events);
 	do {
 		if (charged + events > limit)

@@ -149,21 +149,34 @@ static void batch_note_used(struct context_batch *batch)
 		return;
 	WRITE_ONCE(context->used, used);
 	WRITE_ONCE(context->full, full);
+	/*
+	 * Pairs with wq_has_sleeper() in wake_waiters(), after @nr_ready was changed, and
+	 * with prepare_to_wait_event(): either we see what they did, or they see @used.
+	 */
+	smp_mb();
 	if (full || !context_has_armed(context))
 		want_wake_unlocked(context, &batch->wake);
 }
 
+/* Let everybody see what was done so far. */
+static void batch_publish(struct context_batch *batch)
+{
+	base_release(&batch->hold);
+	batch_show(batch);
+	batch_note_used(batch);
+}
+
 /**
- * batch_settle() - let everybody see what was done so far
+ * batch_settle() - let everybody see what was done so far, and wake who waits for it
  * @batch: the batch, which holds no base afterwards.
  *
  * To be called before user memory is touched, as that may take for ever.
  */
 void batch_settle(struct context_batch *batch)
 {
-	base_release(&batch->hold);
-	batch_show(batch);
-	batch_note_used(batch);
+	batch_publish(batch);
+	context_wake(&batch->wake);
+	INIT_LIST_HEAD(&batch->wake);
 }
 
 /**
@@ -172,7 +185,7 @@ void batch_settle(struct context_batch *batch)
  */
 void twheel_context_end(struct context_batch *batch)
 {
-	batch_settle(batch);
+	batch_publish(batch);
 	events_trim(&batch->context->events);
 	context_unlock(batch->context);
 	context_wake(&batch->wake);

@@ -283,7 +283,7 @@ struct commands {
 	u32 done;
 };
 
-/* Are these sizes of a struct of the caller's that ours is a part of? */
+/* Is the caller's struct, of @stride bytes, long enough, and not absurdly long? */
 static int check_stride(size_t stride, size_t size)
 {
 	if (stride < size)
@@ -396,15 +396,23 @@ static bool chunk_sweeps(const struct chunk *chunk)
 	return false;
 }
 
-/* With how many watches do the SIGNALs of a chunk have to do?  Up to @max. */
+/*
+ * With how many watches do the SIGNALs of a chunk have to do?  Up to @max.  As signals
+ * on a key add up, each is taken to be worth as much as all of the call up to it, which
+ * come to @sum.
+ */
 static unsigned int chunk_meets(struct context *context, const struct chunk *chunk,
-				unsigned int max)
+				u64 *sum, unsigned int max)
 {
 	unsigned int nr = 0, i;
 
 	for (i = 0; i < chunk->nr && nr < max; i++) {
-		if (chunk->cmds[i].op == TWHEEL_OP_SIGNAL)
-			nr += context_signal_meets(context, &chunk->cmds[i], max - nr);
+		const struct twheel_cmd *cmd = &chunk->cmds[i];
+
+		if (cmd->op != TWHEEL_OP_SIGNAL)
+			continue;
+		*sum = add_saturating(*sum, cmd->value);
+		nr += context_signal_meets(context, cmd, *sum, max - nr);
 	}
 	return nr;
 }
@@ -412,12 +420,13 @@ static unsigned int chunk_meets(struct context *context, const struct chunk *chu
 /*
  * Would these commands take long, as things are?  They are looked at before the first
  * one is run, as what was done must not be done again.  A caller that changes them
- * meanwhile, or whose SIGNALs add up, prolongs just its own call.
+ * meanwhile gets a long call, which holds up others of its own context and ring.
  */
 static bool take_long(struct context *context, const struct commands *commands)
 {
 	bool sweeps = context_wants_sweep(context);
 	unsigned int met = 0;
+	u64 sum = 0;
 	struct chunk chunk = {
 		.cmds = context->cmds,
 		.stride = commands->stride,
@@ -434,7 +443,7 @@ static bool take_long(struct context *context, const struct commands *commands)
 		chunk.nr = copy_in(&chunk);
 		if (sweeps && chunk_sweeps(&chunk))
 			return true;
-		met += chunk_meets(context, &chunk, COMMAND_INLINE + 1 - met);
+		met += chunk_meets(context, &chunk, &sum, COMMAND_INLINE + 1 - met);
 		if (met > COMMAND_INLINE)
 			return true;
 	}
@@ -596,6 +605,9 @@ static int reap_records(struct context *context, struct twheel_enter *enter,
 		if (ret < 0)
 			return ret;
 		enter->records_done += ret;
+		/* More are at hand, but others, or the end of the task, come first. */
+		if (ret && wants_more(enter, &to) && signal_pending(current))
+			return -ERESTARTSYS;
 		if (!in_time || !wants_more(enter, &to) ||
 		    (enter->records_done && !left))
 			return 0;
@@ -609,7 +621,10 @@ static int reap_records(struct context *context, struct twheel_enter *enter,
 	}
 }
 
-/* ENTER was interrupted and has done nothing: may it be begun again as it was? */
+/*
+ * ENTER was interrupted and has done nothing.  May it be begun again as it was?  Not if
+ * that would prolong its wait.
+ */
 static int interrupted_error(const struct twheel_enter *enter)
 {
 	bool relative = enter->timeout_ns && enter->timeout_ns != U64_MAX &&
@@ -651,6 +666,7 @@ static int enter_by_parts(struct context *context, struct twheel_enter *enter,
 long command_enter(struct context *context, struct twheel_enter *enter)
 {
 	int ret = check_enter(enter);
+	bool interrupted;
 	sigset_t mask;
 
 	enter->cmds_done = 0;
@@ -661,11 +677,13 @@ long command_enter(struct context *context, struct twheel_enter *enter)
 		return ret;
 
 	ret = enter_by_parts(context, enter, &mask);
+	/* The handler runs on the way out, also where the call says what it has done. */
+	interrupted = ret == -ERESTARTSYS;
 	if (enter->cmds_done || enter->records_done)
 		ret = 0;
 	else if (ret == -ERESTARTSYS)
 		ret = interrupted_error(enter);
-	restore_sigmask_unless(ret == -EINTR || ret == -ERESTARTNOHAND);
+	restore_sigmask_unless(interrupted);
 	return ret;
 }
 

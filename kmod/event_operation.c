@@ -439,10 +439,11 @@ int context_signal(struct context_batch *batch, struct twheel_cmd *cmd)
  * context_signal_meets() - with how many watches a SIGNAL has to do
  * @context: the context, whose mutex is held.
  * @cmd: the SIGNAL.
+ * @value: what to take for its value.
  * @max: do not count further.
  */
 unsigned int context_signal_meets(struct context *context, const struct twheel_cmd *cmd,
-				  unsigned int max)
+				  u64 value, unsigned int max)
 {
 	struct watched_key *key = NULL;
 	unsigned int nr;
@@ -455,7 +456,7 @@ unsigned int context_signal_meets(struct context *context, const struct twheel_c
 	if (cmd->flags & TWHEEL_QUIET)
 		nr = min(key->refs, max);
 	else
-		nr = key_count_satisfied(key, cmd->value, max);
+		nr = key_count_satisfied(key, value, max);
 	keys_put(context->keys, key);
 	return nr;
 }

@@ -19,7 +19,7 @@ void batch_free_event(struct context_batch *batch, struct event *event);
 int context_watch(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_signal(struct context_batch *batch, struct twheel_cmd *cmd);
 unsigned int context_signal_meets(struct context *context, const struct twheel_cmd *cmd,
-				  unsigned int max);
+				  u64 value, unsigned int max);
 int context_complete(struct context_batch *batch, struct twheel_cmd *cmd);
 
 void event_operations_destroy(struct context *context);

@@ -82,13 +82,12 @@ static void want_wake(struct context *context, struct list_head *wake)
 
 /**
  * want_wake_unlocked() - put a context on a wake list, if there may be somebody to wake
- * @context: the context, of which less is to be expected than before.
+ * @context: the context, of which less is to be expected than before; a full barrier
+ *	comes after what says so.
  * @wake: the list, for context_wake().
  */
 void want_wake_unlocked(struct context *context, struct list_head *wake)
 {
-	/* Pairs with prepare_to_wait_event(): it sees what changed, or we see it. */
-	smp_mb();
 	if (context->wake_count < 2 && !READ_ONCE(context->nr_waiting))
 		return;
 	raw_spin_lock_irq(&context->ready_lock);
@@ -227,7 +226,7 @@ static void wake_waiters(struct context *context)
  * context_wake() - wake those who wait for the contexts of a wake list
  * @wake: the list, which is of no use afterwards.
  *
- * Context: any, with no lock held.
+ * Context: any, with no spinlock held.
  */
 void context_wake(struct list_head *wake)
 {

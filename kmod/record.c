@@ -216,7 +216,9 @@ static ssize_t read_all(struct reading *reading)
 
 	for (;;) {
 		ret = read_turn(reading);
-		if (ret < RECORD_TURN || fatal_signal_pending(current))
+		if (ret < RECORD_TURN || !reading->there ||
+		    iov_iter_count(reading->to) < reading->stride ||
+		    fatal_signal_pending(current))
 			break;
 		ret = context_give_way(reading->context, reading->how);
 		if (ret)
@@ -415,7 +417,8 @@ ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_ite
 		context_unlock(context);
 		if (ret > 0)
 			total += ret;
-		if (ret < RECORD_TURN || signal_pending(current))
+		if (ret < RECORD_TURN || iov_iter_count(to) < stride ||
+		    signal_pending(current))
 			break;
 		ret = context_give_way(context, CONTEXT_BLOCK);
 	}
