@@ -12,7 +12,7 @@
 #include "util.h"
 
 /* How many calls of others come through during a long one, at the least. */
-#define TURNS	100
+#define TURNS	50
 
 /* A thread in a long call, and what came of it. */
 struct long_call {
@@ -88,11 +88,11 @@ static struct twheel_cmd *make_queries(size_t nr)
 	return cmds;
 }
 
-TEST(commands_of_others_come_through_a_submit_of_300000)
+TEST(commands_of_others_come_through_a_submit_of_very_many)
 {
 	struct long_call call = {
 		.fd = device_open_nonblock(),
-		.nr = 300000,
+		.nr = test_count(300000),
 	};
 	size_t i;
 
@@ -138,11 +138,11 @@ static void check_all_once(const unsigned char *seen, size_t nr)
 		ASSERT_EQ(seen[i], 1);
 }
 
-TEST(commands_of_others_come_through_a_read_of_300000)
+TEST(commands_of_others_come_through_a_read_of_very_many)
 {
 	struct long_call call = {
 		.fd = device_open_nonblock(),
-		.nr = 300000,
+		.nr = test_count(300000),
 	};
 	size_t i;
 
@@ -184,11 +184,11 @@ TEST(reads_of_very_many_by_two_threads_give_each_record_to_one_of_them)
 	check_nothing_ready(fd);
 }
 
-TEST(commands_of_others_come_through_a_list_of_300000)
+TEST(commands_of_others_come_through_a_list_of_very_many)
 {
 	struct long_call call = {
 		.fd = device_open_nonblock(),
-		.nr = 300000,
+		.nr = test_count(300000),
 	};
 	unsigned char *seen = map_pages(call.nr);
 	size_t i;
@@ -261,7 +261,7 @@ TEST(kill_of_a_process_in_a_read_of_very_many_ends_it_before_all_is_read)
 {
 	struct long_call call = {
 		.fd = device_open_nonblock(),
-		.nr = 200000,
+		.nr = test_count(200000),
 	};
 	unsigned int round;
 
