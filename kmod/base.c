@@ -62,15 +62,13 @@
  *
  * A base takes nodes while it is online.  When its CPU goes down, it goes offline
  * and its nodes move to another base in batches, the youngest first, each to the
- * front of its tick.  What is left or armed there all the same, by a function
- * that is running, stays and comes out on whatever CPU the hrtimer has moved to:
- * the callback finds its base by container_of() and not by the CPU it is on.  When
- * the CPU has come back, the next run that ends elsewhere kicks it to set the
- * hrtimer there again.
+ * front of its tick, when no function of a timer is running there any more.  The
+ * hrtimer moves to another CPU, as all of its do: the callback finds its base by
+ * container_of() and not by the CPU it is on.  When the CPU has come back, the next
+ * run that ends elsewhere kicks it to set the hrtimer there again.
  *
  * Bases are made for CPUs that are up, when a clock is first used or when a CPU
- * comes for the first time, and stay until the end.  A CPU for which that fails is
- * served by another one.
+ * comes for the first time, and stay until the end.
  *
  * Isolated CPUs are left alone: what they arm lives on a housekeeping CPU, always
  * the same one, as the order of events is kept on one wheel only.  Which CPUs are
@@ -81,12 +79,8 @@
  * An hrtimer of CLOCK_REALTIME follows the clock by itself; wheels.c tells what
  * becomes of the wheel, which cannot go back.
  *
- * The hrtimer code takes the time once for all that it calls in a row, so after
- * the clock was set back it may call too early, and would do so again at once if
- * the hrtimer was set for the same time.  That makes a pause of a tick.
+ * After that the hrtimer may call too early, and again and again: wait_a_tick().
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/moduleparam.h>
@@ -154,7 +148,7 @@ static struct base *base_of_number(unsigned int number)
  * @clock: the clock.
  *
  * Return: the base, which stays until base_exit(); NULL if the clock was not used
- * yet, or if the CPU never came or there was no memory for its bases.
+ * yet, or if the CPU never came.
  */
 struct base *base_get(unsigned int cpu, enum base_clock clock)
 {
@@ -239,15 +233,22 @@ static unsigned int substitute_cpu(unsigned int instead_of)
  */
 unsigned int base_serving_cpu(unsigned int cpu)
 {
+	bool serves;
+
+	/* The masks of isolated CPUs may be replaced. */
+	rcu_read_lock();
 	if (cpu != BASE_ANY_CPU) {
-		if (cpumask_test_cpu(cpu, &open_cpus))
-			return cpu;
+		serves = cpumask_test_cpu(cpu, &open_cpus);
 	} else {
 		cpu = raw_smp_processor_id();
-		if (likely(may_serve(cpu)))
-			return cpu;
+		serves = may_serve(cpu);
 	}
-	return substitute_cpu(cpu);
+	if (unlikely(!serves))
+		cpu = substitute_cpu(cpu);
+	rcu_read_unlock();
+	/* Pairs with base_cpu_up(): the bases of an open CPU are there. */
+	smp_rmb();
+	return cpu;
 }
 
 /**
@@ -270,6 +271,17 @@ static u64 next_work(const struct base *base, u64 now_ns)
 	       now_tick;
 }
 
+static bool has_work(const struct base_hold *hold)
+{
+	return next_work(hold->base, hold->now_ns) <= base_tick_at(hold->now_ns);
+}
+
+/* No tick comes as late as that. */
+static bool is_never(u64 tick)
+{
+	return tick >= base_tick_at(BASE_NEVER_NS);
+}
+
 /* How much is left of a pause. */
 static u64 pause_left_ns(const struct base *base)
 {
@@ -279,6 +291,12 @@ static u64 pause_left_ns(const struct base *base)
 		return 0;
 	now_ns = ktime_get_ns();
 	return now_ns < base->resume_ns ? base->resume_ns - now_ns : 0;
+}
+
+static void start_resume(struct base *base)
+{
+	hrtimer_start(&base->resume, ns_to_ktime(base->resume_ns),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
 /*
@@ -291,14 +309,13 @@ static void base_program(struct base *base, u64 now_ns)
 
 	lockdep_assert_held(&base->lock);
 	base->programmed_tick = next_tick;
-	if (next_tick >= base_tick_at(BASE_NEVER_NS))
+	if (is_never(next_tick))
 		return;
 
 	next_ns = base_tick_ns(max(next_tick, base_tick_at(now_ns) + 1));
 	pause_ns = pause_left_ns(base);
 	if (next_ns < now_ns + pause_ns) {
-		hrtimer_start(&base->resume, ns_to_ktime(base->resume_ns),
-			      HRTIMER_MODE_ABS_PINNED_SOFT);
+		start_resume(base);
 		return;
 	}
 	base->deadline_ns = next_ns;
@@ -339,7 +356,7 @@ static bool program_or_kick(struct base *base, u64 now_ns)
 		return false;
 	}
 	base->programmed_tick = next_work(base, now_ns);
-	if (base->kicked)
+	if (base->kicked || is_never(base->programmed_tick))
 		return false;
 	base->kicked = true;
 	return true;
@@ -616,12 +633,14 @@ static void wake_all(struct list_head *wake)
  * @wake: whom to wake when no lock is held.
  * @start_ns: when it began, on CLOCK_MONOTONIC.
  * @spent_ns: how long it has taken, when that was last looked at.
+ * @carried_ns: how long the runs right before it took, which count with it.
  */
 struct base_run {
 	struct base_hold hold;
 	struct list_head wake;
 	u64 start_ns;
 	u64 spent_ns;
+	u64 carried_ns;
 };
 
 /*
@@ -656,11 +675,38 @@ static void note_due(struct base *base, const struct twheel_node *node,
 	trace_twheel_due(base, node, late_ns);
 }
 
+/*
+ * A run that begins sooner after the last one than that one took goes on with its
+ * budget.  Else short runs in a row could keep all others from the CPU.
+ */
+static void run_begin(struct base_run *run)
+{
+	struct base *base = run->hold.base;
+
+	run->start_ns = ktime_get_ns();
+	if (run->start_ns - base->run_end_ns < base->run_ns)
+		run->carried_ns = base->run_ns;
+	base->running = true;
+}
+
+/* If the run has used its time up, there is a pause. */
+static void run_end(struct base_run *run, bool time_is_up)
+{
+	struct base *base = run->hold.base;
+	u64 ran_ns = run->carried_ns + run->spent_ns;
+
+	base->running = false;
+	base->run_end_ns = run->start_ns + run->spent_ns;
+	base->run_ns = time_is_up ? 0 : ran_ns;
+	if (time_is_up)
+		base->resume_ns = base->run_end_ns + min_t(u64, ran_ns, BASE_PAUSE_NS);
+}
+
 /* Has the run used its time up? */
 static bool time_is_up(struct base_run *run)
 {
 	run->spent_ns = ktime_get_ns() - run->start_ns;
-	return run->spent_ns >= BASE_RUN_NS;
+	return run->carried_ns + run->spent_ns >= BASE_RUN_NS;
 }
 
 /* Deal with what came out, until the time is up. */
@@ -686,38 +732,41 @@ static void expire(struct base_run *run)
 	}
 }
 
-static bool has_work(const struct base_hold *hold)
+/* Is the base's own CPU to be kicked when the run ends? */
+static bool is_abroad(const struct base *base)
 {
-	return next_work(hold->base, hold->now_ns) <= base_tick_at(hold->now_ns);
+	return base->online && base->cpu != smp_processor_id();
 }
 
-/* Run what is due.  A timer is set when the hold ends. */
+/*
+ * Run what is due.  A timer is set when the hold ends.  If that is done by kicking
+ * another CPU, this one must be about to return from the hrtimer's callback, as an
+ * hrtimer that is started during its callback stays on the callback's CPU: so
+ * whoever waits is woken before.
+ */
 static void run_held(struct base_run *run)
 {
 	struct base_hold *hold = &run->hold;
 	struct base *base = hold->base;
 	u64 expired = base->nr_expired;
-	bool late;
+	bool late, done;
 
-	base->running = true;
-	run->start_ns = ktime_get_ns();
-	for (;;) {
+	run_begin(run);
+	do {
 		if (list_empty(&base->expired))
 			wheels_advance(&base->wheels, base_tick_at(hold->now_ns),
 				       BASE_BATCH, &base->expired);
 		expire(run);
 		late = time_is_up(run);
-		if (late || !has_work(hold))
+		done = late || !has_work(hold);
+		if (done && (list_empty(&run->wake) || !is_abroad(base)))
 			break;
 		base_release(hold);
 		wake_all(&run->wake);
 		local_irq_save(hold->flags);
 		hold_enter(hold, base);
-	}
-	base->running = false;
-	if (late)
-		base->resume_ns = run->start_ns + run->spent_ns +
-				  min_t(u64, run->spent_ns, BASE_PAUSE_NS);
+	} while (!done);
+	run_end(run, late);
 	trace_twheel_run(base, base->nr_expired - expired, run->spent_ns,
 			 has_work(hold));
 }
@@ -726,7 +775,30 @@ static void run_held(struct base_run *run)
 static bool is_early(const struct base_hold *hold)
 {
 	return hold->base->clock == BASE_REALTIME &&
-	       hold->now_ns < hold->base->deadline_ns;
+	       hold->now_ns < hold->base->deadline_ns && !has_work(hold);
+}
+
+/*
+ * The hrtimer code takes the time once for all that it calls in a row.  It would call
+ * again and again at once if @hrtimer was set for the same time, so it is not.
+ */
+static void wait_a_tick(struct base *base)
+{
+	base->resume_ns = max(base->resume_ns, ktime_get_ns() + base_tick_ns(1));
+	start_resume(base);
+}
+
+/* Run the base, unless there is a pause; then set a timer. */
+static void run_or_pause(struct base_run *run)
+{
+	struct base *base = run->hold.base;
+
+	if (!pause_left_ns(base)) {
+		base->resume_ns = 0;
+		if (!base->running)
+			run_held(run);
+	}
+	run->hold.program = true;
 }
 
 static void base_run(struct base *base, bool resumed)
@@ -740,13 +812,9 @@ static void base_run(struct base *base, bool resumed)
 	hold_enter(hold, base);
 	base->interrupts++;
 	if (!resumed && is_early(hold))
-		base->resume_ns = ktime_get_ns() + base_tick_ns(1);
-	if (!pause_left_ns(base)) {
-		base->resume_ns = 0;
-		if (!base->running)
-			run_held(&run);
-	}
-	hold->program = true;
+		wait_a_tick(base);
+	else
+		run_or_pause(&run);
 	base_release(hold);
 	base_expiry_unlock(base);
 	wake_all(&run.wake);
@@ -769,15 +837,13 @@ static enum hrtimer_restart base_resume(struct hrtimer *hrtimer)
 /* Take a node out, of those of its tick the youngest; NULL: there is none. */
 static struct twheel_node *base_pop(struct base *base)
 {
-	struct wheel_node *node;
+	struct wheel_node *node = wheels_pop(&base->wheels);
 
-	if (list_empty(&base->expired)) {
-		node = wheels_pop(&base->wheels);
-		return node ? container_of(node, struct twheel_node, wheel) : NULL;
+	if (!node && !list_empty(&base->expired)) {
+		node = list_last_entry(&base->expired, struct wheel_node, list);
+		wheels_del(&base->wheels, node);
 	}
-	node = list_last_entry(&base->expired, struct wheel_node, list);
-	wheels_del(&base->wheels, node);
-	return container_of(node, struct twheel_node, wheel);
+	return node ? container_of(node, struct twheel_node, wheel) : NULL;
 }
 
 /*
@@ -905,18 +971,19 @@ static int make_bases(unsigned int cpu)
 	return ret;
 }
 
-/* A CPU whose bases cannot be made is served by another one. */
+/* A CPU without memory for its bases does not come up. */
 static int base_cpu_up(unsigned int cpu)
 {
 	unsigned int clock;
+	int ret = make_bases(cpu);
 
-	if (make_bases(cpu)) {
-		pr_warn("no memory for the wheels of CPU %u\n", cpu);
-		return 0;
-	}
+	if (ret)
+		return ret;
 	for (clock = 0; clock < BASE_CLOCKS; clock++)
 		if (base_get(cpu, clock))
 			base_set_online(base_get(cpu, clock), true);
+	/* Pairs with base_serving_cpu(). */
+	smp_mb__before_atomic();
 	cpumask_set_cpu(cpu, &open_cpus);
 	return 0;
 }
@@ -959,9 +1026,8 @@ void base_look(struct base *base, struct base_view *view)
 }
 
 /*
- * Nothing is armed on it, and nothing will be.  Wait for what may still be on its
- * way: a kick, which may start a timer; then a stale timer, which may start another
- * one only if something is armed.
+ * Nothing is armed on it, and nothing will be, so nothing that comes starts anything.
+ * Wait for what may still be on its way: a kick, and stale timers.
  */
 static void base_stop(struct base *base)
 {
@@ -1023,7 +1089,7 @@ int base_use(enum base_clock clock)
  * @ops: what is done with events that are due.
  * @made: called for each base when it was made, in a task that may sleep.
  *
- * Return: 0, or an errno: then base_exit() undoes what was done.
+ * Return: 0, or an errno: then base_ignore_cpus() and base_exit() undo what was done.
  */
 int base_init(const struct base_ops *ops, void (*made)(struct base *base))
 {
@@ -1043,16 +1109,23 @@ int base_init(const struct base_ops *ops, void (*made)(struct base *base))
 }
 
 /**
- * base_exit() - stop and free all bases
+ * base_ignore_cpus() - make no bases any more, whatever CPUs come
  *
  * Nothing is armed any more, and nothing will be.
+ */
+void base_ignore_cpus(void)
+{
+	if (hotplug_state != CPUHP_INVALID)
+		cpuhp_remove_state_nocalls(hotplug_state);
+}
+
+/**
+ * base_exit() - stop and free all bases, after base_ignore_cpus()
  */
 void base_exit(void)
 {
 	unsigned int cpu, clock;
 
-	if (hotplug_state != CPUHP_INVALID)
-		cpuhp_remove_state_nocalls(hotplug_state);
 	for (clock = 0; clock < BASE_CLOCKS; clock++) {
 		for_each_possible_cpu(cpu) {
 			if (base_get(cpu, clock))

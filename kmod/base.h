@@ -69,6 +69,8 @@ struct base_ops {
  *	passed: there is no pause.
  * @programmed_tick: the earliest work that is seen to: by a timer, by a kick on its
  *	way or by the run under way; WHEEL_NEVER: none.
+ * @run_end_ns: when the last run ended, on CLOCK_MONOTONIC.
+ * @run_ns: how long it took, with those right before; 0 if a pause followed.
  * @csd: calls its CPU to set the timers there.
  * @kicked: @csd is under way.
  * @online: nodes may be armed here: its CPU is up.
@@ -91,6 +93,8 @@ struct base {
 	struct hrtimer resume;
 	u64 resume_ns;
 	u64 programmed_tick;
+	u64 run_end_ns;
+	u64 run_ns;
 	call_single_data_t csd;
 	bool kicked;
 	bool online;
@@ -195,6 +199,7 @@ void base_look(struct base *base, struct base_view *view);
 
 int base_use(enum base_clock clock);
 int base_init(const struct base_ops *ops, void (*made)(struct base *base));
+void base_ignore_cpus(void);
 void base_exit(void);
 
 #endif /* TWHEEL_BASE_H */

@@ -343,6 +343,7 @@ static int __init twheel_init(void)
 no_device:
 	clock_exit();
 no_clock:
+	base_ignore_cpus();
 	twheel_debugfs_exit();
 	base_exit();
 no_memory:
@@ -357,6 +358,7 @@ static void __exit twheel_exit(void)
 {
 	misc_deregister(&device);
 	clock_exit();
+	base_ignore_cpus();
 	twheel_debugfs_exit();
 	base_exit();
 	rcu_barrier();

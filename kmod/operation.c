@@ -36,6 +36,7 @@
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
 
+#include "timer_debug.h"
 #include "watch.h"
 
 /* &struct twheel_operation.state */
@@ -112,6 +113,17 @@ static void operation_tell(struct twheel_operation *operation,
 }
 
 /*
+ * The timer's function will not come, or is here.  Owners free operations without
+ * saying so, hence debugobjects knows the timer only while it is armed.
+ */
+static void operation_disarmed(struct twheel_operation *operation)
+{
+	lockdep_assert_held(&operation->registry->lock);
+	operation->armed = false;
+	timer_debug_free(&operation->timer);
+}
+
+/*
  * End a PENDING operation that nobody is asking; its owner may free it.  If it had
  * expired, its timer's function is not on its way.
  */
@@ -122,7 +134,7 @@ static void operation_end(struct twheel_operation *operation, enum verdict verdi
 	operation->state = OPERATION_IDLE;
 	operation->verdict = verdict;
 	if (operation->armed && twheel_timer_cancel(&operation->timer))
-		operation->armed = false;
+		operation_disarmed(operation);
 	if (verdict == VERDICT_CANCELLED)
 		return;
 	if (operation->armed)
@@ -193,7 +205,7 @@ static void operation_time_came(struct twheel_timer *timer)
 
 	spin_lock_bh(&registry->lock);
 	call_begin(registry, &call, operation);
-	operation->armed = false;
+	operation_disarmed(operation);
 	if (operation->state == OPERATION_COMPLETING) {
 		operation->state = OPERATION_IDLE;
 		operation_tell(operation, VERDICT_COMPLETED);
@@ -271,6 +283,7 @@ void twheel_operation_setup(struct twheel_operation *operation,
 		.state = OPERATION_IDLE,
 	};
 	twheel_timer_setup(&operation->timer, operation_time_came);
+	timer_debug_free(&operation->timer);
 	watcher_init(&operation->watcher);
 }
 EXPORT_SYMBOL_GPL(twheel_operation_setup);
@@ -312,6 +325,7 @@ static int operation_wait(struct twheel_operation *operation, const u64 *keys,
 		return ret;
 	}
 	operation->armed = true;
+	timer_debug_init(&operation->timer);
 	twheel_timer_arm(&operation->timer, time_ns, slack_ns, flags);
 	return operation_judge(operation, operation_ask(operation));
 }

@@ -113,8 +113,9 @@ static int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
  * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.
  *
  * The function is called at most once for each time that it was armed and not
- * cancelled or armed again before, on the CPU that armed it; where it is running
- * at that moment, on the CPU where it runs, after it has returned.
+ * cancelled or armed again before, on the CPU that armed it, or the one that serves
+ * an isolated CPU; where it is running at that moment, on the CPU where it runs, after
+ * it has returned.
  *
  * Context: any but NMI.
  *

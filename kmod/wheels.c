@@ -25,12 +25,12 @@
  * -----
  * Should the clock be set back again while three wheels have nodes, then there is
  * none for what is due before all of them.  Such nodes wait in limbo, in the order of
- * arming, while the middle wheel is emptied into the nearest, as fast as its owner
- * lets it: the earliest node first, and of one tick the oldest.  The middle wheel's
+ * arming, while the middle wheel is emptied into the nearest, by half of each
+ * advance's budget: the earliest node first, and of one tick the oldest.  The middle wheel's
  * clk grows with that, so that what is armed meanwhile goes where it belongs: for
  * one tick, nodes on the nearest wheel are then older than those on the middle one.
  * When the middle wheel is empty, it is put before the others, and limbo is emptied
- * into it.
+ * into it.  A node that becomes due meanwhile is late by as long as that takes.
  *
  * What always holds (wheels_check() looks)
  * ----------------------------------------
@@ -243,11 +243,11 @@ u64 wheels_armed(const struct wheels *wheels)
  * @wheels: the wheels.
  * @now: the current tick.
  *
- * Return: as wheel_next(), or the tick after @now if nodes wait in limbo.
+ * Return: as wheel_next(), or @now if nodes wait in limbo.
  */
 u64 wheels_next(const struct wheels *wheels, u64 now)
 {
-	u64 next = wheels->nr_limbo ? now + 1 : WHEEL_NEVER;
+	u64 next = wheels->nr_limbo ? now : WHEEL_NEVER;
 	unsigned int i;
 
 	for (i = 0; i < wheels->nr_used; i++)

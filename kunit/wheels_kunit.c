@@ -175,7 +175,7 @@ static void fourth_step_back_loses_nothing_and_keeps_the_order(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, fixture->wheels.nr_limbo, 1ULL);
 	arm(fixture, 5, 39000, 10000);
 	arm(fixture, 6, 19000, 10000);
-	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 10000), 10001ULL);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 10000), 10000ULL);
 	expect_out(fixture, 10001, NULL, 0);
 	KUNIT_EXPECT_EQ(test, fixture->wheels.nr_limbo, 0ULL);
 	arm(fixture, 7, 19000, 10001);
@@ -201,6 +201,38 @@ static void node_in_limbo_can_be_taken_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheels_armed(&fixture->wheels), 3ULL);
 }
 
+/* However late: each comes once, none early, while time goes on tick by tick. */
+static void nodes_in_limbo_come_out_while_time_goes_on(struct kunit *test)
+{
+	enum { NR = 600, LIMBO = 100 };
+	struct fixture *fixture = fixture_make(test, NR + LIMBO + 2, 40000);
+	unsigned int i, left = NR + LIMBO + 2;
+	struct wheel_node *node, *safe;
+	u64 now;
+
+	arm(fixture, NR + LIMBO, 50000, 40000);
+	for (i = 0; i < NR; i++)
+		wheels_add(&fixture->wheels, &fixture->nodes[i], 39000 + i % 7, 30000);
+	arm(fixture, NR + LIMBO + 1, 29000, 20000);
+	for (i = NR; i < NR + LIMBO; i++)
+		arm(fixture, i, 10005 + i % 50, 10000);
+	KUNIT_ASSERT_EQ(test, fixture->wheels.nr_limbo, (u64)LIMBO);
+	for (now = 10000; left && now <= 50000; now++) {
+		LIST_HEAD(out);
+
+		while (wheels_advance(&fixture->wheels, now, 64, &out))
+			;
+		list_for_each_entry_safe(node, safe, &out, list) {
+			KUNIT_ASSERT_LE(test, (u64)node->due, now);
+			wheels_del(&fixture->wheels, node);
+			left--;
+		}
+		/* As long as its owner goes on, limbo is empty within the tick. */
+		KUNIT_ASSERT_EQ(test, fixture->wheels.nr_limbo, 0ULL);
+	}
+	KUNIT_EXPECT_EQ(test, left, 0U);
+}
+
 static void clock_that_never_goes_back_has_one_wheel(struct kunit *test)
 {
 	struct fixture *fixture = fixture_make(test, 2, 1000);
@@ -221,6 +253,7 @@ static struct kunit_case wheels_cases[] = {
 	KUNIT_CASE(node_for_the_gap_is_on_time_whatever_the_others_are),
 	KUNIT_CASE(fourth_step_back_loses_nothing_and_keeps_the_order),
 	KUNIT_CASE(node_in_limbo_can_be_taken_off),
+	KUNIT_CASE(nodes_in_limbo_come_out_while_time_goes_on),
 	KUNIT_CASE(clock_that_never_goes_back_has_one_wheel),
 	{}
 };

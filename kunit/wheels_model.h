@@ -114,7 +114,7 @@ static inline const char *wheels_model_advance(struct wheels_model *model)
 		return "more nodes were touched than the budget allows";
 	if (!more && model->model.nr_sorted && model->model.sorted[0]->due <= now)
 		return "a node that is due was left behind";
-	if (more && wheels_next(&model->wheels, now) > now + 1)
+	if (more && wheels_next(&model->wheels, now) > now)
 		return "there is said to be more to do, and there is not";
 	return NULL;
 }
@@ -126,7 +126,7 @@ static inline const char *wheels_model_drain(struct wheels_model *model)
 	unsigned int rounds = 4 * MODEL_NODES * WHEEL_LEVELS;
 
 	while (!broken && wheels_next(&model->wheels, model->model.now) <=
-			  model->model.now + model->wheels.nr_limbo) {
+			  model->model.now) {
 		if (!rounds--)
 			return "it does not get done";
 		broken = wheels_model_advance(model);

@@ -194,6 +194,46 @@ TEST(set_backward_moves_nothing_and_keeps_the_order_of_a_tick)
 	printf("# %llu us late at the end, with %zu others\n", late_ns / 1000, nr);
 }
 
+/*
+ * The kernel's hrtimer code reads the clock once for all that it calls in a row, so
+ * with a clock that is set back just then it calls too early.  That must not be again
+ * and again until the time has come.
+ */
+TEST(set_backward_while_events_expire_leaves_the_cpu_to_others)
+{
+	const size_t rounds = test_count(100), nr = 300;
+	int real = open_realtime(), mono = device_open_nonblock(), cpus[2];
+	__u64 tick_ns = get_info(real).tick_ns, begin_ns, seed = 1;
+	struct twheel_cmd cmds[nr];
+	long long interrupts;
+	size_t i, j;
+
+	if (get_cpus(cpus, 2) < 2)
+		test_skip("one CPU");
+	need_debugfs();
+	interrupts = base_number(cpus[0], CLOCK_REALTIME, "interrupts");
+	begin_ns = monotonic_ns();
+	for (i = 0; i < rounds; i++) {
+		__u64 now_ns = realtime_ns(), wait_ns;
+
+		pin_to_cpu(cpus[0]);
+		for (j = 0; j < nr; j++)
+			cmds[j] = make_add(TWHEEL_ABS, now_ns + (j + 1) * tick_ns, 0);
+		ASSERT_EQ(submit(real, cmds, nr), nr);
+		/* What makes the runs of the other clock long. */
+		add_many(mono, 0, NSEC_PER_MSEC + next_random(&seed) % (5 * NSEC_PER_MSEC),
+			 2000, NULL);
+		pin_to_cpu(cpus[1]);
+		wait_ns = monotonic_ns() + next_random(&seed) % (10 * NSEC_PER_MSEC);
+		while (monotonic_ns() < wait_ns)
+			;
+		move_clock(-10 * (long long)NSEC_PER_SEC);
+	}
+	/* One a tick, of each of the two timers that it has. */
+	ASSERT_LE(base_number(cpus[0], CLOCK_REALTIME, "interrupts") - interrupts,
+		  2 * (long long)((monotonic_ns() - begin_ns) / tick_ns) + 10);
+}
+
 /* Many events, each of which must come once: their times and what was seen. */
 struct many {
 	int fd;

@@ -11,8 +11,6 @@
 #include "device.h"
 #include "util.h"
 
-#define ENTER_FOR_EVER	(~0ULL)
-
 /* The kernel's own, which is shorter than the library's. */
 #define MASK_BYTES	8
 
@@ -69,6 +67,48 @@ TEST(enter_with_a_mask_is_ended_by_a_signal_that_was_pending)
 	raise(SIGUSR1);
 	ASSERT_EQ(signals_counted(), 0);
 	ASSERT_EQ(enter(fd, &arg), -EINTR);
+	ASSERT_EQ(signals_counted(), 1);
+	check_usr1_blocked(true);
+}
+
+/* It returns 0 for what it has done, and the handler runs all the same. */
+TEST(enter_with_a_mask_that_did_something_has_the_signal_handled)
+{
+	sigset_t mask = block_usr1();
+	struct twheel_record records[2];
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 1);
+	int fd = open_with_armed(), i;
+
+	for (i = 1; i <= 3; i++) {
+		struct twheel_enter arg = enter_with_mask(records, &mask);
+
+		test_about("turn %d", i);
+		arg.cmds = (uintptr_t)&cmd;
+		arg.nr_cmds = 1;
+		raise(SIGUSR1);
+		ASSERT_EQ(enter(fd, &arg), 0);
+		ASSERT_EQ(arg.cmds_done, 1);
+		ASSERT_EQ(arg.records_done, 0);
+		ASSERT_EQ(signals_counted(), i);
+		check_usr1_blocked(true);
+	}
+}
+
+TEST(enter_with_a_mask_that_gave_too_few_records_has_the_signal_handled)
+{
+	sigset_t mask = block_usr1();
+	struct twheel_record records[2];
+	struct twheel_enter arg = enter_with_mask(records, &mask);
+	int fd = open_with_armed();
+
+	add(fd, 0, 0, 42);
+	wait_ready(fd, 1);
+	arg.nr_records = 2;
+	arg.min_records = 2;
+	raise(SIGUSR1);
+	ASSERT_EQ(enter(fd, &arg), 0);
+	ASSERT_EQ(arg.records_done, 1);
+	ASSERT_EQ(records[0].data, 42);
 	ASSERT_EQ(signals_counted(), 1);
 	check_usr1_blocked(true);
 }

@@ -939,6 +939,18 @@ TEST(uring_cmd_signals_a_few_of_very_many_without_a_worker)
 	ASSERT_EQ(signal.result, INLINE);
 }
 
+/* The first one satisfies none. */
+TEST(uring_cmd_signals_that_add_up_for_very_many_are_by_a_worker)
+{
+	struct twheel_cmd cmds[2] = { make_signal(1, 5), make_signal(1, 5) };
+	int fd = device_open_nonblock();
+
+	add_watching_many(fd, 3 * INLINE, 10);
+	ASSERT_GT(workers_of(fd, cmds, 2), 0);
+	ASSERT_EQ(cmds[0].result, 0);
+	ASSERT_EQ(cmds[1].result, 3 * INLINE);
+}
+
 TEST(uring_cmd_signals_that_end_very_many_together_are_by_a_worker)
 {
 	struct twheel_cmd cmds[40];
