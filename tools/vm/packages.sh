@@ -115,13 +115,18 @@ security_mirror() {
 	mirror Debian-Security
 }
 
+# A fresh machine has no lists to go by.
+learn_mirrors() {
+	[[ -n $(main_mirror) ]] || update_lists || true
+	[[ -n $(main_mirror) ]] || die "apt on this machine knows of no archive of Debian's"
+}
+
 # Without a security archive, the kernels that are only there cannot be had.
 write_sources() {
 	local options="arch=amd64 signed-by=$keyring" main security
-	[[ -n $(main_mirror) ]] || update_lists || true
+	learn_mirrors
 	main=$(main_mirror)
 	security=$(security_mirror)
-	[[ -n $main ]] || die "apt on this machine knows of no archive of Debian's"
 	cat >"$1" <<-END
 		deb [$options] $main $debian main
 		deb [$options] $main $debian-updates main
