@@ -145,7 +145,7 @@ static void batch_note_used(struct context_batch *batch)
 	bool full = used >= context->max_events;
 
 	lockdep_assert_held(&context->mutex);
-	if (used == context->used)
+	if (used == context->used && full == context->full)
 		return;
 	WRITE_ONCE(context->used, used);
 	WRITE_ONCE(context->full, full);

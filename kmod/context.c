@@ -408,6 +408,8 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 	event->data = cmd->data;
 	cmd->id = event_id(event);
 	context->counts.added++;
+	/* Before it can be READY: context_has_armed(). */
+	WRITE_ONCE(context->used, context->used + 1);
 	event_arm(batch, event, cmd);
 	return 0;
 }

@@ -63,7 +63,8 @@ static inline u64 counts_used(const struct context_counts *counts)
  * @has_notice: @notice is in use.
  * @offset_ns: clock_offset_ns() when it was last known not to have been set; read
  *	without lock.
- * @used: how many events it has, as the last batch left it; read without lock.
+ * @used: how many events it has, or more while a batch is under way: an ADD counts at
+ *	once, what ends an event when the batch is settled; read without lock.
  * @full: that is as many as it may have; read without lock.
  * @shown_seq: for those who read @shown and what a CONFIG sets without lock.
  * @shown: @counts for fdinfo, whoever holds the mutex and for however long.

@@ -20,10 +20,20 @@ u64 ready_collect(struct context *context);
 void ready_left(struct context *context, unsigned int nr);
 bool twheel_context_readable(const struct context *context);
 
-/* Is anything ARMED, as far as it can be told without lock? */
+/*
+ * Is anything ARMED?  Without lock: as @used is never too low, and @nr_ready was the
+ * same before and after it was read, there was a moment at which a "no" was true.
+ */
 static inline bool context_has_armed(const struct context *context)
 {
-	return READ_ONCE(context->used) > READ_ONCE(context->nr_ready);
+	u64 nr_ready, used;
+
+	do {
+		/* The first pairs with set_nr_ready(): an event's ADD comes before that. */
+		nr_ready = smp_load_acquire(&context->nr_ready);
+		used = smp_load_acquire(&context->used);
+	} while (READ_ONCE(context->nr_ready) != nr_ready);
+	return used > nr_ready;
 }
 
 void want_wake_unlocked(struct context *context, struct list_head *wake);

@@ -243,6 +243,38 @@ static void events_of_one_tick_are_read_in_the_order_of_arming(struct kunit *tes
 	}
 }
 
+/*
+ * ENTER asks that without a lock, also in the middle of others' commands: a far event
+ * is ARMED at each moment, however many are READY.
+ */
+static void armed_event_is_seen_while_a_batch_adds_and_cancels(struct kunit *test)
+{
+	struct context *context = test->priv;
+	struct context_batch batch;
+	unsigned int i;
+	u64 far;
+
+	KUNIT_EXPECT_FALSE(test, context_has_armed(context));
+	KUNIT_ASSERT_EQ(test, add(test, DAY_NS, &far), 0);
+	KUNIT_EXPECT_TRUE(test, context_has_armed(context));
+	KUNIT_ASSERT_EQ(test, twheel_context_begin(context, &batch, CONTEXT_BLOCK), 0);
+	for (i = 0; i < 10; i++) {
+		struct twheel_cmd cmd = { .op = TWHEEL_OP_ADD };
+
+		KUNIT_EXPECT_EQ(test, twheel_command_run(&batch, &cmd), 0);
+		KUNIT_EXPECT_TRUE(test, context_has_armed(context));
+		if (i % 2)
+			continue;
+		cmd = (struct twheel_cmd){ .op = TWHEEL_OP_CANCEL, .id = cmd.id };
+		KUNIT_EXPECT_EQ(test, twheel_command_run(&batch, &cmd), 0);
+		KUNIT_EXPECT_TRUE(test, context_has_armed(context));
+	}
+	twheel_context_end(&batch);
+	KUNIT_EXPECT_TRUE(test, context_has_armed(context));
+	KUNIT_EXPECT_EQ(test, cancel(test, far), 0);
+	KUNIT_EXPECT_FALSE(test, context_has_armed(context));
+}
+
 /* --- MODIFY and CANCEL of what is READY -------------------------------------- */
 
 /* Events that are READY: two that expiry has just queued, two the reader has seen. */
@@ -928,6 +960,7 @@ static void counters_add_up_at_every_step(struct kunit *test)
 
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(id_is_of_no_use_after_the_events_end),
+	KUNIT_CASE(armed_event_is_seen_while_a_batch_adds_and_cancels),
 	KUNIT_CASE(any_64_bits_are_a_safe_id),
 	KUNIT_CASE(slot_with_the_last_generation_is_retired),
 	KUNIT_CASE(page_of_retired_slots_leaves_its_number_unused),
