@@ -19,6 +19,40 @@ enum timer_state {
 	TIMER_SHUT_DOWN,	/* refuses to be armed */
 };
 
+#ifdef CONFIG_DEBUG_OBJECTS_TIMERS
+static void *timer_function(void *timer)
+{
+	return ((struct twheel_timer *)timer)->function;
+}
+
+/* An armed timer is set up again. */
+static bool fix_init(void *timer, enum debug_obj_state state)
+{
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	twheel_timer_cancel(timer);
+	debug_object_init(timer, &twheel_timer_debug);
+	return true;
+}
+
+/* The memory of an armed timer is freed.  Its state must change, or they ask again. */
+static bool fix_free(void *timer, enum debug_obj_state state)
+{
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	twheel_timer_cancel(timer);
+	debug_object_free(timer, &twheel_timer_debug);
+	return true;
+}
+
+const struct debug_obj_descr twheel_timer_debug = {
+	.name = "twheel_timer",
+	.debug_hint = timer_function,
+	.fixup_init = fix_init,
+	.fixup_free = fix_free,
+};
+#endif
+
 /**
  * twheel_timer_init() - prepare a timer for its first use
  * @timer: as for twheel_timer_setup(), which is what to use.
