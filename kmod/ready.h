@@ -29,8 +29,9 @@ static inline bool context_has_armed(const struct context *context)
 	u64 nr_ready, used;
 
 	do {
-		/* The first pairs with set_nr_ready(): an event's ADD comes before that. */
+		/* Pairs with set_nr_ready(): what is READY was counted in @used before. */
 		nr_ready = smp_load_acquire(&context->nr_ready);
+		/* Keeps the second look at @nr_ready behind this one. */
 		used = smp_load_acquire(&context->used);
 	} while (READ_ONCE(context->nr_ready) != nr_ready);
 	return used > nr_ready;
