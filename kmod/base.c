@@ -49,7 +49,7 @@
  * finds the base, locks it and looks again.
  *
  * Memory of a node is not touched after event_ops->due() or a timer's function got
- * it.  The wake list is handed to event_ops->wake() with no lock held.
+ * it.  The wake list is handed to event_ops->wake() with no spinlock held.
  *
  * A timer whose function is being called is armed again on the base that calls it
  * and nowhere else, so it never runs twice at once; that base looks for its next
@@ -630,7 +630,7 @@ static void wake_all(struct list_head *wake)
 /**
  * struct base_run - a run of a base
  * @hold: the hold of the base.
- * @wake: whom to wake when no lock is held.
+ * @wake: whom to wake when no spinlock is held.
  * @start_ns: when it began, on CLOCK_MONOTONIC.
  * @spent_ns: how long it has taken, when that was last looked at.
  * @carried_ns: how long the runs right before it took, which count with it.

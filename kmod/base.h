@@ -55,7 +55,7 @@ struct base_ops {
 	 * taken off the wheel; whom to wake goes to @wake.
 	 */
 	void (*due)(struct twheel_node *node, u64 now_ns, struct list_head *wake);
-	/* Wake what is on the list, with no lock held. */
+	/* Wake what is on the list, with no spinlock held. */
 	void (*wake)(struct list_head *wake);
 };
 

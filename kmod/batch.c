@@ -3,7 +3,7 @@
  * Batches: the mutex of a context, and a series of commands under it.
  *
  * A batch holds the mutex.  Besides it keeps one base held from command to command,
- * and gathers whom to wake when no lock is held any more.
+ * and gathers whom to wake when that base, and with it the last spinlock, is let go of.
  *
  * A long call, of many commands or records, lets go of the mutex after each part of
  * its work.  That alone helps nobody: the task that has just dropped a mutex takes

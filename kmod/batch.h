@@ -11,7 +11,7 @@
  * struct context_batch - a series of commands to one context, under its mutex
  * @context: the context.
  * @hold: the base that is held, if one is.
- * @wake: contexts to wake when no lock is held any more.
+ * @wake: contexts to wake when no spinlock is held any more.
  * @last_add: the event of the last ADD in this call; 0: none, or it failed.
  */
 struct context_batch {

@@ -7,9 +7,9 @@
  * one step, and copies out from there under the mutex alone.  A record leaves
  * @reading after it was copied out whole.
  *
- * Waking up happens with no lock held.  Whoever makes an event READY puts the
+ * Waking up happens with no spinlock held.  Whoever makes an event READY puts the
  * context on a wake list of its own, with a reference, and wakes those on that list
- * later, when it has dropped its locks.  That is left out in two cases: the context
+ * later, when it has dropped them.  That is left out in two cases: the context
  * is on somebody's list already, who has not yet begun to wake; or it is not
  * readable yet and nobody waits in ENTER.  Each waiter is asked whether what is
  * there is enough for it.
@@ -99,7 +99,7 @@ void want_wake_unlocked(struct context *context, struct list_head *wake)
  * event_ready() - make an event READY
  * @event: an event that is on no wheel, and whose base is held.
  * @now_ns: the time, of the clock that it goes by.
- * @wake: for context_wake(), when no lock is held any more.
+ * @wake: for context_wake(), when no spinlock is held any more.
  */
 void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 {
