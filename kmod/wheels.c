@@ -19,7 +19,8 @@
  *
  * All wheels are advanced, the nearest one first.  What is armed for a tick goes to
  * the farthest wheel whose clk is not after that tick.  So the nodes of one tick are
- * on one wheel, and their order is that wheel's.
+ * on one wheel, and their order is that wheel's.  Prefetch on a wheel that stands ahead
+ * is not forced before the clock gets there.
  *
  * Limbo
  * -----
@@ -294,7 +295,7 @@ static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 }
 
 /**
- * wheels_advance() - go on towards a tick
+ * wheels_advance() - go on towards a tick, and prefetch with what the budget leaves
  * @wheels: the wheels.
  * @now: as for wheels_add().
  * @budget: how many nodes may be touched, at least 2.
@@ -315,8 +316,10 @@ bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
 		empty_limbo(wheels, now, &half);
 		budget += half;
 	}
+	/* While a wheel has nodes that are not due, no farther one has any that are. */
 	for (i = wheels->nr_used; i-- > 0;)
-		if (wheel_advance(wheel_at(wheels, i), now, &budget, out))
+		if (wheel_advance(wheel_at(wheels, i), now, &budget, out) ||
+		    wheel_prefetch(wheel_at(wheels, i), now, &budget))
 			return true;
 	while (wheels->nr_used > 1 && drop_empty(wheels))
 		;
@@ -324,17 +327,25 @@ bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
 }
 
 #ifdef WHEEL_CHECK
-/* Is a node of @wheel due after @tick? */
-static bool is_due_after(const struct wheel *wheel, u64 tick)
+/* Is a node of @list due after @tick? */
+static bool is_due_after(const struct list_head *list, u64 tick)
 {
 	const struct wheel_node *node;
+
+	list_for_each_entry(node, list, list)
+		if (wheel_due(node) > tick)
+			return true;
+	return false;
+}
+
+/* Is a node of @wheel due after @tick? */
+static bool has_due_after(const struct wheel *wheel, u64 tick)
+{
 	unsigned int i;
 
-	for (i = 0; i < WHEEL_LEVELS * WHEEL_SLOTS; i++)
-		list_for_each_entry(node, &wheel->slots[i / WHEEL_SLOTS]
-							[i % WHEEL_SLOTS].nodes, list)
-			if (wheel_due(node) > tick)
-				return true;
+	for (i = 0; i < WHEEL_NR_LISTS; i++)
+		if (is_due_after(&wheel->lists[i], tick))
+			return true;
 	return false;
 }
 
@@ -360,7 +371,7 @@ const char *wheels_check(const struct wheels *wheels)
 			return "a wheel that is not in use has a node";
 		for (j = 0; j < i && i < wheels->nr_used; j++)
 			if (wheel_at(wheels, j)->armed &&
-			    is_due_after(wheel, wheel_at(wheels, j)->clk))
+			    has_due_after(wheel, wheel_at(wheels, j)->clk))
 				return "a node is due after the clk of a farther wheel";
 	}
 	list_for_each_entry(node, &wheels->limbo, list) {
