@@ -136,14 +136,13 @@ static void page_disarm(struct event_page *page)
 void twheel_context_destroy(struct context *context)
 {
 	struct event_page *page;
-	unsigned long number;
+	u32 number;
 
 	if (context->has_notice)
 		clock_notice_end(&context->notice);
 	/* An event that is due meanwhile gets into the ready queue: all first. */
-	xa_for_each(&context->events.pages, number, page) {
-		if (!xa_is_value(page))
-			page_disarm(page);
+	for_each_event_page(page, number, &context->events) {
+		page_disarm(page);
 		cond_resched();
 	}
 	ready_exit(context);
@@ -315,15 +314,14 @@ static void sweep_clock_set(struct context_batch *batch)
 	struct context *context = batch->context;
 	s64 offset_ns = clock_offset_ns();
 	struct event_page *page;
-	unsigned long number;
+	u32 number;
 
 	lockdep_assert_held(&context->mutex);
 	if (offset_ns == context->offset_ns)
 		return;
 	base_release(&batch->hold);
-	xa_for_each(&context->events.pages, number, page) {
-		if (!xa_is_value(page))
-			page_clock_set(batch, page);
+	for_each_event_page(page, number, &context->events) {
+		page_clock_set(batch, page);
 		cond_resched();
 	}
 	/* What is due until here still finds that the clock was set. */
@@ -389,7 +387,7 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 		return ret;
 	if (context_used(context) >= context->max_events)
 		return -ENOSPC;
-	if (list_empty(&context->events.partial)) {
+	if (unlikely(!events_have_room(&context->events))) {
 		base_release(&batch->hold);
 		ret = events_grow(&context->events);
 		if (ret)

@@ -489,11 +489,10 @@ static void free_keys(struct context *context)
 void event_operations_destroy(struct context *context)
 {
 	struct event_page *page;
-	unsigned long number;
+	u32 number;
 
-	xa_for_each(&context->events.pages, number, page) {
-		if (!xa_is_value(page))
-			page_free_operations(page);
+	for_each_event_page(page, number, &context->events) {
+		page_free_operations(page);
 		cond_resched();
 	}
 	free_keys(context);

@@ -325,19 +325,6 @@ static struct twheel_entry event_entry(const struct event *event)
 	};
 }
 
-/* The page with the lowest number that is not below @number, which it changes. */
-static struct event_page *page_from(struct context *context,
-				    unsigned long *number)
-{
-	void *page;
-
-	for (page = xa_find(&context->events.pages, number, ULONG_MAX, XA_PRESENT);
-	     xa_is_value(page);
-	     page = xa_find_after(&context->events.pages, number, ULONG_MAX, XA_PRESENT))
-		cond_resched();
-	return page;
-}
-
 /*
  * Write entries of the events from an index on into the chunk; return how many.
  * @index becomes that of the last one.
@@ -345,13 +332,13 @@ static struct event_page *page_from(struct context *context,
 static unsigned int entries_prepare(struct context *context, u64 *index,
 				    size_t room)
 {
-	unsigned long number = *index >> EVENT_INDEX_BITS;
+	u32 number = *index >> EVENT_INDEX_BITS;
 	unsigned int slot = *index & ((1U << EVENT_INDEX_BITS) - 1);
 	unsigned int nr = 0;
 	struct event_page *page;
 
 	lockdep_assert_held(&context->mutex);
-	while ((page = page_from(context, &number))) {
+	while ((page = events_page_from(&context->events, &number))) {
 		if (number != *index >> EVENT_INDEX_BITS)
 			slot = 0;
 		for (; slot < EVENT_PAGE_EVENTS; slot++) {

@@ -36,11 +36,12 @@ static void context_suite_exit(struct kunit *test)
 static struct event *event_of(struct kunit *test, u64 id)
 {
 	struct context *context = test->priv;
-	struct event_page *page = xa_load(&context->events.pages,
-					  (u32)id >> EVENT_INDEX_BITS);
+	u32 number = (u32)id >> EVENT_INDEX_BITS;
+	struct event_page *page;
 
+	KUNIT_ASSERT_LT(test, number, context->events.nr_numbers);
+	page = context->events.numbers[number].page;
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_ASSERT_FALSE(test, xa_is_value(page));
 	return &page->events[id % (1U << EVENT_INDEX_BITS)];
 }
 
@@ -113,10 +114,10 @@ static void page_of_retired_slots_leaves_its_number_unused(struct kunit *test)
 	}
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, cancel(test, ids[i]), 0);
-	KUNIT_EXPECT_EQ(test, context->events.next_number, 2U);
+	KUNIT_EXPECT_EQ(test, context->events.nr_numbers, 2U);
 	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &ids[0]), 0);
 	KUNIT_EXPECT_EQ(test, (u32)ids[0] >> EVENT_INDEX_BITS, 2U);
-	KUNIT_EXPECT_EQ(test, context->events.next_number, 3U);
+	KUNIT_EXPECT_EQ(test, context->events.nr_numbers, 3U);
 }
 
 static void memory_given_back_does_not_bring_old_ids_back(struct kunit *test)
@@ -138,7 +139,7 @@ static void memory_given_back_does_not_bring_old_ids_back(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, cancel(test, mine[i]), 0);
 	}
 	/* The numbers were used again, so the ids differ by generation alone. */
-	KUNIT_EXPECT_LE(test, context->events.next_number,
+	KUNIT_EXPECT_LE(test, context->events.nr_numbers,
 			DIV_ROUND_UP(NR, EVENT_PAGE_EVENTS) + 1);
 	kvfree(ids);
 }
@@ -149,16 +150,14 @@ static void empty_pages_but_one_are_given_back(struct kunit *test)
 	struct context *context = test->priv;
 	u64 *ids = kunit_kcalloc(test, NR, sizeof(*ids), GFP_KERNEL);
 	unsigned int i, pages = 0;
-	unsigned long number;
-	void *entry;
 
 	KUNIT_ASSERT_NOT_NULL(test, ids);
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &ids[i]), 0);
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, cancel(test, ids[i]), 0);
-	xa_for_each(&context->events.pages, number, entry)
-		pages += !xa_is_value(entry);
+	for (i = 0; i < context->events.nr_numbers; i++)
+		pages += !!context->events.numbers[i].page;
 	KUNIT_EXPECT_EQ(test, pages, 1U);
 }
 
