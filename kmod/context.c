@@ -233,30 +233,33 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_configure);
 /* --- commands --------------------------------------------------------------- */
 
 /* Arm an event that is on no wheel and in no queue, as an ADD or MODIFY asks. */
-static void event_arm(struct context_batch *batch, struct event *event,
-		      const struct twheel_cmd *cmd)
+static __always_inline void event_arm(struct context_batch *batch, struct event *event,
+				      const struct twheel_cmd *cmd)
 {
 	struct context *context = batch->context;
+	enum base_clock clock = context->clock;
 	bool absolute = cmd->flags & TWHEEL_ABS;
+	u8 flags = (event->node.flags & EVENT_OPERATION) | NODE_EVENT;
 	u64 due_ns;
 
-	if (!event_operation(event))
+	if (likely(!(flags & EVENT_OPERATION)))
 		event->interval_ns = cmd->interval_ns;
 	event->slack_ns = max(cmd->slack_ns, context->slack_ns);
-	event->node.flags &= EVENT_OPERATION;
-	event->node.flags |= NODE_EVENT;
-	if (cmd->flags & TWHEEL_CANCEL_ON_SET)
-		event->node.flags |= EVENT_CANCEL_ON_SET;
-	if (!absolute && context->clock == BASE_REALTIME)
-		event->node.flags |= EVENT_BY_MONOTONIC;
+	if (unlikely(cmd->flags & TWHEEL_CANCEL_ON_SET))
+		flags |= EVENT_CANCEL_ON_SET;
+	if (unlikely(!absolute && clock == BASE_REALTIME)) {
+		flags |= EVENT_BY_MONOTONIC;
+		clock = BASE_MONOTONIC;
+	}
+	event->node.flags = flags;
 
-	base_hold_cpu(&batch->hold, event_clock(event), context->cpu);
+	base_hold_cpu(&batch->hold, clock, context->cpu);
 	if (absolute) {
-		due_ns = context_host_ns(context, context->clock, cmd->time_ns);
+		due_ns = context_host_ns(context, clock, cmd->time_ns);
 		event->due_ns = cmd->time_ns;
 	} else {
 		due_ns = add_saturating(batch->hold.now_ns, cmd->time_ns);
-		event->due_ns = event_relative_seen_ns(event, due_ns);
+		event->due_ns = event_relative_seen_ns(context, event, due_ns);
 	}
 	event_place(batch, event, due_ns);
 }
@@ -265,12 +268,10 @@ static void event_arm(struct context_batch *batch, struct event *event,
 static void event_stop_held(struct context_batch *batch, struct event *event)
 {
 	batch_assert_base_held(batch);
-	if (event_state(event) == EVENT_ARMED) {
+	if (likely(event_state(event) == EVENT_ARMED))
 		base_disarm(&batch->hold, &event->node);
-	} else {
-		base_release(&batch->hold);
+	else
 		event_unready(event);
-	}
 }
 
 static void event_stop(struct context_batch *batch, struct event *event)
@@ -360,7 +361,7 @@ static void follow_clock(struct context_batch *batch)
 /* What an ADD or MODIFY asks for that depends on the context's clock. */
 static int prepare_arm(struct context_batch *batch, const struct twheel_cmd *cmd)
 {
-	if (!(cmd->flags & TWHEEL_CANCEL_ON_SET))
+	if (likely(!(cmd->flags & TWHEEL_CANCEL_ON_SET)))
 		return 0;
 	if (!(cmd->flags & TWHEEL_ABS) || batch->context->clock != BASE_REALTIME)
 		return -EINVAL;
@@ -383,7 +384,7 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 	struct event *event;
 	int ret = prepare_arm(batch, cmd);
 
-	if (ret)
+	if (unlikely(ret))
 		return ret;
 	if (context_used(context) >= context->max_events)
 		return -ENOSPC;
@@ -393,7 +394,7 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 		if (ret)
 			return ret;
 	}
-	if (cmd->quorum > 1) {
+	if (unlikely(cmd->quorum > 1)) {
 		base_release(&batch->hold);
 		operation = event_operation_create(cmd->quorum, 0);
 		if (!operation)
@@ -401,7 +402,7 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 	}
 
 	event = event_alloc(&context->events);
-	if (operation)
+	if (unlikely(operation))
 		event_set_operation(event, operation);
 	event->data = cmd->data;
 	cmd->id = event_id(event);

@@ -171,22 +171,6 @@ void event_free_operation(struct context *context, struct event *event)
 	event_operation_free(operation);
 }
 
-/**
- * batch_free_event() - give an event back
- * @batch: the batch.
- * @event: an event that is on no wheel and in no queue.
- *
- * The end of the batch gives the memory of empty pages back.
- */
-void batch_free_event(struct context_batch *batch, struct event *event)
-{
-	if (event_operation(event)) {
-		base_release(&batch->hold);
-		event_free_operation(batch->context, event);
-	}
-	event_free(event);
-}
-
 /* --- commands --------------------------------------------------------------- */
 
 /* Hold the base of an event if it is ARMED.  Returns 0 or -EALREADY. */

@@ -15,10 +15,11 @@
 
 /* --- records ---------------------------------------------------------------- */
 
-static struct twheel_record event_record(const struct event *event)
+static __always_inline void event_record(struct context *context,
+					 const struct event *event,
+					 struct twheel_record *record)
 {
-	const struct context *context = event_context(event);
-	struct twheel_record record = {
+	*record = (struct twheel_record){
 		.data = event->data,
 		.id = event_id(event),
 		.due_ns = event_due_seen_ns(event),
@@ -26,18 +27,16 @@ static struct twheel_record event_record(const struct event *event)
 		.count = event_count(event),
 		.reason = event_reason(event),
 	};
-
-	if (record.reason != TWHEEL_COMPLETED)
-		return record;
+	if (likely(record->reason != TWHEEL_COMPLETED))
+		return;
 	if (event->node.flags & EVENT_SIGNALLED)
-		record.flags = TWHEEL_RECORD_SIGNAL;
+		record->flags = TWHEEL_RECORD_SIGNAL;
 	if (event_operation(event)) {
-		record.key = event->operation->key;
-		record.value = event->operation->value;
+		record->key = event->operation->key;
+		record->value = event->operation->value;
 	} else {
-		record.value = event->value;
+		record->value = event->value;
 	}
-	return record;
 }
 
 /* Write the records of the oldest READY events into the chunk; return how many. */
@@ -49,7 +48,7 @@ static unsigned int records_prepare(struct context *context, size_t room)
 	list_for_each_entry(event, &context->reading, ready) {
 		if (nr == CONTEXT_CHUNK || nr == room)
 			break;
-		context->out[nr++] = event_record(event);
+		event_record(context, event, &context->out[nr++]);
 	}
 	return nr;
 }
@@ -82,21 +81,25 @@ static void event_rearm(struct context_batch *batch, struct event *event,
 static void records_finish(struct context_batch *batch, unsigned int nr)
 {
 	struct context *context = batch->context;
-	unsigned int i;
+	struct event *event, *next;
+	struct list_head *end;
+	unsigned int i = 0;
+	LIST_HEAD(done);
 
 	lockdep_assert_held(&context->mutex);
-	for (i = 0; i < nr; i++) {
-		struct event *event = list_first_entry(&context->reading,
-						       struct event, ready);
+	for (end = context->reading.next; i < nr; i++)
+		end = end->next;
+	list_cut_before(&done, &context->reading, end);
 
-		list_del(&event->ready);
-		if (event_interval_ns(event) &&
-		    event_reason(event) == TWHEEL_EXPIRED) {
+	i = 0;
+	list_for_each_entry_safe(event, next, &done, ready) {
+		if (unlikely(event_goes_on(event))) {
 			event_rearm(batch, event, context->out[i].count);
 		} else {
 			batch_free_event(batch, event);
 			context->counts.finished++;
 		}
+		i++;
 	}
 	context->counts.records += nr;
 	base_release(&batch->hold);
