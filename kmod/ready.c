@@ -29,6 +29,12 @@
 
 /* --- the queue -------------------------------------------------------------- */
 
+/* Are so many records enough to be read, whatever their age? */
+static bool is_enough(const struct context *context, u64 nr)
+{
+	return nr && (nr >= context->wake_count || READ_ONCE(context->full));
+}
+
 /**
  * twheel_context_readable() - is there enough to be read?
  * @context: the context.
@@ -41,8 +47,8 @@ bool twheel_context_readable(const struct context *context)
 	/* Pairs with set_nr_ready(): the first record comes with its time. */
 	u64 nr = smp_load_acquire(&context->nr_ready);
 
-	return nr && (nr >= context->wake_count || READ_ONCE(context->full) ||
-		      ktime_get_ns() >= READ_ONCE(context->wake_at_ns));
+	return is_enough(context, nr) ||
+	       (nr && ktime_get_ns() >= READ_ONCE(context->wake_at_ns));
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_readable);
 
@@ -68,12 +74,15 @@ static void set_nr_ready(struct context *context, u64 nr)
 	smp_store_release(&context->nr_ready, nr);
 }
 
-/* Put the context on a wake list, if there may be somebody to wake. */
+/*
+ * Put the context on a wake list, if there may be somebody to wake.  When a record's age
+ * makes the context readable, that is for the timer to tell: see wake_time_came().
+ */
 static void want_wake(struct context *context, struct list_head *wake)
 {
 	lockdep_assert_held(&context->ready_lock);
 	if (context->waking ||
-	    !(context->nr_waiting || twheel_context_readable(context)))
+	    !(context->nr_waiting || is_enough(context, context->nr_ready)))
 		return;
 	context->waking = true;
 	refcount_inc(&context->refs);
@@ -95,6 +104,28 @@ void want_wake_unlocked(struct context *context, struct list_head *wake)
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
+/* Put an event, which is on no wheel, at the end of the ready queue. */
+static void ready_append(struct context *context, struct event *event, u64 now_ns)
+{
+	lockdep_assert_held(&context->ready_lock);
+	if (event->node.flags & EVENT_BY_MONOTONIC)
+		now_ns = ktime_get_real_ns();
+	event_set_state(event, EVENT_READY);
+	event->fired_ns = now_ns;
+	list_add_tail(&event->ready, &context->ready);
+}
+
+/* Account for events that were appended since the ready lock was taken. */
+static void ready_appended(struct context *context, unsigned int nr,
+			   struct list_head *wake)
+{
+	lockdep_assert_held(&context->ready_lock);
+	if (!context->nr_ready)
+		set_wake_time(context, context->wake_delay_ns);
+	set_nr_ready(context, context->nr_ready + nr);
+	want_wake(context, wake);
+}
+
 /**
  * event_ready() - make an event READY
  * @event: an event that is on no wheel, and whose base is held.
@@ -105,19 +136,11 @@ void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 {
 	struct context *context = event_context(event);
 
-	if (event->node.flags & EVENT_BY_MONOTONIC)
-		now_ns = ktime_get_real_ns();
-
 	/* A base is held with interrupts off. */
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&context->ready_lock);
-	event_set_state(event, EVENT_READY);
-	event->fired_ns = now_ns;
-	list_add_tail(&event->ready, &context->ready);
-	if (!context->nr_ready)
-		set_wake_time(context, context->wake_delay_ns);
-	set_nr_ready(context, context->nr_ready + 1);
-	want_wake(context, wake);
+	ready_append(context, event, now_ns);
+	ready_appended(context, 1, wake);
 	raw_spin_unlock(&context->ready_lock);
 }
 
@@ -194,15 +217,43 @@ void event_unready(struct event *event)
 	raw_spin_unlock(&context->ready_lock);
 }
 
-static void context_due(struct twheel_node *node, u64 now_ns,
-			struct list_head *wake)
+/* That was the last event of a context for now: let go of its ready lock. */
+static void context_due_end(struct base_due *due)
+{
+	struct context *context = due->context;
+
+	if (!context)
+		return;
+	ready_appended(context, due->nr, &due->wake);
+	due->context = NULL;
+	__acquire(&context->ready_lock);
+	raw_spin_unlock(&context->ready_lock);
+}
+
+/* sparse: the run owns the lock until context_due_end(). */
+static void context_due_begin(struct base_due *due, struct context *context)
+{
+	raw_spin_lock(&context->ready_lock);
+	__release(&context->ready_lock);
+	due->context = context;
+	due->nr = 0;
+}
+
+/* An event is due: the ready lock is taken once for events of one context in a row. */
+static void context_due(struct twheel_node *node, u64 now_ns, struct base_due *due)
 {
 	struct event *event = container_of(node, struct event, node);
+	struct context *context = event_context(event);
 
+	if (due->context != context) {
+		context_due_end(due);
+		context_due_begin(due, context);
+	}
 	if (unlikely(node->flags & EVENT_CANCEL_ON_SET) &&
-	    context_clock_was_set(event_context(event)))
+	    context_clock_was_set(context))
 		node->flags |= EVENT_CLOCK_SET;
-	event_ready(event, now_ns, wake);
+	ready_append(context, event, now_ns);
+	due->nr++;
 }
 
 /* --- who waits for it ------------------------------------------------------- */
@@ -250,6 +301,7 @@ void context_wake(struct list_head *wake)
 
 const struct base_ops context_ops = {
 	.due = context_due,
+	.due_end = context_due_end,
 	.wake = context_wake,
 };
 
