@@ -407,6 +407,7 @@ static void hold_leave(struct base_hold *hold)
 	base->most_touched = max(base->most_touched, hold->touched);
 	note_length(hold);
 	hold->base = NULL;
+	hold->serves = false;
 	__acquire(&base->lock);
 	raw_spin_unlock(&base->lock);
 	if (kick)
@@ -491,16 +492,9 @@ static bool hold_serves(struct base_hold *hold, enum base_clock clock,
 	return hold->serves;
 }
 
-/**
- * base_hold_cpu() - hold the base that nodes are armed on
- * @hold: a hold, of a base or of none.
- * @clock: the clock.
- * @cpu: the CPU that their owner names, or BASE_ANY_CPU.
- *
- * Context: any but NMI.  Interrupts are off until base_release().
- */
-void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
-		   unsigned int cpu)
+/* The slow path of base_hold_cpu(). */
+void base_hold_serving(struct base_hold *hold, enum base_clock clock,
+		       unsigned int cpu)
 {
 	if (hold_serves(hold, clock, cpu) && hold_touches(hold))
 		return;
@@ -510,14 +504,8 @@ void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
 	hold->touched = 1;
 }
 
-/**
- * base_hold_node() - hold the base that a node is on, or was last
- * @hold: a hold, of a base or of none.
- * @node: the node.
- *
- * Context: any but NMI.  Interrupts are off until base_release().
- */
-void base_hold_node(struct base_hold *hold, const struct twheel_node *node)
+/* The slow path of base_hold_node(). */
+void base_hold_another(struct base_hold *hold, const struct twheel_node *node)
 {
 	for (;;) {
 		unsigned int number = READ_ONCE(node->base);

@@ -246,10 +246,45 @@ u64 base_clock_ns(enum base_clock clock);
 clockid_t base_clock_id(enum base_clock clock);
 const char *base_clock_name(enum base_clock clock);
 
-void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
-		   unsigned int cpu);
-void base_hold_node(struct base_hold *hold, const struct twheel_node *node);
+void base_hold_serving(struct base_hold *hold, enum base_clock clock,
+		       unsigned int cpu);
+void base_hold_another(struct base_hold *hold, const struct twheel_node *node);
 void base_release(struct base_hold *hold);
+/**
+ * base_hold_cpu() - hold the base that nodes are armed on
+ * @hold: a hold, of a base or of none.
+ * @clock: the clock.
+ * @cpu: the CPU that their owner names, or BASE_ANY_CPU.
+ *
+ * Context: any but NMI.  Interrupts are off until base_release().
+ */
+static inline void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
+				 unsigned int cpu)
+{
+	if (hold->serves && hold->cpu == cpu && hold->base->clock == clock &&
+	    hold->touched < BASE_BATCH)
+		hold->touched++;
+	else
+		base_hold_serving(hold, clock, cpu);
+}
+
+/**
+ * base_hold_node() - hold the base that a node is on, or was last
+ * @hold: a hold, of a base or of none.
+ * @node: the node.
+ *
+ * Context: any but NMI.  Interrupts are off until base_release().
+ */
+static inline void base_hold_node(struct base_hold *hold, const struct twheel_node *node)
+{
+	/* A node that names the base that is held goes on naming it. */
+	if (hold->base && READ_ONCE(node->base) == hold->base->number &&
+	    hold->touched < BASE_BATCH)
+		hold->touched++;
+	else
+		base_hold_another(hold, node);
+}
+
 bool base_sees_to(const struct base_hold *hold, u64 time_ns);
 
 void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,

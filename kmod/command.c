@@ -137,14 +137,8 @@ static __always_inline int check_and_run(struct context_batch *batch,
 	return ret ?: rules_of[op].run(batch, cmd);
 }
 
-/**
- * twheel_command_run() - check and run one command
- * @batch: the batch that it is in.
- * @cmd: the command; what it answers is written, but for the result.
- *
- * Return: the result.
- */
-int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd)
+static __always_inline int command_run(struct context_batch *batch,
+				       struct twheel_cmd *cmd)
 {
 	switch (cmd->op) {
 	case TWHEEL_OP_ADD:
@@ -164,6 +158,18 @@ int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd)
 	default:
 		return -EINVAL;
 	}
+}
+
+/**
+ * twheel_command_run() - check and run one command
+ * @batch: the batch that it is in.
+ * @cmd: the command; what it answers is written, but for the result.
+ *
+ * Return: the result.
+ */
+int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	return command_run(batch, cmd);
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_command_run);
 
@@ -275,18 +281,18 @@ static unsigned int copy_longer(struct chunk *chunk)
 static unsigned int copy_in(struct chunk *chunk)
 {
 	struct twheel_cmd __user *user = (struct twheel_cmd __user *)chunk->user;
-	unsigned int i;
+	struct twheel_cmd *cmds = chunk->cmds;
+	unsigned int nr = chunk->nr, i;
 
 	chunk->newer = 0;
 	if (chunk->stride != sizeof(*user)) {
 		chunk->nr = copy_longer(chunk);
 		return write_results(chunk);
 	}
-	if (!user_access_begin(user, chunk->nr * sizeof(*user)))
+	if (!user_access_begin(user, nr * sizeof(*user)))
 		return 0;
-	for (i = 0; i < chunk->nr; i++)
-		if (!get_command(&chunk->cmds[i], &user[i]) ||
-		    !put_result(&chunk->cmds[i], &user[i]))
+	for (i = 0; i < nr; i++)
+		if (!get_command(&cmds[i], &user[i]) || !put_result(&cmds[i], &user[i]))
 			break;
 	user_access_end();
 	return i;
@@ -302,10 +308,10 @@ static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 		/* Only an ADD that succeeds has an id to tell. */
 		if (cmd->op == TWHEEL_OP_ADD)
 			cmd->id = 0;
-		if (chunk->newer & BIT_ULL(i))
+		if (unlikely(chunk->newer & BIT_ULL(i)))
 			cmd->result = -E2BIG;
 		else
-			cmd->result = twheel_command_run(batch, cmd);
+			cmd->result = command_run(batch, cmd);
 		if (cmd->op == TWHEEL_OP_ADD)
 			batch->last_add = cmd->id;
 	}

@@ -111,11 +111,9 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_create);
 static void page_disarm(struct event_page *page)
 {
 	struct base_hold hold = {};
-	unsigned int i;
+	struct event *event;
 
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		struct event *event = &page->events[i];
-
+	for_each_slot(event, page) {
 		if (event_state(event) != EVENT_ARMED)
 			continue;
 		base_hold_node(&hold, &event->node);
@@ -232,34 +230,38 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_configure);
 
 /* --- commands --------------------------------------------------------------- */
 
-/* Arm an event that is on no wheel and in no queue, as an ADD or MODIFY asks. */
+/*
+ * Arm an event that is on no wheel and in no queue, as an ADD or MODIFY asks.  @flags is
+ * EVENT_OPERATION, if it has one, or 0.
+ */
 static __always_inline void event_arm(struct context_batch *batch, struct event *event,
-				      const struct twheel_cmd *cmd)
+				      const struct twheel_cmd *cmd, u8 flags)
 {
 	struct context *context = batch->context;
 	enum base_clock clock = context->clock;
-	bool absolute = cmd->flags & TWHEEL_ABS;
-	u8 flags = (event->node.flags & EVENT_OPERATION) | NODE_EVENT;
 	u64 due_ns;
 
-	if (likely(!(flags & EVENT_OPERATION)))
+	if (likely(!flags))
 		event->interval_ns = cmd->interval_ns;
 	event->slack_ns = max(cmd->slack_ns, context->slack_ns);
+	flags |= NODE_EVENT;
 	if (unlikely(cmd->flags & TWHEEL_CANCEL_ON_SET))
 		flags |= EVENT_CANCEL_ON_SET;
-	if (unlikely(!absolute && clock == BASE_REALTIME)) {
+	if (unlikely(!(cmd->flags & TWHEEL_ABS) && clock == BASE_REALTIME)) {
 		flags |= EVENT_BY_MONOTONIC;
 		clock = BASE_MONOTONIC;
 	}
 	event->node.flags = flags;
 
 	base_hold_cpu(&batch->hold, clock, context->cpu);
-	if (absolute) {
+	if (cmd->flags & TWHEEL_ABS) {
 		due_ns = context_host_ns(context, clock, cmd->time_ns);
 		event->due_ns = cmd->time_ns;
 	} else {
 		due_ns = add_saturating(hold_now_ns(&batch->hold), cmd->time_ns);
-		event->due_ns = event_relative_seen_ns(context, event, due_ns);
+		event->due_ns = likely(!(flags & EVENT_BY_MONOTONIC)) ?
+				context_seen_ns(context, clock, due_ns) :
+				event_monotonic_due_ns(event, due_ns);
 	}
 	event_place(batch, event, due_ns);
 }
@@ -297,11 +299,9 @@ static void event_clock_set(struct context_batch *batch, struct event *event)
 
 static void page_clock_set(struct context_batch *batch, struct event_page *page)
 {
-	unsigned int i;
+	struct event *event;
 
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		struct event *event = &page->events[i];
-
+	for_each_slot(event, page) {
 		if (event_state(event) != EVENT_FREE &&
 		    event->node.flags & EVENT_CANCEL_ON_SET)
 			event_clock_set(batch, event);
@@ -388,17 +388,19 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 		return ret;
 	if (context_used(context) >= context->max_events)
 		return -ENOSPC;
-	if (unlikely(!events_have_room(&context->events))) {
-		base_release(&batch->hold);
-		ret = events_grow(&context->events);
-		if (ret)
-			return ret;
-	}
 	if (unlikely(cmd->quorum > 1)) {
 		base_release(&batch->hold);
 		operation = event_operation_create(cmd->quorum, 0);
 		if (!operation)
 			return -ENOMEM;
+	}
+	if (unlikely(events_lack_room(&context->events))) {
+		base_release(&batch->hold);
+		ret = events_make_room(&context->events);
+		if (ret) {
+			event_operation_free(operation);
+			return ret;
+		}
 	}
 
 	event = event_alloc(&context->events);
@@ -409,7 +411,7 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 	context->counts.added++;
 	/* Before it can be READY: context_has_armed(). */
 	WRITE_ONCE(context->used, context->used + 1);
-	event_arm(batch, event, cmd);
+	event_arm(batch, event, cmd, operation ? EVENT_OPERATION : 0);
 	return 0;
 }
 
@@ -497,7 +499,7 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
 		event_revive(batch, event);
 	if (cmd->flags & TWHEEL_SET_DATA)
 		event->data = cmd->data;
-	event_arm(batch, event, cmd);
+	event_arm(batch, event, cmd, event->node.flags & EVENT_OPERATION);
 	return 0;
 }
 

@@ -31,7 +31,8 @@ static_assert(sizeof(struct event) == 64);
 static_assert(sizeof(struct event_page) == EVENT_PAGE_SIZE);
 static_assert(offsetof(struct event, fired_ns) + sizeof(u64) <=
 	      offsetof(struct event, node.base));
-static_assert(EVENT_PAGE_EVENTS < 1 << EVENT_INDEX_BITS);
+static_assert(EVENT_PAGE_SLOTS == 1 << EVENT_INDEX_BITS);
+static_assert(offsetofend(struct event_page, number) <= sizeof(struct event));
 
 /* The room of the first array of numbers. */
 #define NUMBERS_MIN	8
@@ -44,16 +45,16 @@ static struct event_page *page_create(struct event_table *table, u32 number,
 				      u32 generation)
 {
 	struct event_page *page = kmem_cache_alloc(page_cache, EVENT_GFP);
-	unsigned int i;
+	struct event *event;
 
 	if (!page)
 		return NULL;
 	page->table = table;
-	page->usable = GENMASK_ULL(EVENT_PAGE_EVENTS - 1, 0);
+	page->usable = GENMASK_ULL(EVENT_PAGE_SLOTS - 1, 1);
 	page->used = 0;
 	page->number = number;
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		page->events[i].node = (struct twheel_node){
+	for_each_slot(event, page) {
+		event->node = (struct twheel_node){
 			.flags = NODE_EVENT,
 			.state = EVENT_FREE,
 			.tag = generation,
@@ -106,15 +107,8 @@ static void number_give(struct event_table *table, struct event_number *number)
 	table->vacant = number - table->numbers + 1;
 }
 
-/**
- * events_grow() - get a page with usable slots
- * @table: the table.
- *
- * Context: a task that holds the mutex and no base; sleeps.
- *
- * Return: 0; -ENOSPC, there are no more ids, or the user is full; -ENOMEM.
- */
-int events_grow(struct event_table *table)
+/* Get an empty page.  Returns as events_make_room(). */
+static int events_grow(struct event_table *table)
 {
 	struct event_number *number;
 
@@ -141,14 +135,28 @@ no_number:
 }
 
 /**
- * page_begin() - an empty page is about to get its first event
- * @page: the page.
+ * events_make_room() - see to it that there is a usable slot
+ * @table: the table, all of whose pages with an event are full; it is about to get one.
+ *
+ * Context: a task that holds the mutex and no base; sleeps.
+ *
+ * Return: 0; -ENOSPC, there are no more ids, or the user is full; -ENOMEM.
  */
-void page_begin(struct event_page *page)
+int events_make_room(struct event_table *table)
 {
-	hlist_del(&page->place);
-	hlist_add_head(&page->place, &page->table->partial);
-	page->table->nr_empty--;
+	struct hlist_node *place;
+
+	if (!table->nr_empty) {
+		int ret = events_grow(table);
+
+		if (ret)
+			return ret;
+	}
+	place = table->empty.first;
+	hlist_del(place);
+	hlist_add_head(place, &table->partial);
+	table->nr_empty--;
+	return 0;
 }
 
 /**
@@ -194,10 +202,10 @@ static void page_free(struct event_page *page)
 static void page_release(struct event_table *table, struct event_page *page)
 {
 	struct event_number *number = &table->numbers[page->number];
-	unsigned int i;
+	const struct event *event;
 
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++)
-		number->generation = max(number->generation, page->events[i].node.tag);
+	for_each_slot(event, page)
+		number->generation = max(number->generation, event->node.tag);
 	number_give(table, number);
 	hlist_del(&page->place);
 	table->nr_empty--;
@@ -210,7 +218,7 @@ static void page_release(struct event_table *table, struct event_page *page)
  *
  * One stays, so that a lone event does not cost a page each time.
  *
- * Context: as events_grow().
+ * Context: as events_make_room().
  */
 void events_trim(struct event_table *table)
 {

@@ -8,6 +8,7 @@
 #define TWHEEL_EVENT_H
 
 #include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/list.h>
 #include <linux/nospec.h>
 
@@ -93,11 +94,12 @@ struct event_operation {
 };
 
 /*
- * A page of events: a head and 63 slots of 64 bytes, so that the id of an event, the
- * index of a slot, is the page's number and six bits.
+ * A page of events: 64 slots of 64 bytes, so that the id of an event, the index of a
+ * slot, is the page's number and six bits.  The head of the page is in the first slot.
  */
 #define EVENT_PAGE_SIZE		4096
-#define EVENT_PAGE_EVENTS	63
+#define EVENT_PAGE_SLOTS	64
+#define EVENT_PAGE_EVENTS	(EVENT_PAGE_SLOTS - 1)
 #define EVENT_INDEX_BITS	6
 #define EVENT_PAGES_MAX		(1U << (32 - EVENT_INDEX_BITS))
 
@@ -121,7 +123,7 @@ struct event_number {
  * @room: how many there is room for.
  * @vacant: a number, plus 1, that has no page and may have another one; it names the
  *	next such, and so on; 0: there is no more.
- * @partial: pages with an event and a usable slot.
+ * @partial: pages with an event and a usable slot, or about to have an event.
  * @empty: pages with a usable slot and no event.
  * @nr_empty: how many these are.
  */
@@ -143,16 +145,25 @@ struct event_table {
  * @place: its place in one of the table's lists, if there is such a slot.
  * @used: how many slots are not FREE.
  * @number: the page's part of the indices.
- * @events: the slots.
+ * @slots: the slots, of which the first one is that of all these.
  */
 struct event_page {
-	struct event_table *table;
-	u64 usable;
-	struct hlist_node place;
-	u32 used;
-	u32 number;
-	struct event events[EVENT_PAGE_EVENTS];
+	union {
+		struct {
+			struct event_table *table;
+			u64 usable;
+			struct hlist_node place;
+			u32 used;
+			u32 number;
+		};
+		struct event slots[EVENT_PAGE_SLOTS];
+	};
 };
+
+/* Go through the slots of a page, also those that are FREE. */
+#define for_each_slot(event, page)					\
+	for ((event) = &(page)->slots[1];				\
+	     (event) < &(page)->slots[EVENT_PAGE_SLOTS]; (event)++)
 
 static inline struct event_page *page_of(const struct event *event)
 {
@@ -162,7 +173,7 @@ static inline struct event_page *page_of(const struct event *event)
 /* The position of an event in its page. */
 static inline u32 event_slot(const struct event *event)
 {
-	return event - page_of(event)->events;
+	return event - page_of(event)->slots;
 }
 
 static inline u32 event_index(const struct event *event)
@@ -223,41 +234,38 @@ static inline struct event *event_find(const struct event_table *table, u64 id)
 	struct event_page *page;
 	struct event *event;
 
-	if (number >= table->nr_numbers || slot >= EVENT_PAGE_EVENTS)
+	if (number >= table->nr_numbers || !slot)
 		return NULL;
 	page = table->numbers[array_index_nospec(number, table->nr_numbers)].page;
 	if (!page)
 		return NULL;
-	event = &page->events[array_index_nospec(slot, EVENT_PAGE_EVENTS)];
+	event = &page->slots[slot];
+	/* The compiler shall keep this address, and not work it out again each time. */
+	OPTIMIZER_HIDE_VAR(event);
 	if (event->node.tag != id >> 32 || event_state(event) == EVENT_FREE)
 		return NULL;
 	return event;
 }
 
-/* Is there a page with a usable slot? */
-static inline bool events_have_room(const struct event_table *table)
+/* Does events_make_room() have to be called before event_alloc()? */
+static inline bool events_lack_room(const struct event_table *table)
 {
-	return !hlist_empty(&table->partial) || table->nr_empty;
+	return hlist_empty(&table->partial);
 }
-
-void page_begin(struct event_page *page);
-void page_end(struct event_page *page);
 
 /**
  * event_alloc() - take a slot
- * @table: the table: events_have_room().
+ * @table: the table, which does not lack room.
  *
  * Return: an event that is nowhere; its state is FREE until it is armed.
  */
 static inline struct event *event_alloc(struct event_table *table)
 {
-	struct event_page *page;
-	struct event *event;
+	struct event_page *page = hlist_entry(table->partial.first, struct event_page,
+					      place);
+	struct event *event = &page->slots[__ffs64(page->usable)];
 
-	if (unlikely(hlist_empty(&table->partial)))
-		page_begin(hlist_entry(table->empty.first, struct event_page, place));
-	page = hlist_entry(table->partial.first, struct event_page, place);
-	event = &page->events[__ffs64(page->usable)];
+	OPTIMIZER_HIDE_VAR(event);
 	page->used++;
 	page->usable &= page->usable - 1;
 	if (!page->usable)
@@ -265,6 +273,8 @@ static inline struct event *event_alloc(struct event_table *table)
 	wheel_node_init(&event->node.wheel);
 	return event;
 }
+
+void page_end(struct event_page *page);
 
 /**
  * event_free() - give a slot back
@@ -293,7 +303,7 @@ struct event_page *events_page_from(const struct event_table *table, u32 *number
 	for ((number) = 0; ((page) = events_page_from(table, &(number))); (number)++)
 
 int events_create(struct event_table *table);
-int events_grow(struct event_table *table);
+int events_make_room(struct event_table *table);
 void events_trim(struct event_table *table);
 void events_destroy(struct event_table *table);
 

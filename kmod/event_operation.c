@@ -72,8 +72,11 @@ struct event_operation *event_operation_create(u32 quorum, u64 interval_ns)
 	return operation;
 }
 
-/* Free an operation that no event has, or NULL. */
-static void event_operation_free(struct event_operation *operation)
+/**
+ * event_operation_free() - free an operation that no event has
+ * @operation: the operation, or NULL.
+ */
+void event_operation_free(struct event_operation *operation)
 {
 	if (operation)
 		kmem_cache_free(operation_cache, operation);
@@ -449,11 +452,11 @@ unsigned int context_signal_meets(struct context *context, const struct twheel_c
 
 static void page_free_operations(struct event_page *page)
 {
-	unsigned int i;
+	struct event *event;
 
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		if (event_operation(&page->events[i]))
-			event_free_operation(event_context(page->events), &page->events[i]);
+	for_each_slot(event, page) {
+		if (event_operation(event))
+			event_free_operation(event_context(event), event);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "watch.h"
 
 struct event_operation *event_operation_create(u32 quorum, u64 interval_ns);
+void event_operation_free(struct event_operation *operation);
 void event_set_operation(struct event *event, struct event_operation *operation);
 void event_free_operation(struct context *context, struct event *event);
 void event_free_watches(struct context *context, struct event *event);

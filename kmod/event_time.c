@@ -46,12 +46,13 @@ u64 event_due_host_ns(const struct event *event)
 }
 
 /**
- * event_relative_monotonic_seen_ns() - event_relative_seen_ns() of one that goes by
- *	CLOCK_MONOTONIC
- * @event: the event, of a context on CLOCK_REALTIME.
- * @due_ns: when it is due, on the host's CLOCK_MONOTONIC.
+ * event_monotonic_due_ns() - what to keep of the due time of a relative event
+ * @event: the event, which is being armed, of a context on CLOCK_REALTIME.
+ * @due_ns: when it is due, on CLOCK_MONOTONIC.
+ *
+ * Return: the value for &struct event.due_ns.
  */
-u64 event_relative_monotonic_seen_ns(const struct event *event, u64 due_ns)
+u64 event_monotonic_due_ns(const struct event *event, u64 due_ns)
 {
 	if (due_ns >= BASE_NEVER_NS || due_is_monotonic(event))
 		return due_ns;

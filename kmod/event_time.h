@@ -58,7 +58,7 @@ bool context_wants_sweep(const struct context *context);
 
 u64 event_monotonic_seen_ns(const struct event *event);
 u64 event_due_host_ns(const struct event *event);
-u64 event_relative_monotonic_seen_ns(const struct event *event, u64 due_ns);
+u64 event_monotonic_due_ns(const struct event *event, u64 due_ns);
 u64 event_count_now(const struct event *event);
 
 /**
@@ -70,22 +70,6 @@ static inline u64 event_due_seen_ns(const struct event *event)
 	if (unlikely(event->node.flags & EVENT_BY_MONOTONIC))
 		return event_monotonic_seen_ns(event);
 	return event->due_ns;
-}
-
-/**
- * event_relative_seen_ns() - what to keep of the due time of a relative event
- * @context: its context.
- * @event: the event, which is being armed.
- * @due_ns: when it is due, on the host's clock that it goes by.
- *
- * Return: the value for &struct event.due_ns.
- */
-static inline u64 event_relative_seen_ns(const struct context *context,
-					 const struct event *event, u64 due_ns)
-{
-	if (unlikely(event->node.flags & EVENT_BY_MONOTONIC))
-		return event_relative_monotonic_seen_ns(event, due_ns);
-	return context_seen_ns(context, context->clock, due_ns);
 }
 
 /* Is a READY event to be armed again when its record is read? */

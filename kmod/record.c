@@ -339,18 +339,20 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
 	unsigned int slot = *index & ((1U << EVENT_INDEX_BITS) - 1);
 	unsigned int nr = 0;
 	struct event_page *page;
+	struct event *event;
 
 	lockdep_assert_held(&context->mutex);
 	while ((page = events_page_from(&context->events, &number))) {
 		if (number != *index >> EVENT_INDEX_BITS)
 			slot = 0;
-		for (; slot < EVENT_PAGE_EVENTS; slot++) {
+		for_each_slot(event, page) {
+			if (event_slot(event) < slot ||
+			    event_state(event) == EVENT_FREE)
+				continue;
 			if (nr == CONTEXT_CHUNK || nr == room)
 				return nr;
-			if (event_state(&page->events[slot]) == EVENT_FREE)
-				continue;
-			context->entries[nr++] = event_entry(&page->events[slot]);
-			*index = event_index(&page->events[slot]);
+			context->entries[nr++] = event_entry(event);
+			*index = event_index(event);
 		}
 		number++;
 	}

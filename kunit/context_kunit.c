@@ -42,7 +42,7 @@ static struct event *event_of(struct kunit *test, u64 id)
 	KUNIT_ASSERT_LT(test, number, context->events.nr_numbers);
 	page = context->events.numbers[number].page;
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	return &page->events[id % (1U << EVENT_INDEX_BITS)];
+	return &page->slots[id % EVENT_PAGE_SLOTS];
 }
 
 /* --- ids and memory --------------------------------------------------------- */
