@@ -137,12 +137,33 @@ static __always_inline int check_and_run(struct context_batch *batch,
 	return ret ?: rules_of[op].run(batch, cmd);
 }
 
+/* Only an ADD that succeeds has an id to tell. */
+static __always_inline int run_add(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	int ret;
+
+	cmd->id = 0;
+	ret = check_and_run(batch, cmd, TWHEEL_OP_ADD);
+	batch->last_add = cmd->id;
+	return ret;
+}
+
+/* A command that has something where our struct ends is not run. */
+static int refuse_newer(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	if (cmd->op == TWHEEL_OP_ADD) {
+		cmd->id = 0;
+		batch->last_add = 0;
+	}
+	return -E2BIG;
+}
+
 static __always_inline int command_run(struct context_batch *batch,
 				       struct twheel_cmd *cmd)
 {
 	switch (cmd->op) {
 	case TWHEEL_OP_ADD:
-		return check_and_run(batch, cmd, TWHEEL_OP_ADD);
+		return run_add(batch, cmd);
 	case TWHEEL_OP_MODIFY:
 		return check_and_run(batch, cmd, TWHEEL_OP_MODIFY);
 	case TWHEEL_OP_CANCEL:
@@ -305,15 +326,10 @@ static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 	for (i = 0; i < chunk->nr; i++) {
 		struct twheel_cmd *cmd = &chunk->cmds[i];
 
-		/* Only an ADD that succeeds has an id to tell. */
-		if (cmd->op == TWHEEL_OP_ADD)
-			cmd->id = 0;
 		if (unlikely(chunk->newer & BIT_ULL(i)))
-			cmd->result = -E2BIG;
+			cmd->result = refuse_newer(batch, cmd);
 		else
 			cmd->result = command_run(batch, cmd);
-		if (cmd->op == TWHEEL_OP_ADD)
-			batch->last_add = cmd->id;
 	}
 	batch_settle(batch);
 }

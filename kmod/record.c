@@ -3,6 +3,8 @@
  * What is copied out of a context: records, and lists of its events.
  */
 #include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
 
 #include "compat.h"
 #include "event_operation.h"
@@ -15,20 +17,9 @@
 
 /* --- records ---------------------------------------------------------------- */
 
-static __always_inline void event_record(struct context *context,
-					 const struct event *event,
-					 struct twheel_record *record)
+/* What completed an event. */
+static void record_completion(const struct event *event, struct twheel_record *record)
 {
-	*record = (struct twheel_record){
-		.data = event->data,
-		.id = event_id(event),
-		.due_ns = event_due_seen_ns(event),
-		.fired_ns = context_seen_ns(context, context->clock, event->fired_ns),
-		.count = event_count(event),
-		.reason = event_reason(event),
-	};
-	if (likely(record->reason != TWHEEL_COMPLETED))
-		return;
 	if (event->node.flags & EVENT_SIGNALLED)
 		record->flags = TWHEEL_RECORD_SIGNAL;
 	if (event_operation(event)) {
@@ -39,18 +30,36 @@ static __always_inline void event_record(struct context *context,
 	}
 }
 
+static __always_inline void event_record(const struct context *context,
+					 const struct event *event,
+					 struct twheel_record *record)
+{
+	record->data = event->data;
+	record->id = event_id(event);
+	record->due_ns = event_due_seen_ns(event);
+	record->fired_ns = context_seen_ns(context, context->clock, event->fired_ns);
+	record->count = event_count(event);
+	record->value = 0;
+	record->key = 0;
+	record->reason = event_reason(event);
+	record->flags = 0;
+	if (record->reason == TWHEEL_COMPLETED)
+		record_completion(event, record);
+}
+
 /* Write the records of the oldest READY events into the chunk; return how many. */
 static unsigned int records_prepare(struct context *context, size_t room)
 {
+	unsigned int max = min_t(size_t, room, CONTEXT_CHUNK);
+	struct twheel_record *record = context->out;
 	struct event *event;
-	unsigned int nr = 0;
 
 	list_for_each_entry(event, &context->reading, ready) {
-		if (nr == CONTEXT_CHUNK || nr == room)
+		if (record == &context->out[max])
 			break;
-		event_record(context, event, &context->out[nr++]);
+		event_record(context, event, record++);
 	}
-	return nr;
+	return record - context->out;
 }
 
 /*
@@ -107,12 +116,47 @@ static void records_finish(struct context_batch *batch, unsigned int nr)
 	batch_settle(batch);
 }
 
+/* Copy a structure of 64 bytes, while user memory is accessible; false: not possible. */
+static __always_inline bool put_structure(const u64 *from, u64 __user *to)
+{
+	unsafe_put_user(from[0], to + 0, fault);
+	unsafe_put_user(from[1], to + 1, fault);
+	unsafe_put_user(from[2], to + 2, fault);
+	unsafe_put_user(from[3], to + 3, fault);
+	unsafe_put_user(from[4], to + 4, fault);
+	unsafe_put_user(from[5], to + 5, fault);
+	unsafe_put_user(from[6], to + 6, fault);
+	unsafe_put_user(from[7], to + 7, fault);
+	return true;
+fault:
+	return false;
+}
+
+/* Copy @nr structures of 64 bytes to where user memory is in one piece; how many. */
+static unsigned int copy_to_piece(const void *from, unsigned int nr, struct iov_iter *to)
+{
+	u64 __user *user = to->ubuf + to->iov_offset;
+	const u64 *word = from;
+	unsigned int i;
+
+	if (!user_write_access_begin(user, nr * 64))
+		return 0;
+	for (i = 0; i < nr; i++, word += 8, user += 8)
+		if (!put_structure(word, user))
+			break;
+	user_write_access_end();
+	iov_iter_advance(to, i * 64);
+	return i;
+}
+
 /* Copy @nr structures of @size out, each with zeros up to @stride; how many. */
 static unsigned int copy_out(const void *from, size_t size, unsigned int nr,
 			     struct iov_iter *to, size_t stride)
 {
 	unsigned int i;
 
+	if (stride == 64 && iter_is_ubuf(to))
+		return copy_to_piece(from, nr, to);
 	if (stride == size)
 		return copy_to_iter(from, nr * size, to) / size;
 
