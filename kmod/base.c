@@ -577,8 +577,9 @@ static u64 choose_tick(u64 due_ns, u64 slack_ns)
  * @hold: a hold of a base.
  * @time_ns: the time, on the base's clock.
  *
- * Return: true: it has not come as far as is known, and a timer is set for it or for an
- * earlier one; so that a node can be armed for it without reading the clock.
+ * Return: true: it had not come when the clock was last read, and a timer is set for it
+ * or for an earlier one; so that a node can be armed for it without reading the clock.
+ * Not during a run, which would go on with what has become due meanwhile.
  */
 bool base_sees_to(const struct base_hold *hold, u64 time_ns)
 {
@@ -587,7 +588,7 @@ bool base_sees_to(const struct base_hold *hold, u64 time_ns)
 
 	base_assert_held(hold);
 	return tick >= base->programmed_tick && tick > base->read_tick &&
-	       base->clock != BASE_REALTIME;
+	       !base->running && base->clock != BASE_REALTIME;
 }
 
 /* Set the hrtimer when the hold ends, if it has to be earlier. */
