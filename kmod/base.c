@@ -104,10 +104,10 @@
 /*
  * What never comes is due at BASE_NEVER_NS.  With the shortest ticks that is the
  * largest tick there is: a wheel must reach it wherever it stands, and it must fit
- * into &struct wheel_node.due.
+ * into &struct wheel_node.place.
  */
 static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) <= WHEEL_REACH);
-static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) < 1ULL << 56);
+static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) < 1ULL << WHEEL_DUE_BITS);
 /* No base has the number that stands for none. */
 static_assert(CONFIG_NR_CPUS << BASE_CLOCK_BITS < BASE_MIGRATING);
 static_assert(BASE_CLOCKS <= 1 << BASE_CLOCK_BITS);
@@ -613,8 +613,8 @@ void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
 
 	base_assert_held(hold);
 	WRITE_ONCE(node->base, base->number);
-	wheels_add(&base->wheels, &node->wheel, due_tick, hold_tick(hold));
-	hold_wants(hold, due_tick);
+	hold_wants(hold, wheels_add(&base->wheels, &node->wheel, due_tick,
+				    hold_tick(hold)));
 	trace_twheel_arm(base, node, due_ns, base_tick_ns(due_tick));
 }
 
@@ -653,11 +653,10 @@ void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
 static void place_older(struct base_hold *hold, struct twheel_node *node)
 {
 	struct base *base = hold->base;
-	u64 due_tick = node->wheel.due;
 
 	base_assert_held(hold);
-	wheels_add_older(&base->wheels, &node->wheel, due_tick, hold_tick(hold));
-	hold_wants(hold, due_tick);
+	hold_wants(hold, wheels_add_older(&base->wheels, &node->wheel,
+					  wheel_due(&node->wheel), hold_tick(hold)));
 }
 
 /* --- runs ------------------------------------------------------------------- */
@@ -760,14 +759,15 @@ static void call_timer(struct base_run *run, struct twheel_timer *timer)
 static void note_due(struct base *base, const struct twheel_node *node,
 		     u64 now_ns)
 {
-	u64 due_ns = base_tick_ns(node->wheel.due);
+	u64 due_tick = wheel_due(&node->wheel);
+	u64 due_ns = base_tick_ns(due_tick);
 	u64 late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
 	unsigned int bucket = fls64(late_ns >> BASE_LATENESS_SHIFT);
 
 	base->lateness[min(bucket, BASE_LATENESS_BUCKETS - 1U)]++;
 	base->nr_expired++;
-	base->due_ticks += node->wheel.due != base->last_due_tick;
-	base->last_due_tick = node->wheel.due;
+	base->due_ticks += due_tick != base->last_due_tick;
+	base->last_due_tick = due_tick;
 	trace_twheel_due(base, node, late_ns);
 }
 

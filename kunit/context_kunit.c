@@ -518,7 +518,7 @@ static void events_with_slack_share_a_tick_and_keep_their_due_time(struct kunit 
 
 		KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
 		id = cmd.id;
-		mine = event_of(test, id)->node.wheel.due;
+		mine = wheel_due(&event_of(test, id)->node.wheel);
 		KUNIT_EXPECT_GE(test, mine, tick);
 		distinct += mine != tick;
 		tick = mine;

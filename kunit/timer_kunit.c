@@ -92,7 +92,7 @@ KUNIT_ARRAY_PARAM(place, places, place_name);
 /* The tick that an armed timer waits for. */
 static u64 due_tick(const struct counter *counter)
 {
-	return counter->timer.node.wheel.due;
+	return wheel_due(&counter->timer.node.wheel);
 }
 
 /* A tick is 2^this ns, as can be seen from a time that is a whole tick. */
