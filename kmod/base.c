@@ -565,8 +565,9 @@ static u64 choose_tick(u64 due_ns, u64 slack_ns)
  * @hold: a hold of a base.
  * @time_ns: the time, on the base's clock.
  *
- * Return: true: it has not come as far as is known, and a timer is set for it or for an
- * earlier one; so that a node can be armed for it without reading the clock.
+ * Return: true: it had not come when the clock was last read, and a timer is set for it
+ * or for an earlier one; so that a node can be armed for it without reading the clock.
+ * Not during a run, which would go on with what has become due meanwhile.
  */
 bool base_sees_to(const struct base_hold *hold, u64 time_ns)
 {
@@ -575,7 +576,7 @@ bool base_sees_to(const struct base_hold *hold, u64 time_ns)
 
 	base_assert_held(hold);
 	return tick >= base->programmed_tick && tick > base->read_tick &&
-	       base->clock != BASE_REALTIME;
+	       !base->running && base->clock != BASE_REALTIME;
 }
 
 /* Set the hrtimer when the hold ends, if it has to be earlier. */
@@ -643,8 +644,7 @@ static void place_older(struct base_hold *hold, struct twheel_node *node)
 
 	base_assert_held(hold);
 	hold_wants(hold, wheels_add_older(&base->wheels, &node->wheel,
-					  wheel_due(&node->wheel),
-					  hold_tick(hold)));
+					  wheel_due(&node->wheel), hold_tick(hold)));
 }
 
 /* --- runs ------------------------------------------------------------------- */
@@ -747,14 +747,15 @@ static void call_timer(struct base_run *run, struct twheel_timer *timer)
 static void note_due(struct base *base, const struct twheel_node *node,
 		     u64 now_ns)
 {
-	u64 due_ns = base_tick_ns(wheel_due(&node->wheel));
+	u64 due_tick = wheel_due(&node->wheel);
+	u64 due_ns = base_tick_ns(due_tick);
 	u64 late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
 	unsigned int bucket = fls64(late_ns >> BASE_LATENESS_SHIFT);
 
 	base->lateness[min(bucket, BASE_LATENESS_BUCKETS - 1U)]++;
 	base->nr_expired++;
-	base->due_ticks += wheel_due(&node->wheel) != base->last_due_tick;
-	base->last_due_tick = wheel_due(&node->wheel);
+	base->due_ticks += due_tick != base->last_due_tick;
+	base->last_due_tick = due_tick;
 	trace_twheel_due(base, node, late_ns);
 }
 
