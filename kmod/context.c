@@ -111,9 +111,11 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_create);
 static void page_disarm(struct event_page *page)
 {
 	struct base_hold hold = {};
-	struct event *event;
+	unsigned int i;
 
-	for_each_slot(event, page) {
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++) {
+		struct event *event = &page->slots[i];
+
 		if (event_state(event) != EVENT_ARMED)
 			continue;
 		base_hold_node(&hold, &event->node);
@@ -133,13 +135,14 @@ static void page_disarm(struct event_page *page)
  */
 void twheel_context_destroy(struct context *context)
 {
+	struct event_table *table = &context->events;
 	struct event_page *page;
 	u32 number;
 
 	if (context->has_notice)
 		clock_notice_end(&context->notice);
 	/* An event that is due meanwhile gets into the ready queue: all first. */
-	for_each_event_page(page, number, &context->events) {
+	for (number = 0; (page = events_page_from(table, &number)); number++) {
 		page_disarm(page);
 		cond_resched();
 	}
@@ -299,9 +302,11 @@ static void event_clock_set(struct context_batch *batch, struct event *event)
 
 static void page_clock_set(struct context_batch *batch, struct event_page *page)
 {
-	struct event *event;
+	unsigned int i;
 
-	for_each_slot(event, page) {
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++) {
+		struct event *event = &page->slots[i];
+
 		if (event_state(event) != EVENT_FREE &&
 		    event->node.flags & EVENT_CANCEL_ON_SET)
 			event_clock_set(batch, event);
@@ -314,6 +319,7 @@ static void sweep_clock_set(struct context_batch *batch)
 {
 	struct context *context = batch->context;
 	s64 offset_ns = clock_offset_ns();
+	struct event_table *table = &context->events;
 	struct event_page *page;
 	u32 number;
 
@@ -321,7 +327,7 @@ static void sweep_clock_set(struct context_batch *batch)
 	if (offset_ns == context->offset_ns)
 		return;
 	base_release(&batch->hold);
-	for_each_event_page(page, number, &context->events) {
+	for (number = 0; (page = events_page_from(table, &number)); number++) {
 		page_clock_set(batch, page);
 		cond_resched();
 	}

@@ -45,16 +45,16 @@ static struct event_page *page_create(struct event_table *table, u32 number,
 				      u32 generation)
 {
 	struct event_page *page = kmem_cache_alloc(page_cache, EVENT_GFP);
-	struct event *event;
+	unsigned int i;
 
 	if (!page)
 		return NULL;
 	page->table = table;
-	page->usable = GENMASK_ULL(EVENT_PAGE_SLOTS - 1, 1);
+	page->usable = GENMASK_ULL(EVENT_PAGE_SLOTS - 1, EVENT_SLOT_FIRST);
 	page->used = 0;
 	page->number = number;
-	for_each_slot(event, page) {
-		event->node = (struct twheel_node){
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++) {
+		page->slots[i].node = (struct twheel_node){
 			.flags = NODE_EVENT,
 			.state = EVENT_FREE,
 			.tag = generation,
@@ -202,10 +202,10 @@ static void page_free(struct event_page *page)
 static void page_release(struct event_table *table, struct event_page *page)
 {
 	struct event_number *number = &table->numbers[page->number];
-	const struct event *event;
+	unsigned int i;
 
-	for_each_slot(event, page)
-		number->generation = max(number->generation, event->node.tag);
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++)
+		number->generation = max(number->generation, page->slots[i].node.tag);
 	number_give(table, number);
 	hlist_del(&page->place);
 	table->nr_empty--;
@@ -263,7 +263,7 @@ void events_destroy(struct event_table *table)
 	struct event_page *page;
 	u32 number;
 
-	for_each_event_page(page, number, table) {
+	for (number = 0; (page = events_page_from(table, &number)); number++) {
 		page_free(page);
 		cond_resched();
 	}

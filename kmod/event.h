@@ -95,11 +95,12 @@ struct event_operation {
 
 /*
  * A page of events: 64 slots of 64 bytes, so that the id of an event, the index of a
- * slot, is the page's number and six bits.  The head of the page is in the first slot.
+ * slot, is the page's number and six bits.  Slot 0 is the head of the page.
  */
 #define EVENT_PAGE_SIZE		4096
 #define EVENT_PAGE_SLOTS	64
-#define EVENT_PAGE_EVENTS	(EVENT_PAGE_SLOTS - 1)
+#define EVENT_SLOT_FIRST	1
+#define EVENT_PAGE_EVENTS	(EVENT_PAGE_SLOTS - EVENT_SLOT_FIRST)
 #define EVENT_INDEX_BITS	6
 #define EVENT_PAGES_MAX		(1U << (32 - EVENT_INDEX_BITS))
 
@@ -145,7 +146,7 @@ struct event_table {
  * @place: its place in one of the table's lists, if there is such a slot.
  * @used: how many slots are not FREE.
  * @number: the page's part of the indices.
- * @slots: the slots, of which the first one is that of all these.
+ * @slots: the slots; from EVENT_SLOT_FIRST on they are events.
  */
 struct event_page {
 	union {
@@ -159,11 +160,6 @@ struct event_page {
 		struct event slots[EVENT_PAGE_SLOTS];
 	};
 };
-
-/* Go through the slots of a page, also those that are FREE. */
-#define for_each_slot(event, page)					\
-	for ((event) = &(page)->slots[1];				\
-	     (event) < &(page)->slots[EVENT_PAGE_SLOTS]; (event)++)
 
 static inline struct event_page *page_of(const struct event *event)
 {
@@ -230,7 +226,7 @@ static inline u32 event_reason(const struct event *event)
 static inline struct event *event_find(const struct event_table *table, u64 id)
 {
 	u32 number = (u32)id >> EVENT_INDEX_BITS;
-	u32 slot = id & ((1U << EVENT_INDEX_BITS) - 1);
+	u32 slot = id % EVENT_PAGE_SLOTS;
 	struct event_page *page;
 	struct event *event;
 
@@ -297,10 +293,6 @@ static inline void event_free(struct event *event)
 }
 
 struct event_page *events_page_from(const struct event_table *table, u32 *number);
-
-/* Go through all pages by their numbers; sleeps. */
-#define for_each_event_page(page, number, table)			\
-	for ((number) = 0; ((page) = events_page_from(table, &(number))); (number)++)
 
 int events_create(struct event_table *table);
 int events_make_room(struct event_table *table);

@@ -452,9 +452,11 @@ unsigned int context_signal_meets(struct context *context, const struct twheel_c
 
 static void page_free_operations(struct event_page *page)
 {
-	struct event *event;
+	unsigned int i;
 
-	for_each_slot(event, page) {
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++) {
+		struct event *event = &page->slots[i];
+
 		if (event_operation(event))
 			event_free_operation(event_context(event), event);
 	}
@@ -475,10 +477,11 @@ static void free_keys(struct context *context)
  */
 void event_operations_destroy(struct context *context)
 {
+	struct event_table *table = &context->events;
 	struct event_page *page;
 	u32 number;
 
-	for_each_event_page(page, number, &context->events) {
+	for (number = 0; (page = events_page_from(table, &number)); number++) {
 		page_free_operations(page);
 		cond_resched();
 	}

@@ -380,21 +380,21 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
 				    size_t room)
 {
 	u32 number = *index >> EVENT_INDEX_BITS;
-	unsigned int slot = *index & ((1U << EVENT_INDEX_BITS) - 1);
+	unsigned int slot = max_t(u32, *index % EVENT_PAGE_SLOTS, EVENT_SLOT_FIRST);
 	unsigned int nr = 0;
 	struct event_page *page;
-	struct event *event;
 
 	lockdep_assert_held(&context->mutex);
 	while ((page = events_page_from(&context->events, &number))) {
 		if (number != *index >> EVENT_INDEX_BITS)
-			slot = 0;
-		for_each_slot(event, page) {
-			if (event_slot(event) < slot ||
-			    event_state(event) == EVENT_FREE)
-				continue;
+			slot = EVENT_SLOT_FIRST;
+		for (; slot < EVENT_PAGE_SLOTS; slot++) {
+			const struct event *event = &page->slots[slot];
+
 			if (nr == CONTEXT_CHUNK || nr == room)
 				return nr;
+			if (event_state(event) == EVENT_FREE)
+				continue;
 			context->entries[nr++] = event_entry(event);
 			*index = event_index(event);
 		}
