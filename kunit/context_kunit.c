@@ -144,6 +144,50 @@ static void memory_given_back_does_not_bring_old_ids_back(struct kunit *test)
 	kvfree(ids);
 }
 
+/* Cancel events in an order of pages by chance; each page goes when it is empty. */
+static void cancel_page_by_page(struct kunit *test, const u64 *ids, unsigned int pages)
+{
+	unsigned int step = 1 + 2 * (get_random_u32() % (pages / 2)), i, k;
+
+	for (i = 0; i < pages; i++) {
+		const u64 *page = ids + i * step % pages * EVENT_PAGE_EVENTS;
+
+		for (k = 0; k < EVENT_PAGE_EVENTS; k++)
+			KUNIT_ASSERT_EQ(test, cancel(test, page[k]), 0);
+	}
+}
+
+/* While the array of page numbers grows, and pages go and come in any order. */
+static void id_leads_to_its_event_wherever_its_page_is(struct kunit *test)
+{
+	enum { PAGES = 64, NR = PAGES * EVENT_PAGE_EVENTS, ROUNDS = 4 };
+	u64 *ids = kvcalloc(NR * ROUNDS, sizeof(*ids), GFP_KERNEL);
+	struct context *context = test->priv;
+	unsigned int round, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, ids);
+	for (round = 0; round < ROUNDS; round++) {
+		u64 *mine = ids + round * NR;
+
+		for (i = 0; i < NR; i++) {
+			KUNIT_ASSERT_EQ(test, add(test, HOUR_NS + i, &mine[i]), 0);
+			event_of(test, mine[i])->data = i;
+		}
+		for (i = 0; i < NR; i++) {
+			struct event *event = event_find(&context->events, mine[i]);
+
+			KUNIT_ASSERT_NOT_NULL(test, event);
+			KUNIT_ASSERT_EQ(test, event->data, (u64)i);
+			KUNIT_ASSERT_EQ(test, event_id(event), mine[i]);
+		}
+		cancel_page_by_page(test, mine, PAGES);
+		for (i = 0; i < (round + 1) * NR; i++)
+			KUNIT_ASSERT_NULL(test, event_find(&context->events, ids[i]));
+	}
+	KUNIT_EXPECT_EQ(test, context->events.nr_numbers, (u32)PAGES);
+	kvfree(ids);
+}
+
 static void empty_pages_but_one_are_given_back(struct kunit *test)
 {
 	enum { NR = 200 };
@@ -965,6 +1009,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(slot_with_the_last_generation_is_retired),
 	KUNIT_CASE(page_of_retired_slots_leaves_its_number_unused),
 	KUNIT_CASE(memory_given_back_does_not_bring_old_ids_back),
+	KUNIT_CASE(id_leads_to_its_event_wherever_its_page_is),
 	KUNIT_CASE(empty_pages_but_one_are_given_back),
 	KUNIT_CASE(full_context_refuses_and_recovers),
 	KUNIT_CASE(past_event_is_ready_when_add_returns),
