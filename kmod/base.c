@@ -807,9 +807,10 @@ static void expire_events(struct base_run *run)
 	struct twheel_node *node;
 	unsigned int nr = 0;
 
-	while ((node = first_expired(base)) && node->flags & NODE_EVENT) {
+	list_for_each_entry(node, &base->expired, wheel.list) {
+		if (!(node->flags & NODE_EVENT))
+			break;
 		note_due(base, node, now_ns);
-		take_off(base, node);
 		event_ops->due(node, now_ns, &run->due);
 		nr++;
 	}
@@ -911,6 +912,7 @@ static void base_run(struct base *base, bool resumed)
 	struct base_run run = {};
 	struct base_hold *hold = &run.hold;
 
+	run.due.expired = &base->expired;
 	INIT_LIST_HEAD(&run.due.wake);
 	base_expiry_lock(base);
 	local_irq_save(hold->flags);

@@ -55,12 +55,17 @@ struct context;
 
 /**
  * struct base_due - what the layer above keeps from one due event to the next
+ * @expired: the list that the events are on; the next one is at its head, but for those
+ *	that were given already.
  * @context: whose ready lock it holds, or NULL.
- * @nr: how many events it has added to that ready queue.
+ * @last: the last event that it was given of that context.
+ * @nr: how many these were.
  * @wake: whom to wake.
  */
 struct base_due {
+	struct list_head *expired;
 	struct context *context;
+	struct twheel_node *last;
 	unsigned int nr;
 	struct list_head wake;
 };
@@ -68,11 +73,14 @@ struct base_due {
 /* What the layer above does with events. */
 struct base_ops {
 	/*
-	 * An event is due.  Called with the lock of its base held, after it was
-	 * taken off the wheel, at most BASE_BATCH times in a hold.
+	 * An event is due.  Called with the lock of its base held, at most BASE_BATCH
+	 * times in a hold, in the order of @expired.
 	 */
 	void (*due)(struct twheel_node *node, u64 now_ns, struct base_due *due);
-	/* That was the last one for now; the lock of the base is still held. */
+	/*
+	 * That was the last one for now; the lock of the base is still held.  Those that
+	 * were due are off @expired afterwards.
+	 */
 	void (*due_end)(struct base_due *due);
 	/* Wake what is on the list, with no spinlock held. */
 	void (*wake)(struct list_head *wake);

@@ -27,6 +27,9 @@
 #include "event_time.h"
 #include "ready.h"
 
+/* An event goes from the one to the other without being unlinked: context_due(). */
+static_assert(offsetof(struct event, ready) == offsetof(struct event, node.wheel.list));
+
 /* --- the queue -------------------------------------------------------------- */
 
 /* Are so many records enough to be read, whatever their age? */
@@ -104,15 +107,13 @@ void want_wake_unlocked(struct context *context, struct list_head *wake)
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
-/* Put an event, which is on no wheel, at the end of the ready queue. */
-static void ready_append(struct context *context, struct event *event, u64 now_ns)
+/* Make an event READY, which is on no wheel and goes to the ready queue at once. */
+static void set_ready(struct event *event, u64 now_ns)
 {
-	lockdep_assert_held(&context->ready_lock);
 	if (event->node.flags & EVENT_BY_MONOTONIC)
 		now_ns = ktime_get_real_ns();
 	event_set_state(event, EVENT_READY);
 	event->fired_ns = now_ns;
-	list_add_tail(&event->ready, &context->ready);
 }
 
 /* Account for events that were appended since the ready lock was taken. */
@@ -139,7 +140,8 @@ void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 	/* A base is held with interrupts off. */
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&context->ready_lock);
-	ready_append(context, event, now_ns);
+	set_ready(event, now_ns);
+	list_add_tail(&event->ready, &context->ready);
 	ready_appended(context, 1, wake);
 	raw_spin_unlock(&context->ready_lock);
 }
@@ -217,13 +219,19 @@ void event_unready(struct event *event)
 	raw_spin_unlock(&context->ready_lock);
 }
 
-/* That was the last event of a context for now: let go of its ready lock. */
+/*
+ * That was the last event of a context for now: move all of them from the list of what
+ * is due to the ready queue, at once, and let go of its lock.
+ */
 static void context_due_end(struct base_due *due)
 {
 	struct context *context = due->context;
+	LIST_HEAD(events);
 
 	if (!context)
 		return;
+	list_cut_position(&events, due->expired, &due->last->wheel.list);
+	list_splice_tail(&events, &context->ready);
 	ready_appended(context, due->nr, &due->wake);
 	due->context = NULL;
 	__acquire(&context->ready_lock);
@@ -239,7 +247,10 @@ static void context_due_begin(struct base_due *due, struct context *context)
 	due->nr = 0;
 }
 
-/* An event is due: the ready lock is taken once for events of one context in a row. */
+/*
+ * An event is due.  Its place in the list stays what it was: &struct event.ready is the
+ * same memory.  The ready lock is taken once for events of one context in a row.
+ */
 static void context_due(struct twheel_node *node, u64 now_ns, struct base_due *due)
 {
 	struct event *event = container_of(node, struct event, node);
@@ -252,7 +263,8 @@ static void context_due(struct twheel_node *node, u64 now_ns, struct base_due *d
 	if (unlikely(node->flags & EVENT_CANCEL_ON_SET) &&
 	    context_clock_was_set(context))
 		node->flags |= EVENT_CLOCK_SET;
-	ready_append(context, event, now_ns);
+	set_ready(event, now_ns);
+	due->last = node;
 	due->nr++;
 }
 
