@@ -96,7 +96,7 @@ static __always_inline u64 unused_fields(const struct twheel_cmd *cmd, u16 used)
 }
 
 /* What is wrong with the times and the quorum of an ADD or MODIFY. */
-static int check_arming(const struct twheel_cmd *cmd)
+static __always_inline int check_arming(const struct twheel_cmd *cmd)
 {
 	if (likely(!cmd->interval_ns && !cmd->quorum))
 		return 0;
@@ -321,12 +321,11 @@ static unsigned int copy_in(struct chunk *chunk)
 
 static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 {
-	unsigned int i;
+	struct twheel_cmd *cmd = chunk->cmds, *end = cmd + chunk->nr;
+	u64 newer = chunk->newer;
 
-	for (i = 0; i < chunk->nr; i++) {
-		struct twheel_cmd *cmd = &chunk->cmds[i];
-
-		if (unlikely(chunk->newer & BIT_ULL(i)))
+	for (; cmd < end; cmd++, newer >>= 1) {
+		if (unlikely(newer & 1))
 			cmd->result = refuse_newer(batch, cmd);
 		else
 			cmd->result = command_run(batch, cmd);
