@@ -554,6 +554,8 @@ static u64 choose_tick(u64 due_ns, u64 slack_ns)
 
 	if (due_ns >= BASE_NEVER_NS)
 		return base_tick_at(BASE_NEVER_NS);
+	if (!slack_ns)
+		return base_tick_after(due_ns);
 	if (check_add_overflow(due_ns, slack_ns, &last_ns))
 		last_ns = S64_MAX;
 	return wheel_roundest(base_tick_after(due_ns),
@@ -612,15 +614,10 @@ static void take_off(struct base *base, struct twheel_node *node)
 	wheels_del(&base->wheels, &node->wheel);
 }
 
-/**
- * base_disarm() - take a node off before its time
- * @hold: a hold of the base of @node.
- * @node: a node that is on a wheel, or has just come out of it.
- */
-void base_disarm(struct base_hold *hold, struct twheel_node *node)
+/* The slow path of base_disarm(): somebody traces it. */
+void base_trace_cancel(const struct base *base, const struct twheel_node *node)
 {
-	take_off(hold->base, node);
-	trace_twheel_cancel(hold->base, node);
+	trace_twheel_cancel(base, node);
 }
 
 /**

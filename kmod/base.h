@@ -11,6 +11,7 @@
 #include <linux/ktime.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
+#include <linux/tracepoint-defs.h>
 
 #include "twheel.h"
 #include "wheels.h"
@@ -297,11 +298,27 @@ bool base_sees_to(const struct base_hold *hold, u64 time_ns);
 
 void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
 	      u64 slack_ns);
-void base_disarm(struct base_hold *hold, struct twheel_node *node);
 void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
 		   u64 value);
 void base_move_here(struct base_hold *hold, struct twheel_node *node);
 void base_wait_for_function(struct base *base);
+
+DECLARE_TRACEPOINT(twheel_cancel);
+
+void base_trace_cancel(const struct base *base, const struct twheel_node *node);
+
+/**
+ * base_disarm() - take a node off before its time
+ * @hold: a hold of the base of @node.
+ * @node: a node that is on a wheel, or has just come out of it.
+ */
+static inline void base_disarm(struct base_hold *hold, struct twheel_node *node)
+{
+	base_assert_held(hold);
+	wheels_del(&hold->base->wheels, &node->wheel);
+	if (tracepoint_enabled(twheel_cancel))
+		base_trace_cancel(hold->base, node);
+}
 
 struct base *base_get(unsigned int cpu, enum base_clock clock);
 unsigned int base_serving_cpu(unsigned int cpu);
