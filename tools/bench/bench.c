@@ -2,6 +2,7 @@
 /* What benchmarks need. */
 #include <err.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,14 +127,36 @@ const char *clock_unit(void)
 	return clock_is_real() ? "ns" : "instructions";
 }
 
-__u64 clock_now(void)
+static __u64 read_clock(clockid_t clock)
 {
 	struct timespec now;
-	__u64 ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-	return clock_is_real() ? ns : ns / instruction_ns;
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+__u64 clock_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+struct timespec to_timespec(__u64 ns)
+{
+	return (struct timespec){
+		.tv_sec = ns / NSEC_PER_SEC,
+		.tv_nsec = ns % NSEC_PER_SEC,
+	};
+}
+
+__u64 clock_now(void)
+{
+	return clock_is_real() ? clock_ns() : clock_ns() / instruction_ns;
+}
+
+__u64 thread_cost(void)
+{
+	return clock_is_real() ? read_clock(CLOCK_THREAD_CPUTIME_ID) :
+				 clock_now();
 }
 
 static int compare(const void *a, const void *b)
@@ -153,7 +176,7 @@ double median(double *samples, unsigned int nr)
 /* xorshift64 */
 __u64 bench_random(void)
 {
-	static __u64 state = 0x9e3779b97f4a7c15;
+	static __thread __u64 state = 0x9e3779b97f4a7c15;
 
 	state ^= state << 13;
 	state ^= state >> 7;
@@ -172,6 +195,18 @@ void bench_shuffle(__u32 *numbers, size_t nr, size_t all)
 		numbers[i] = numbers[other];
 		numbers[other] = number;
 	}
+}
+
+void print_result(double value, const char *unit, const char *format, ...)
+{
+	va_list arguments;
+
+	printf("result ");
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf(" %.6g %s\n", value, unit);
+	fflush(stdout);
 }
 
 /* Objects, and tables too large for pages that lie side by side. */
