@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "bench.h"
 #include "work.h"
@@ -59,6 +58,11 @@ static const struct work {
 } works[] = {
 	{ "change", work_change, false },
 	{ "expire", work_expire, false },
+	{ "lateness", work_lateness, false },
+	{ "loop", work_loop, false },
+	{ "idle", work_idle, false },
+	{ "memory", work_memory, true },
+	{ "threads", work_threads, true },
 };
 
 static void usage(void)
@@ -66,7 +70,8 @@ static void usage(void)
 	printf("Usage: timers [OPTION...]\n\n"
 	       "What timers cost a process: by /dev/twheel, timerfd, timer_create, io_uring, and a\n"
 	       "heap of its own with one timerfd.\n\n"
-	       "  --work WHAT,...     only this: change, expire\n"
+	       "  --work WHAT,...     only this: change, expire, lateness, loop, idle,\n"
+	       "                      memory, threads\n"
 	       "  --way WAY,...       only by these: twheel (or twheel.submit256 and so on), timerfd,\n"
 	       "                      posix, io_uring, heap\n"
 	       "  --count N           change timers with N of them armed only\n"
@@ -104,11 +109,16 @@ static bool in_list(const char *list, const char *name)
 	return false;
 }
 
-int main(int argc, char **argv)
-{
-	const struct plan *plan = NULL;
-	unsigned int i;
+/* What the command line asks for. */
+struct request {
+	const char *works;
+	const char *ways;
+	__u32 count;
+	bool quick;
+};
 
+static void parse(int argc, char **argv, struct request *request)
+{
 	static const struct option options[] = {
 		{ "work", required_argument, NULL, 'w' },
 		{ "way", required_argument, NULL, 'y' },
@@ -118,29 +128,80 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
-	const char *work = NULL, *way = NULL;
-	struct plan p;
-	__u32 count = 0;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
-		case 'w': work = optarg; break;
-		case 'y': way = optarg; break;
-		case 'c': count = number("--count", optarg, 100); break;
-		case 'q': plan = &quick; break;
-		case 'i': clock_instructions(number("--instruction-ns", optarg, 1)); break;
-		case 'h': usage(); return 0;
-		default: return 2;
+		case 'w':
+			request->works = optarg;
+			break;
+		case 'y':
+			request->ways = optarg;
+			break;
+		case 'c':
+			request->count = number("--count", optarg, 100);
+			break;
+		case 'q':
+			request->quick = true;
+			break;
+		case 'i':
+			clock_instructions(number("--instruction-ns", optarg, 1));
+			break;
+		case 'h':
+			usage();
+			exit(0);
+		default:
+			exit(2);
 		}
 	}
-	if (!plan)
-		plan = clock_is_real() ? &full : &counted;
-	p = *plan;
-	p.ways = way;
-	if (count) { p.counts[0] = count; p.counts[1] = 0; }
-	for (i = 0; i < ARRAY_SIZE(works); i++)
-		if (!work || in_list(work, works[i].name))
-			works[i].run(&p);
+	if (optind < argc)
+		errx(2, "there is nothing to do with \"%s\"; see --help",
+		     argv[optind]);
+}
+
+static void check_names(const struct request *request)
+{
+	char *names = strdup(request->works ? request->works : ""), *name;
+	unsigned int i;
+
+	for (name = strtok(names, ","); name; name = strtok(NULL, ",")) {
+		for (i = 0; i < ARRAY_SIZE(works); i++)
+			if (!strcmp(name, works[i].name))
+				break;
+		if (i == ARRAY_SIZE(works))
+			errx(2, "--work has no \"%s\"; see --help", name);
+	}
+	free(names);
+	if (request->ways)
+		check_ways(request->ways);
+}
+
+static struct plan make_plan(const struct request *request)
+{
+	struct plan plan = request->quick ? quick :
+			   clock_is_real() ? full : counted;
+
+	plan.ways = request->ways;
+	if (request->count) {
+		plan.counts[0] = request->count;
+		plan.counts[1] = 0;
+	}
+	return plan;
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = {};
+	struct plan plan;
+	unsigned int i;
+
+	parse(argc, argv, &request);
+	check_names(&request);
+	plan = make_plan(&request);
+	for (i = 0; i < ARRAY_SIZE(works); i++) {
+		if (request.works ? in_list(request.works, works[i].name) :
+		    clock_is_real() || !works[i].clock)
+			works[i].run(&plan);
+	}
 	return 0;
 }

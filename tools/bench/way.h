@@ -84,6 +84,10 @@ extern const struct way *const ways[];
 /* NAME.VARIANT, or NAME where there is none; in memory of this function's. */
 const char *way_name(const struct way *way);
 
+/* A heap's timerfd, for an event loop, and what that does when it is readable. */
+int heap_file(const struct set *set);
+void heap_fired(struct set *set);
+
 /* How many timers one call of collect() can tell. */
 #define COLLECT_MAX	256
 

@@ -168,6 +168,17 @@ static void read_timerfd(struct heap_set *set)
 	set->set_ns = ~0ULL;
 }
 
+int heap_file(const struct set *set)
+{
+	return ((const struct heap_set *)set)->fd;
+}
+
+void heap_fired(struct set *set)
+{
+	read_timerfd(heap(set));
+	look_at_first(heap(set));
+}
+
 static __u32 take_due(struct heap_set *set, __u32 *timers, __u32 room)
 {
 	__u64 now = clock_ns();

@@ -10,7 +10,7 @@
 #include "way.h"
 
 #define ENTRIES		256
-#define COMPLETIONS	65536
+#define COMPLETIONS	16384
 
 /* The completion of a command, and not of a timer. */
 #define COMMAND		(1ULL << 32)

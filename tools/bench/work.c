@@ -1,35 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What is shared by all that is measured. */
+#include <err.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
 #include "work.h"
 
-/* The names are a list with commas; "twheel" means each of its variants. */
-static bool is_named(const char *names, const char *name)
+/* "twheel" means each of its variants. */
+static bool means(const char *name, size_t length, const struct way *way)
 {
-	size_t length = strlen(name);
-	const char *at = names;
+	const char *whole = way_name(way);
 
-	while (at) {
-		size_t part = strcspn(at, ",");
+	return !strncmp(name, whole, length) &&
+	       (!whole[length] || whole[length] == '.');
+}
 
-		if (part <= length && !strncmp(at, name, part) &&
-		    (!name[part] || name[part] == '.'))
+/* The next name of a list with commas, and NULL after the last. */
+static const char *next_name(const char *name)
+{
+	const char *comma = strchr(name, ',');
+
+	return comma ? comma + 1 : NULL;
+}
+
+static bool is_named(const char *names, const struct way *way)
+{
+	for (; names; names = next_name(names))
+		if (means(names, strcspn(names, ","), way))
 			return true;
-		at = strchr(at, ',');
-		if (at)
-			at++;
-	}
 	return false;
+}
+
+void check_ways(const char *names)
+{
+	unsigned int i;
+
+	for (; names; names = next_name(names)) {
+		int length = strcspn(names, ",");
+
+		for (i = 0; ways[i]; i++)
+			if (means(names, length, ways[i]))
+				break;
+		if (!ways[i])
+			errx(2, "--way has no \"%.*s\"; see --help", length,
+			     names);
+	}
 }
 
 bool plan_has(const struct plan *plan, const struct way *way)
 {
 	const char *lack;
 
-	if (plan->ways && !is_named(plan->ways, way_name(way)))
+	if (plan->ways && !is_named(plan->ways, way))
 		return false;
 	lack = way->lacks ? way->lacks() : NULL;
 	if (lack)

@@ -30,6 +30,9 @@ struct plan {
 /* Is this way to be measured, and can it be?  Where it cannot, say so. */
 bool plan_has(const struct plan *plan, const struct way *way);
 
+/* End the program if a name in this list means no way. */
+void check_ways(const char *names);
+
 /* Arm, cancel and re-arm at random. */
 void work_change(const struct plan *plan);
 
