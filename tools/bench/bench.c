@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -207,6 +208,41 @@ void print_result(double value, const char *unit, const char *format, ...)
 	va_end(arguments);
 	printf(" %.6g %s\n", value, unit);
 	fflush(stdout);
+}
+
+/* The name of the processor, which is QEMU's where it emulates one. */
+static void read_processor(char *name, size_t size)
+{
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	char line[256];
+
+	snprintf(name, size, "unknown");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		char *colon = strchr(line, ':');
+
+		if (strncmp(line, "model name", strlen("model name")) || !colon)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		snprintf(name, size, "%s", colon + 2);
+		break;
+	}
+	fclose(file);
+}
+
+void print_where(void)
+{
+	struct utsname system;
+	char processor[128];
+
+	if (uname(&system))
+		err(1, "uname");
+	read_processor(processor, sizeof(processor));
+	printf("where kernel %s\n", system.release);
+	printf("where processor %s\n", processor);
+	printf("where emulated %s\n",
+	       strstr(processor, "TCG") ? "yes" : "no");
 }
 
 /* Objects, and tables too large for pages that lie side by side. */

@@ -84,6 +84,9 @@ void bench_shuffle(__u32 *numbers, size_t nr, size_t all);
 __attribute__((format(printf, 3, 4)))
 void print_result(double value, const char *unit, const char *format, ...);
 
+/* Print lines "where NAME TEXT": the kernel, the processor, and whether it is emulated. */
+void print_where(void);
+
 /* Bytes of kernel memory in use, as /proc/meminfo tells. */
 __u64 kernel_bytes(void);
 

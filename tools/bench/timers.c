@@ -198,6 +198,8 @@ int main(int argc, char **argv)
 	parse(argc, argv, &request);
 	check_names(&request);
 	plan = make_plan(&request);
+	if (clock_is_real())
+		print_where();
 	for (i = 0; i < ARRAY_SIZE(works); i++) {
 		if (request.works ? in_list(request.works, works[i].name) :
 		    clock_is_real() || !works[i].clock)

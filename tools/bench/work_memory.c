@@ -4,13 +4,16 @@
  * when so many are armed than before there was any.
  *
  * The kernel's is all that is neither free, nor cached files, nor memory of programs
- * (MemTotal - MemFree - Buffers - Cached - AnonPages of /proc/meminfo), so other
- * programs should be quiet.
+ * (MemTotal - MemFree - Buffers - Cached - AnonPages of /proc/meminfo, and the pages
+ * that CPUs keep for themselves are free, too), so other programs should be quiet.
+ * Memory that was freed comes back after a while, which is waited for.
  */
 #include <err.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 #include "work.h"
@@ -44,6 +47,22 @@ static double kib_of(const char *path, const char *name)
 	errx(1, "%s has no %s", path, name);
 }
 
+/* Free pages that are on the list of a CPU: "count: N" of each zone and CPU. */
+static double pages_of_cpus(void)
+{
+	FILE *file = fopen("/proc/zoneinfo", "r");
+	unsigned long long count, total = 0;
+	char line[256];
+
+	if (!file)
+		err(1, "cannot open /proc/zoneinfo");
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, " count: %llu", &count) == 1)
+			total += count;
+	fclose(file);
+	return total;
+}
+
 static struct usage usage_now(void)
 {
 	static const char meminfo[] = "/proc/meminfo";
@@ -53,7 +72,8 @@ static struct usage usage_now(void)
 				  kib_of(meminfo, "MemFree") -
 				  kib_of(meminfo, "Buffers") -
 				  kib_of(meminfo, "Cached") -
-				  kib_of(meminfo, "AnonPages")),
+				  kib_of(meminfo, "AnonPages")) -
+			  sysconf(_SC_PAGESIZE) * pages_of_cpus(),
 		.process = 1024 * kib_of("/proc/self/status", "RssAnon"),
 	};
 }
@@ -75,15 +95,34 @@ static void arm_all(struct set *set)
 	}
 }
 
+#define SAME		(64 << 10)
+#define TRIES		100
+
+/* Usage once it stays as it is. */
+static struct usage settled_usage(void)
+{
+	const struct timespec while_ns = to_timespec(200000000);
+	struct usage before, now = usage_now();
+	unsigned int i, calm = 0;
+
+	for (i = 0; i < TRIES && calm < 3; i++) {
+		before = now;
+		nanosleep(&while_ns, NULL);
+		now = usage_now();
+		calm = fabs(now.kernel - before.kernel) < SAME ? calm + 1 : 0;
+	}
+	return now;
+}
+
 static struct usage measure(const struct way *way, __u32 nr)
 {
 	struct usage before, after;
 	struct set *set;
 
-	before = usage_now();
+	before = settled_usage();
 	set = way->open(way, nr);
 	arm_all(set);
-	after = usage_now();
+	after = settled_usage();
 	way->close(set);
 	return (struct usage){
 		.kernel = (after.kernel - before.kernel) / nr,
