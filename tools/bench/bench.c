@@ -231,6 +231,14 @@ static void read_processor(char *name, size_t size)
 	fclose(file);
 }
 
+bool processor_is_emulated(void)
+{
+	char processor[128];
+
+	read_processor(processor, sizeof(processor));
+	return strstr(processor, "TCG");
+}
+
 void print_where(void)
 {
 	struct utsname system;
@@ -242,7 +250,7 @@ void print_where(void)
 	printf("where kernel %s\n", system.release);
 	printf("where processor %s\n", processor);
 	printf("where emulated %s\n",
-	       strstr(processor, "TCG") ? "yes" : "no");
+	       processor_is_emulated() ? "yes" : "no");
 }
 
 /* Objects, and tables too large for pages that lie side by side. */

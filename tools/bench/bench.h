@@ -84,6 +84,9 @@ void bench_shuffle(__u32 *numbers, size_t nr, size_t all);
 __attribute__((format(printf, 3, 4)))
 void print_result(double value, const char *unit, const char *format, ...);
 
+/* QEMU emulates the processor: times say little, and are disturbed by other load. */
+bool processor_is_emulated(void);
+
 /* Print lines "where NAME TEXT": the kernel, the processor, and whether it is emulated. */
 void print_where(void);
 

@@ -45,24 +45,37 @@ static const struct plan quick = {
 	.turns = 20,
 };
 
+/* A clock that counts instructions, that of an emulated processor, and a real one. */
+#define COUNTED		1
+#define EMULATED	2
+#define REAL		4
+#define ANY		(COUNTED | EMULATED | REAL)
+
+static unsigned int this_clock(void)
+{
+	if (!clock_is_real())
+		return COUNTED;
+	return processor_is_emulated() ? EMULATED : REAL;
+}
+
 /**
  * struct work - something to measure
  * @name: what --work calls it.
  * @run: measures it.
- * @clock: it says nothing where instructions are counted.
+ * @clocks: the clocks on which it says something.
  */
 static const struct work {
 	const char *name;
 	void (*run)(const struct plan *plan);
-	bool clock;
+	unsigned int clocks;
 } works[] = {
-	{ "change", work_change, false },
-	{ "expire", work_expire, false },
-	{ "lateness", work_lateness, false },
-	{ "loop", work_loop, false },
-	{ "idle", work_idle, false },
-	{ "memory", work_memory, true },
-	{ "threads", work_threads, true },
+	{ "change", work_change, ANY },
+	{ "expire", work_expire, COUNTED | REAL },
+	{ "lateness", work_lateness, ANY },
+	{ "loop", work_loop, ANY },
+	{ "idle", work_idle, ANY },
+	{ "memory", work_memory, EMULATED | REAL },
+	{ "threads", work_threads, EMULATED | REAL },
 };
 
 static void usage(void)
@@ -71,7 +84,7 @@ static void usage(void)
 	       "What timers cost a process: by /dev/twheel, timerfd, timer_create, io_uring, and a\n"
 	       "heap of its own with one timerfd.\n\n"
 	       "  --work WHAT,...     only this: change, expire, lateness, loop, idle,\n"
-	       "                      memory, threads\n"
+	       "                      memory, threads; without it, all that says something on this clock\n"
 	       "  --way WAY,...       only by these: twheel (or twheel.submit256 and so on), timerfd,\n"
 	       "                      posix, io_uring, heap\n"
 	       "  --count N           change timers with N of them armed only\n"
@@ -202,7 +215,7 @@ int main(int argc, char **argv)
 		print_where();
 	for (i = 0; i < ARRAY_SIZE(works); i++) {
 		if (request.works ? in_list(request.works, works[i].name) :
-		    clock_is_real() || !works[i].clock)
+		    works[i].clocks & this_clock())
 			works[i].run(&plan);
 	}
 	return 0;
