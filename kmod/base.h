@@ -45,16 +45,43 @@ enum base_clock {
 	BASE_CLOCKS,
 };
 
+/* A base's number has its CPU above, and its clock in, this many bits. */
+#define BASE_CLOCK_BITS	2
+
 /* &struct twheel_node.flags: an event, for &struct base_ops; else a timer. */
 #define NODE_EVENT	BIT(7)
+
+struct context;
+
+/**
+ * struct base_due - what the layer above keeps from one due event to the next
+ * @expired: the list that the events are on; the next one is at its head, but for those
+ *	that were given already.
+ * @context: whose ready lock it holds, or NULL.
+ * @last: the last event that it was given of that context.
+ * @nr: how many these were.
+ * @wake: whom to wake.
+ */
+struct base_due {
+	struct list_head *expired;
+	struct context *context;
+	struct twheel_node *last;
+	unsigned int nr;
+	struct list_head wake;
+};
 
 /* What the layer above does with events. */
 struct base_ops {
 	/*
-	 * An event is due.  Called with the lock of its base held, after it was
-	 * taken off the wheel; whom to wake goes to @wake.
+	 * An event is due.  Called with the lock of its base held, at most BASE_BATCH
+	 * times in a hold, in the order of @expired.
 	 */
-	void (*due)(struct twheel_node *node, u64 now_ns, struct list_head *wake);
+	void (*due)(struct twheel_node *node, u64 now_ns, struct base_due *due);
+	/*
+	 * That was the last one for now; the lock of the base is still held.  Those that
+	 * were due are off @expired afterwards.
+	 */
+	void (*due_end)(struct base_due *due);
 	/* Wake what is on the list, with no spinlock held. */
 	void (*wake)(struct list_head *wake);
 };
@@ -62,56 +89,70 @@ struct base_ops {
 /**
  * struct base - the wheels of a CPU and clock, and what drives them
  * @lock: guards all below, and the nodes that name this base.
+ * @number: which base this is.
+ * @online: nodes may be armed here: its CPU is up.
+ * @running: base_run() is under way, and will set a timer when it ends.
+ * @cpu: the CPU it serves.
+ * @clock: the clock it follows.
+ * @programmed_tick: the earliest work that is seen to: by a timer, by a kick on its
+ *	way or by the run under way; WHEEL_NEVER: none.
+ * @read_tick: the tick that it was when somebody last read the clock in a hold.
+ * @current_timer: the timer whose function is being called, without @lock.
+ * @most_touched: the most nodes touched in one hold, ever.
+ * @longest_hold_ns: how long the longest hold took, in a kernel that debugs spinlocks.
+ * @wheels: its wheels.
+ * @expired: nodes that came out and were not dealt with yet.
  * @hrtimer: calls base_run() at @deadline_ns, on the base's clock.
  * @deadline_ns: the time that @hrtimer was last set for.
  * @resume: calls base_run() at @resume_ns, on CLOCK_MONOTONIC.
  * @resume_ns: until when nothing is run, on CLOCK_MONOTONIC; 0, or a time that has
  *	passed: there is no pause.
- * @programmed_tick: the earliest work that is seen to: by a timer, by a kick on its
- *	way or by the run under way; WHEEL_NEVER: none.
  * @run_end_ns: when the last run ended, on CLOCK_MONOTONIC.
  * @run_ns: how long it took, with those right before; 0 if a pause followed.
  * @csd: calls its CPU to set the timers there.
  * @kicked: @csd is under way.
- * @online: nodes may be armed here: its CPU is up.
- * @running: base_run() is under way, and will set a timer when it ends.
- * @current_timer: the timer whose function is being called, without @lock.
- * @expired: nodes that came out and were not dealt with yet.
- * @number: which base this is.
- * @cpu: the CPU it serves.
- * @clock: the clock it follows.
  * @interrupts: how often one of the two timers called, ever.
  * @nr_expired: how many nodes were dealt with, ever.
+ * @due_ticks: how many ticks they were due at, where these came in order.
+ * @last_due_tick: the tick that the last one was due at.
  * @lateness: of these, how many were how late.
- * @wheels: its wheels.
- * @wheel: their memory: one wheel, or WHEELS_MAX for CLOCK_REALTIME.
+ * @wheel: the memory of @wheels: one wheel, or WHEELS_MAX for CLOCK_REALTIME.
+ *
+ * What arming and cancelling need comes first.
  */
 struct base {
 	raw_spinlock_t lock;
+	u16 number;
+	bool online;
+	bool running;
+	unsigned int cpu;
+	enum base_clock clock;
+	u64 programmed_tick;
+	u64 read_tick;
+	struct twheel_timer *current_timer;
+	unsigned int most_touched;
+#ifdef CONFIG_DEBUG_SPINLOCK
+	u64 longest_hold_ns;
+#endif
+	struct wheels wheels;
+	struct list_head expired;
 	struct hrtimer hrtimer;
 	u64 deadline_ns;
 	struct hrtimer resume;
 	u64 resume_ns;
-	u64 programmed_tick;
 	u64 run_end_ns;
 	u64 run_ns;
 	call_single_data_t csd;
 	bool kicked;
-	bool online;
-	bool running;
-	struct twheel_timer *current_timer;
-	struct list_head expired;
-	u16 number;
-	unsigned int cpu;
-	enum base_clock clock;
 	u64 interrupts;
 	u64 nr_expired;
+	u64 due_ticks;
+	u64 last_due_tick;
 	u64 lateness[BASE_LATENESS_BUCKETS];
 #ifdef CONFIG_PREEMPT_RT
 	/** @expiry_lock: held by a run, for those who wait for a function to return. */
 	spinlock_t expiry_lock;
 #endif
-	struct wheels wheels;
 	struct wheel wheel[];
 };
 
@@ -119,19 +160,28 @@ struct base {
  * struct base_hold - somebody's hold of one base's lock
  * @base: whose lock is held, with interrupts off; NULL: none.
  * @flags: for the end of the hold.
- * @now_ns: the base's clock when the lock was taken.
- * @touched: how many nodes were touched since.
+ * @now_ns: what hold_now_ns() returns; 0: the clock was not read yet.
+ * @touched: how many nodes were touched since the lock was taken.
+ * @began_ns: when that was, in a kernel that debugs spinlocks.
  * @program: the hrtimer must be set when the hold ends.
+ * @serves: @base was found to serve @cpu.
+ * @cpu: see @serves; a CPU, or BASE_ANY_CPU.
  *
- * Lets a series of commands take the lock once.  It is dropped when another base
- * is needed, after BASE_BATCH nodes, and by base_release().
+ * Lets a series of commands take the lock once, read the clock once if they need it,
+ * and look once where to arm.  The lock is dropped when another base is needed, after
+ * BASE_BATCH nodes, and by base_release().
  */
 struct base_hold {
 	struct base *base;
 	unsigned long flags;
 	u64 now_ns;
+#ifdef CONFIG_DEBUG_SPINLOCK
+	u64 began_ns;
+#endif
 	unsigned int touched;
 	bool program;
+	bool serves;
+	unsigned int cpu;
 };
 
 /**
@@ -175,6 +225,31 @@ static inline void base_assert_held(const struct base_hold *hold)
 	lockdep_assert_held(&hold->base->lock);
 }
 
+void hold_read_clock(struct base_hold *hold);
+
+/**
+ * hold_now_ns() - the time, on the base's clock
+ * @hold: a hold of a base.
+ *
+ * The clock is read when somebody first asks in a hold, as many do not.
+ */
+static inline u64 hold_now_ns(struct base_hold *hold)
+{
+	if (!hold->now_ns)
+		hold_read_clock(hold);
+	return hold->now_ns;
+}
+
+static inline enum base_clock base_number_clock(u16 number)
+{
+	return number & ((1U << BASE_CLOCK_BITS) - 1);
+}
+
+static inline u16 base_number(unsigned int cpu, enum base_clock clock)
+{
+	return cpu << BASE_CLOCK_BITS | clock;
+}
+
 u64 base_clock_ns(enum base_clock clock);
 clockid_t base_clock_id(enum base_clock clock);
 const char *base_clock_name(enum base_clock clock);
@@ -183,6 +258,7 @@ void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
 		   unsigned int cpu);
 void base_hold_node(struct base_hold *hold, const struct twheel_node *node);
 void base_release(struct base_hold *hold);
+bool base_sees_to(const struct base_hold *hold, u64 time_ns);
 
 void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
 	      u64 slack_ns);

@@ -203,7 +203,7 @@ void event_ready_here(struct context_batch *batch, struct event *event)
 
 	batch_assert_base_held(batch);
 	WRITE_ONCE(event->node.base, hold->base->number);
-	event_ready(event, hold->now_ns, &batch->wake);
+	event_ready(event, hold_now_ns(hold), &batch->wake);
 }
 
 /**
@@ -217,7 +217,7 @@ void event_place(struct context_batch *batch, struct event *event, u64 due_ns)
 	struct base_hold *hold = &batch->hold;
 
 	batch_assert_base_held(batch);
-	if (due_ns <= hold->now_ns) {
+	if (due_ns <= hold_now_ns(hold)) {
 		event_ready_here(batch, event);
 	} else {
 		event_set_state(event, EVENT_ARMED);

@@ -256,7 +256,7 @@ static void event_arm(struct context_batch *batch, struct event *event,
 		due_ns = context_host_ns(context, context->clock, cmd->time_ns);
 		event->due_ns = cmd->time_ns;
 	} else {
-		due_ns = add_saturating(batch->hold.now_ns, cmd->time_ns);
+		due_ns = add_saturating(hold_now_ns(&batch->hold), cmd->time_ns);
 		event->due_ns = event_relative_seen_ns(event, due_ns);
 	}
 	event_place(batch, event, due_ns);
@@ -289,7 +289,7 @@ static void event_clock_set(struct context_batch *batch, struct event *event)
 	if (event_state(event) == EVENT_ARMED) {
 		base_disarm(hold, &event->node);
 		event->node.flags |= EVENT_CLOCK_SET;
-		event_ready(event, hold->now_ns, &batch->wake);
+		event_ready(event, hold_now_ns(hold), &batch->wake);
 	} else {
 		event->node.flags |= EVENT_MISSED_SET;
 	}

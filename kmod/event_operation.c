@@ -282,7 +282,7 @@ static void event_complete(struct context_batch *batch, struct event *event, u8 
 	}
 	event->node.flags |= EVENT_COMPLETED | how;
 	base_complete(hold, &event->node, key, value);
-	event_ready(event, hold->now_ns, &batch->wake);
+	event_ready(event, hold_now_ns(hold), &batch->wake);
 	batch->context->counts.completed++;
 }
 

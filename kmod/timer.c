@@ -99,14 +99,16 @@ static bool disarm(struct base_hold *hold, struct twheel_timer *timer)
 }
 
 /* When it is due.  The tick that has begun is too soon: see twheel_timer_arm(). */
-static u64 due_ns(const struct base_hold *hold, u64 time_ns, unsigned int flags)
+static u64 due_ns(struct base_hold *hold, u64 time_ns, unsigned int flags)
 {
-	u64 next_ns = base_tick_ns(base_tick_at(hold->now_ns) + 1);
+	u64 now_ns;
 
-	if (!(flags & TWHEEL_TIMER_ABS) &&
-	    check_add_overflow(time_ns, hold->now_ns, &time_ns))
+	if (flags & TWHEEL_TIMER_ABS && base_sees_to(hold, time_ns))
+		return time_ns;
+	now_ns = hold_now_ns(hold);
+	if (!(flags & TWHEEL_TIMER_ABS) && check_add_overflow(time_ns, now_ns, &time_ns))
 		time_ns = U64_MAX;
-	return max(time_ns, next_ns);
+	return max(time_ns, base_tick_ns(base_tick_at(now_ns) + 1));
 }
 
 /* Arm the timer, unless @only_pending asks for one that is armed already. */

@@ -518,7 +518,7 @@ static void events_with_slack_share_a_tick_and_keep_their_due_time(struct kunit 
 
 		KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
 		id = cmd.id;
-		mine = event_of(test, id)->node.wheel.due;
+		mine = wheel_due(&event_of(test, id)->node.wheel);
 		KUNIT_EXPECT_GE(test, mine, tick);
 		distinct += mine != tick;
 		tick = mine;
@@ -736,7 +736,8 @@ static void event_goes_by_the_clock_of_its_context(struct kunit *test)
 	configure_clock(test, clock->id);
 	cmd.time_ns = due_ns;
 	KUNIT_ASSERT_EQ(test, run(test, &cmd), 0);
-	KUNIT_EXPECT_EQ(test, event_of(test, cmd.id)->node.base % BASE_CLOCKS,
+	KUNIT_EXPECT_EQ(test,
+			(int)base_number_clock(event_of(test, cmd.id)->node.base),
 			(int)clock->base);
 	read_record(test, &record, CONTEXT_BLOCK);
 	KUNIT_EXPECT_GE(test, clock->now_ns(), record.fired_ns);
@@ -871,7 +872,7 @@ static void bound_context_arms_on_its_cpu_alone(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, add(test, NSEC_PER_MSEC, &id), 0);
 			KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &id), 0);
 			KUNIT_EXPECT_EQ(test, event_of(test, id)->node.base,
-					(int)(cpu * BASE_CLOCKS + BASE_MONOTONIC));
+					(int)base_number(cpu, BASE_MONOTONIC));
 		}
 		for (i = 0; i < 100; i++)
 			read_record(test, &record, CONTEXT_BLOCK);
