@@ -89,8 +89,8 @@ void work_lateness(const struct plan *plan)
 	const __u32 nr = plan->seconds * RATE;
 	unsigned int i;
 
-	printf("\n%u timers, %u a second: for so many percent the process knows at most as late, in us\n"
-	       "(%s)\n\n",
+	printf("\n%u timers, %u a second: how late the process knows of so many percent of\n"
+	       "them at most, in us (%s)\n\n",
 	       nr, RATE, clock_is_real() ? "on the clock" :
 		"of a processor that counts instructions");
 	printf("%-24s", "");

@@ -449,8 +449,8 @@ void work_loop(const struct plan *plan)
 	struct figures figures;
 	unsigned int i;
 
-	printf("\nA turn of an event loop, %u of them: system calls but for serving, the most of any\n"
-	       "turn, %s, timers changed, timers fired\n\n",
+	printf("\nA turn of an event loop, %u of them: system calls but for serving, the most\n"
+	       "of any turn, %s, timers changed, timers fired\n\n",
 	       plan->turns, clock_unit());
 	printf("%-24s %8s %8s %10s %8s %8s\n", "", "calls", "most",
 	       clock_unit(), "changed", "fired");
