@@ -45,7 +45,7 @@ demo:
 	tools/test/demo
 
 bench:
-	tools/vm/setup bench 6.1
+	tools/vm/setup bench 6.1 uml
 	tools/bench/run
 
 test:
