@@ -249,6 +249,8 @@ static __always_inline bool get_command(struct twheel_cmd *cmd,
 	const u64 __user *from = (const u64 __user *)user;
 	u64 *to = (u64 *)cmd;
 
+	/* One pointer will do, where the compiler would count on several. */
+	OPTIMIZER_HIDE_VAR(from);
 	static_assert(sizeof(*cmd) == 8 * sizeof(*to));
 	unsafe_get_user(to[0], from + 0, fault);
 	unsafe_get_user(to[1], from + 1, fault);
