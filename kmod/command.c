@@ -161,13 +161,15 @@ static int refuse_newer(struct context_batch *batch, struct twheel_cmd *cmd)
 static __always_inline int command_run(struct context_batch *batch,
 				       struct twheel_cmd *cmd)
 {
-	switch (cmd->op) {
-	case TWHEEL_OP_ADD:
+	/* What there is most of comes first: of a switch, the compiler makes a search. */
+	if (cmd->op == TWHEEL_OP_ADD)
 		return run_add(batch, cmd);
-	case TWHEEL_OP_MODIFY:
-		return check_and_run(batch, cmd, TWHEEL_OP_MODIFY);
-	case TWHEEL_OP_CANCEL:
+	if (cmd->op == TWHEEL_OP_CANCEL)
 		return check_and_run(batch, cmd, TWHEEL_OP_CANCEL);
+	if (cmd->op == TWHEEL_OP_MODIFY)
+		return check_and_run(batch, cmd, TWHEEL_OP_MODIFY);
+
+	switch (cmd->op) {
 	case TWHEEL_OP_COMPLETE:
 		return check_and_run(batch, cmd, TWHEEL_OP_COMPLETE);
 	case TWHEEL_OP_WATCH:
