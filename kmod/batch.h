@@ -5,6 +5,7 @@
 #ifndef TWHEEL_BATCH_H
 #define TWHEEL_BATCH_H
 
+#include "base_hold.h"
 #include "context_types.h"
 #include "event_time.h"
 #include "ready.h"
@@ -84,7 +85,8 @@ static inline void event_place(struct context_batch *batch, struct event *event,
 		event_ready_here(batch, event);
 	} else {
 		event_set_state(event, EVENT_ARMED);
-		base_arm(hold, &event->node, due_ns, event->slack_ns);
+		base_arm(hold, &event->node, base_due_tick(due_ns, event->slack_ns),
+			 due_ns);
 	}
 }
 
