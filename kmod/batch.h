@@ -5,6 +5,7 @@
 #ifndef TWHEEL_BATCH_H
 #define TWHEEL_BATCH_H
 
+#include "base_hold.h"
 #include "context_types.h"
 #include "event_time.h"
 #include "ready.h"
@@ -74,8 +75,8 @@ static inline void event_ready_here(struct context_batch *batch, struct event *e
  * @event: an event that is on no wheel and in no queue.
  * @due_ns: when it is due, by the host's clock that it goes by.
  */
-static inline void event_place(struct context_batch *batch, struct event *event,
-			       u64 due_ns)
+static __always_inline void event_place(struct context_batch *batch, struct event *event,
+					u64 due_ns)
 {
 	struct base_hold *hold = &batch->hold;
 
@@ -84,7 +85,8 @@ static inline void event_place(struct context_batch *batch, struct event *event,
 		event_ready_here(batch, event);
 	} else {
 		event_set_state(event, EVENT_ARMED);
-		base_arm(hold, &event->node, due_ns, event->slack_ns);
+		base_arm(hold, &event->node, base_due_tick(due_ns, event->slack_ns),
+			 due_ns);
 	}
 }
 
