@@ -149,16 +149,8 @@ static void limbo_add(struct wheels *wheels, struct wheel_node *node, u64 due,
 	wheels->nr_limbo++;
 }
 
-/**
- * wheels_add() - let a node wait for a tick
- * @wheels: the wheels.
- * @node: a node that is nowhere.
- * @due: as for wheel_add().
- * @now: the current tick, which may be less than at the last call.
- *
- * Return: the tick at which the wheels have to be advanced because of that.
- */
-u64 wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now)
+/* The slow path of wheels_add(). */
+u64 wheels_add_somewhere(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now)
 {
 	struct wheel *wheel = wheel_for(wheels, due, now);
 
@@ -188,17 +180,9 @@ u64 wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
 	return now;
 }
 
-/**
- * wheels_del() - take a node out, wherever it is
- * @wheels: the wheels.
- * @node: a node that is on one of @wheels, or on the list of what came out.
- */
-void wheels_del(struct wheels *wheels, struct wheel_node *node)
+/* The slow path of wheels_del(): take a node out of limbo. */
+void limbo_del(struct wheels *wheels, struct wheel_node *node)
 {
-	if (wheel_level(node) != WHEEL_LIMBO) {
-		wheel_del(&wheels->wheel[wheel_side(node)], node);
-		return;
-	}
 	list_del(&node->list);
 	node->place = wheel_place(wheel_due(node), WHEEL_IDLE, 0);
 	wheels->nr_limbo--;

@@ -6,13 +6,14 @@
 # kernel and moves it into place whole:
 #
 #	NAME/release		the kernel's release, as uname -r prints it
-#	NAME/vmlinuz		what boot starts
+#	NAME/vmlinuz		what boot starts; of uml, a program
 #	NAME/config		its configuration
 #	NAME/System.map		its symbols, where the package has them
 #	NAME/build		what modules are built against
 #	NAME/modules/		drivers that boot needs and the kernel lacks,
 #				their names beginning with the order to load in
-#	debug/key		hash of debug.config and version of the source it is from
+#	NAME/key		of debug and uml: hash of NAME.config and version of the
+#				source it is from
 #	apt/			sources and lists of the release that the kernels are of
 #	acceleration		what boot has found out about this host
 
@@ -20,7 +21,10 @@
 export LC_ALL=C
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
-kernels=(6.1 6.12 6.12-rt debug)
+# The last one, User-mode Linux, is for benchmarks; tests do without it.
+kernels=(6.1 6.12 6.12-rt debug uml)
+# shellcheck disable=SC2034 # for setup
+test_kernels=(6.1 6.12 6.12-rt debug)
 prog=${0##*/}
 vm=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck disable=SC2034 # for build
@@ -44,6 +48,11 @@ is_kernel() {
 	return 1
 }
 
+# Is this kernel built here, from source and its own .config?
+is_own() {
+	[[ $1 == debug || $1 == uml ]]
+}
+
 # Shall this kernel not be used?
 is_left_out() {
 	[[ " ${TWHEEL_WITHOUT-} " == *" $1 "* ]]
@@ -59,9 +68,9 @@ release_of() {
 	cat "$cache/$1/release" 2>/dev/null || true
 }
 
-# A kernel's debug.config in a form that does not change with its comments.
+# An own kernel's .config in a form that does not change with its comments.
 config_hash() {
-	grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$vm/debug.config" |
+	grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$vm/$1.config" |
 		sha256sum | cut -d ' ' -f 1
 }
 
@@ -70,5 +79,5 @@ have_kernel() {
 	local dir=$cache/$1
 
 	[[ -e $dir/vmlinuz && -e $dir/release && -e $dir/build/Makefile ]] || return
-	[[ $1 != debug || $(cut -d ' ' -f 1 "$dir/key") == "$(config_hash)" ]]
+	! is_own "$1" || [[ $(cut -d ' ' -f 1 "$dir/key") == "$(config_hash "$1")" ]]
 }

@@ -1,0 +1,764 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What timers cost and how late they are: twheel's, timer_list and hrtimer beside each
+ * other in one kernel.  tools/bench/kernel loads this module, which measures while it
+ * is loaded, and takes the lines "result NAME VALUE UNIT" out of the kernel's log.
+ *
+ * arm and cancel: so many timers are armed in random order, and then all cancelled in
+ * another random order, with delays of 60 to 600 s, so that none expires.  Results are
+ * the median and the least time for one timer, over many rounds in which each interface
+ * has its turn.
+ *
+ * expire: so many timers are armed, softirqs are kept off until all are due, and then
+ * let go: what it takes until the last function was called, in CPU time for one timer.
+ * There is no interrupt for each of them, and what an interrupt costs is not compared.
+ *
+ * late: timers are left to expire one by one; the result is how much later than it
+ * could have been each one's function was called.
+ *
+ * To be fair
+ * ----------
+ * All timers lie in one array, in items of one size, one cache line each, that are
+ * taken in random order.  Times are worked out before, in the unit that the interface
+ * takes, and are read in sequence.  All of them stay on one CPU, and all call the same
+ * function, in softirq context: an hrtimer of the soft kind is armed and cancelled by
+ * the same code as the hard one of a timerfd.
+ *
+ * What remains is that timers of timer_list are due at a jiffy and are up to 12.5 %
+ * late, while twheel's and hrtimers are not, and that twheel leaves half of the CPU to
+ * others while it has much to do, which CPU time does not show.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/jiffies.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/sched.h>
+#include <linux/sort.h>
+#include <linux/tick.h>
+#include <linux/timer.h>
+#include <linux/vmalloc.h>
+
+#include "../kmod/compat.h"
+#include "../kmod/twheel.h"
+
+#define MAX_COUNTS	8
+#define MAX_SAMPLES	2048
+
+/* With fewer timers than these, there are as many rounds more. */
+#define ROUND_TIMERS	100000U
+
+/* Delays of timers that are cancelled. */
+#define FAR_MIN_NS	(60ULL * NSEC_PER_SEC)
+#define FAR_SPAN_NS	(540ULL * NSEC_PER_SEC)
+
+/* Timers that shall expire are due when all of them are armed, at this pace. */
+#define LEAD_NS_EACH	2000ULL
+
+static char *what = "arm";
+module_param(what, charp, 0444);
+MODULE_PARM_DESC(what, "arm (and cancel), expire, late, or nothing: only the parameters (default arm)");
+static char *only = "";
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "The one to measure, such as twheel_abs (default: all)");
+static unsigned int counts[MAX_COUNTS] = { 1000 };
+static unsigned int nr_counts = 1;
+module_param_array(counts, uint, &nr_counts, 0444);
+MODULE_PARM_DESC(counts, "How many timers (default 1000)");
+static unsigned int rounds = 5;
+module_param(rounds, uint, 0444);
+MODULE_PARM_DESC(rounds, "How often each one has its turn (default 5)");
+static unsigned int span_ms = 1000;
+module_param(span_ms, uint, 0444);
+MODULE_PARM_DESC(span_ms, "Over which time they expire (default 1000)");
+static unsigned int tick_shift = 16;
+module_param(tick_shift, uint, 0444);
+MODULE_PARM_DESC(tick_shift, "That of twheel.ko (default 16)");
+static char *load_name = "idle";
+module_param_named(load, load_name, charp, 0444);
+MODULE_PARM_DESC(load, "For names of results: what else the machine does (default idle)");
+
+/* A timer of any kind, on a cache line of its own. */
+struct item {
+	union {
+		struct twheel_timer twheel;
+		struct timer_list timer_list;
+		struct hrtimer hrtimer;
+	};
+} __aligned(64);
+
+/**
+ * struct load - timers, and in which order to take them
+ * @items: the timers.
+ * @nr: how many they are.
+ * @arm_order: which one is armed first, second and so on.
+ * @cancel_order: the same for cancelling.
+ * @due_ns: when the first one that is armed is due, the second and so on.
+ * @times: the same as the interface takes it.
+ */
+struct load {
+	struct item *items;
+	unsigned int nr;
+	u32 *arm_order;
+	u32 *cancel_order;
+	u64 *due_ns;
+	u64 *times;
+};
+
+/**
+ * struct lateness - how late timers were
+ * @due_ns: when each of the items is due.
+ * @ns: how late those that have expired were; NULL: nobody wants to know.
+ * @nr: how many these are.
+ */
+struct lateness {
+	u64 *due_ns;
+	u32 *ns;
+	unsigned int nr;
+};
+
+/**
+ * struct competitor - an interface for timers
+ * @name: for the results.
+ * @setup: prepare a timer.
+ * @time: what arming takes for a time on CLOCK_MONOTONIC.
+ * @arm_all: arm all timers of a load.
+ * @cancel_all: cancel them.
+ * @tick_shift: the function is to be called at the next tick of so many bits.
+ */
+struct competitor {
+	const char *name;
+	void (*setup)(struct item *item);
+	u64 (*time)(u64 due_ns);
+	void (*arm_all)(const struct load *load);
+	void (*cancel_all)(const struct load *load);
+	const unsigned int *tick_shift;
+};
+
+/* The results of many passes. */
+struct samples {
+	unsigned int nr;
+	u64 ns[MAX_SAMPLES];
+	unsigned int timers;
+};
+
+/* Timers that have expired; all functions are called on one CPU, in softirq context. */
+static DECLARE_COMPLETION(all_expired);
+static unsigned int nr_expired, nr_armed;
+static struct item *first_item;
+static struct lateness lateness;
+
+static struct rnd_state random;
+
+/* --- expiry ----------------------------------------------------------------- */
+
+static void note_lateness(const struct item *item)
+{
+	u64 late_ns = ktime_get_ns() - lateness.due_ns[item - first_item];
+
+	lateness.ns[lateness.nr++] = min_t(u64, late_ns, U32_MAX);
+}
+
+static void item_expired(const struct item *item)
+{
+	if (lateness.ns)
+		note_lateness(item);
+	if (++nr_expired == nr_armed)
+		complete(&all_expired);
+}
+
+/* --- the interfaces --------------------------------------------------------- */
+
+static __always_inline void
+for_all_arm(const struct load *load, void (*arm)(struct item *item, u64 time))
+{
+	unsigned int i;
+
+	for (i = 0; i < load->nr; i++)
+		arm(&load->items[load->arm_order[i]], load->times[i]);
+}
+
+static __always_inline void
+for_all_cancel(const struct load *load, void (*cancel)(struct item *item))
+{
+	unsigned int i;
+
+	for (i = 0; i < load->nr; i++)
+		cancel(&load->items[load->cancel_order[i]]);
+}
+
+static void twheel_expired(struct twheel_timer *timer)
+{
+	item_expired(container_of(timer, struct item, twheel));
+}
+
+static void twheel_setup(struct item *item)
+{
+	twheel_timer_setup(&item->twheel, twheel_expired);
+}
+
+static u64 twheel_abs_time(u64 due_ns)
+{
+	return due_ns;
+}
+
+static u64 twheel_rel_time(u64 due_ns)
+{
+	return due_ns - ktime_get_ns();
+}
+
+static void twheel_abs_arm(struct item *item, u64 time)
+{
+	twheel_timer_arm(&item->twheel, time, 0, TWHEEL_TIMER_ABS);
+}
+
+static void twheel_rel_arm(struct item *item, u64 time)
+{
+	twheel_timer_arm(&item->twheel, time, 0, TWHEEL_TIMER_REL);
+}
+
+static void twheel_cancel(struct item *item)
+{
+	twheel_timer_cancel(&item->twheel);
+}
+
+static void twheel_abs_arm_all(const struct load *load)
+{
+	for_all_arm(load, twheel_abs_arm);
+}
+
+static void twheel_rel_arm_all(const struct load *load)
+{
+	for_all_arm(load, twheel_rel_arm);
+}
+
+static void twheel_cancel_all(const struct load *load)
+{
+	for_all_cancel(load, twheel_cancel);
+}
+
+static void timer_list_expired(struct timer_list *timer)
+{
+	item_expired(container_of(timer, struct item, timer_list));
+}
+
+static void timer_list_setup(struct item *item)
+{
+	timer_setup(&item->timer_list, timer_list_expired, TIMER_PINNED);
+}
+
+static u64 timer_list_time(u64 due_ns)
+{
+	return jiffies + nsecs_to_jiffies(due_ns - ktime_get_ns()) + 1;
+}
+
+static void timer_list_arm(struct item *item, u64 time)
+{
+	mod_timer(&item->timer_list, time);
+}
+
+static void timer_list_cancel(struct item *item)
+{
+	timer_delete(&item->timer_list);
+}
+
+static void timer_list_arm_all(const struct load *load)
+{
+	for_all_arm(load, timer_list_arm);
+}
+
+static void timer_list_cancel_all(const struct load *load)
+{
+	for_all_cancel(load, timer_list_cancel);
+}
+
+static enum hrtimer_restart hrtimer_expired(struct hrtimer *timer)
+{
+	item_expired(container_of(timer, struct item, hrtimer));
+	return HRTIMER_NORESTART;
+}
+
+static void hrtimer_item_setup(struct item *item)
+{
+	twheel_hrtimer_setup(&item->hrtimer, hrtimer_expired, CLOCK_MONOTONIC,
+			     HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+static u64 hrtimer_time(u64 due_ns)
+{
+	return due_ns;
+}
+
+static void hrtimer_arm(struct item *item, u64 time)
+{
+	hrtimer_start(&item->hrtimer, ns_to_ktime(time), HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+static void hrtimer_item_cancel(struct item *item)
+{
+	hrtimer_cancel(&item->hrtimer);
+}
+
+static void hrtimer_arm_all(const struct load *load)
+{
+	for_all_arm(load, hrtimer_arm);
+}
+
+static void hrtimer_cancel_all(const struct load *load)
+{
+	for_all_cancel(load, hrtimer_item_cancel);
+}
+
+static const unsigned int no_tick;
+
+static const struct competitor competitors[] = {
+	{
+		.name = "twheel_abs",
+		.setup = twheel_setup,
+		.time = twheel_abs_time,
+		.arm_all = twheel_abs_arm_all,
+		.cancel_all = twheel_cancel_all,
+		.tick_shift = &tick_shift,
+	}, {
+		.name = "twheel_rel",
+		.setup = twheel_setup,
+		.time = twheel_rel_time,
+		.arm_all = twheel_rel_arm_all,
+		.cancel_all = twheel_cancel_all,
+		.tick_shift = &tick_shift,
+	}, {
+		.name = "timer_list",
+		.setup = timer_list_setup,
+		.time = timer_list_time,
+		.arm_all = timer_list_arm_all,
+		.cancel_all = timer_list_cancel_all,
+		.tick_shift = &no_tick,
+	}, {
+		.name = "hrtimer",
+		.setup = hrtimer_item_setup,
+		.time = hrtimer_time,
+		.arm_all = hrtimer_arm_all,
+		.cancel_all = hrtimer_cancel_all,
+		.tick_shift = &no_tick,
+	},
+};
+
+static struct samples arm_samples[ARRAY_SIZE(competitors)];
+static struct samples cancel_samples[ARRAY_SIZE(competitors)];
+
+/* --- the CPU ---------------------------------------------------------------- */
+
+#ifdef CONFIG_UML
+/*
+ * All of this kernel is one thread of its host, and other processes there do not
+ * count: so the host is asked, by a system call of its own.
+ */
+static u64 cpu_ns(void)
+{
+	const long clock_gettime_nr = 228, thread_cputime = 3;
+	s64 time[2] = {};
+	long ret;
+
+	asm volatile("syscall"
+		     : "=a" (ret)
+		     : "a" (clock_gettime_nr), "D" (thread_cputime), "S" (time)
+		     : "rcx", "r11", "memory");
+	return ret ? 0 : time[0] * NSEC_PER_SEC + time[1];
+}
+#else
+/* The time that this CPU was not idle. */
+static u64 cpu_ns(void)
+{
+	return ktime_get_ns() -
+	       get_cpu_idle_time_us(raw_smp_processor_id(), NULL) * NSEC_PER_USEC;
+}
+#endif
+
+/* Keep softirqs off this CPU, and the CPU busy. */
+static void hold_off_softirqs_until(u64 end_ns)
+{
+	while (ktime_get_ns() < end_ns)
+		udelay(5);
+}
+
+/* CPU time when a program's hold ended. */
+static u64 released_ns;
+
+static int get_cpu_ns(char *buffer, const struct kernel_param *param)
+{
+	return sysfs_emit(buffer, "%llu\n", cpu_ns() - released_ns);
+}
+
+static int set_hold_until_ns(const char *value, const struct kernel_param *param)
+{
+	u64 end_ns;
+	int ret = kstrtou64(value, 0, &end_ns);
+
+	if (ret)
+		return ret;
+	local_bh_disable();
+	hold_off_softirqs_until(end_ns);
+	released_ns = cpu_ns();
+	local_bh_enable();
+	return 0;
+}
+
+static const struct kernel_param_ops cpu_ns_ops = { .get = get_cpu_ns };
+static const struct kernel_param_ops hold_until_ns_ops = { .set = set_hold_until_ns };
+
+module_param_cb(hold_until_ns, &hold_until_ns_ops, NULL, 0200);
+MODULE_PARM_DESC(hold_until_ns, "For programs: written, it keeps softirqs off this CPU until then");
+module_param_cb(cpu_ns, &cpu_ns_ops, NULL, 0444);
+MODULE_PARM_DESC(cpu_ns, "For programs: CPU time since that ended");
+
+/* --- loads ------------------------------------------------------------------ */
+
+static u64 random_below(u64 bound)
+{
+	u64 value = prandom_u32_state(&random), rest;
+
+	div64_u64_rem(value << 32 | prandom_u32_state(&random), bound, &rest);
+	return rest;
+}
+
+static void shuffle(u32 *order, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		order[i] = i;
+	for (i = nr; i > 1; i--) {
+		unsigned int other = random_below(i);
+
+		swap(order[i - 1], order[other]);
+	}
+}
+
+static void load_free(struct load *load)
+{
+	vfree(load->items);
+	vfree(load->arm_order);
+	vfree(load->cancel_order);
+	vfree(load->due_ns);
+	vfree(load->times);
+}
+
+static int load_alloc(struct load *load, unsigned int nr)
+{
+	*load = (struct load){
+		.items = vzalloc(array_size(nr, sizeof(*load->items))),
+		.nr = nr,
+		.arm_order = vzalloc(array_size(nr, sizeof(*load->arm_order))),
+		.cancel_order = vzalloc(array_size(nr, sizeof(*load->cancel_order))),
+		.due_ns = vzalloc(array_size(nr, sizeof(*load->due_ns))),
+		.times = vzalloc(array_size(nr, sizeof(*load->times))),
+	};
+	if (load->items && load->arm_order && load->cancel_order && load->due_ns &&
+	    load->times)
+		return 0;
+	load_free(load);
+	return -ENOMEM;
+}
+
+/* New orders and times, which are at random in @span_ns from @first_ns on. */
+static void load_shuffle(struct load *load, u64 first_ns, u64 span_ns)
+{
+	unsigned int i;
+
+	shuffle(load->arm_order, load->nr);
+	shuffle(load->cancel_order, load->nr);
+	for (i = 0; i < load->nr; i++)
+		load->due_ns[i] = first_ns + random_below(span_ns);
+}
+
+/* Make it the load of a competitor, and later by @shift_ns than it was shuffled. */
+static void load_prepare(struct load *load, const struct competitor *competitor,
+			 u64 shift_ns)
+{
+	unsigned int i;
+
+	for (i = 0; i < load->nr; i++) {
+		competitor->setup(&load->items[i]);
+		load->times[i] = competitor->time(load->due_ns[i] + shift_ns);
+	}
+	first_item = load->items;
+	nr_armed = load->nr;
+	nr_expired = 0;
+	reinit_completion(&all_expired);
+}
+
+/* --- results ---------------------------------------------------------------- */
+
+static int compare_u64(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void samples_add(struct samples *samples, u64 ns)
+{
+	if (samples->nr < MAX_SAMPLES)
+		samples->ns[samples->nr++] = ns;
+}
+
+static void print_result(const char *name, const char *action, unsigned int nr,
+			 const char *suffix, u64 ns)
+{
+	u64 tenths = div_u64(ns * 10 + nr / 2, nr);
+
+	pr_info("twheel_benchmark: result k.%s.%s.%u%s %llu.%llu ns\n", name, action,
+		nr, suffix, div_u64(tenths, 10), tenths - 10 * div_u64(tenths, 10));
+}
+
+/* The median and the least, for one timer. */
+static void samples_print(struct samples *samples, const char *name,
+			  const char *action, unsigned int nr)
+{
+	if (!samples->nr)
+		return;
+	sort(samples->ns, samples->nr, sizeof(samples->ns[0]), compare_u64, NULL);
+	print_result(name, action, nr, "", samples->ns[samples->nr / 2]);
+	print_result(name, action, nr, ".min", samples->ns[0]);
+	samples->nr = 0;
+}
+
+static void lateness_print(const char *name)
+{
+	static const struct {
+		const char *name;
+		unsigned int per_mille;
+	} parts[] = {
+		{ "p50", 500 }, { "p99", 990 }, { "p999", 999 }, { "max", 1000 },
+	};
+	unsigned int i, last = lateness.nr - 1;
+
+	sort(lateness.ns, lateness.nr, sizeof(lateness.ns[0]), compare_u32, NULL);
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		pr_info("twheel_benchmark: result l1.%s.%s.%s %u ns\n", name, parts[i].name,
+			load_name, lateness.ns[(u64)last * parts[i].per_mille / 1000]);
+}
+
+/* --- what is measured ------------------------------------------------------- */
+
+static bool is_wanted(const struct competitor *competitor)
+{
+	return !*only || !strcmp(only, competitor->name);
+}
+
+static void pass_arm(const struct load *load, unsigned int i)
+{
+	u64 begin_ns, armed_ns;
+
+	begin_ns = cpu_ns();
+	competitors[i].arm_all(load);
+	armed_ns = cpu_ns();
+	competitors[i].cancel_all(load);
+	samples_add(&cancel_samples[i], cpu_ns() - armed_ns);
+	samples_add(&arm_samples[i], armed_ns - begin_ns);
+}
+
+/* Orders and times are new ones each time, or the CPU would know them by heart. */
+static void round_arm(struct load *load)
+{
+	unsigned int i;
+
+	load_shuffle(load, FAR_MIN_NS, FAR_SPAN_NS);
+	for (i = 0; i < ARRAY_SIZE(competitors); i++) {
+		if (!is_wanted(&competitors[i]))
+			continue;
+		load_prepare(load, &competitors[i], ktime_get_ns());
+		pass_arm(load, i);
+		cond_resched();
+	}
+}
+
+static void print_arm(unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(competitors); i++) {
+		samples_print(&arm_samples[i], competitors[i].name, "arm", nr);
+		samples_print(&cancel_samples[i], competitors[i].name, "cancel", nr);
+	}
+}
+
+/* Timers of timer_list may be late by an eighth of what was left when they were armed. */
+static u64 all_due_ns(const struct load *load)
+{
+	u64 lead_ns = load->nr * LEAD_NS_EACH, span_ns = span_ms * NSEC_PER_MSEC;
+
+	return (lead_ns + span_ns) / 8 * 9 + 3 * TICK_NSEC;
+}
+
+static void pass_expire(struct load *load, unsigned int i)
+{
+	u64 begin_ns = ktime_get_ns(), released_ns;
+
+	load_prepare(load, &competitors[i], begin_ns);
+	local_bh_disable();
+	competitors[i].arm_all(load);
+	hold_off_softirqs_until(begin_ns + all_due_ns(load));
+	released_ns = cpu_ns();
+	local_bh_enable();
+	wait_for_completion(&all_expired);
+	samples_add(&arm_samples[i], cpu_ns() - released_ns);
+}
+
+static void round_expire(struct load *load)
+{
+	unsigned int i;
+
+	load_shuffle(load, load->nr * LEAD_NS_EACH, span_ms * NSEC_PER_MSEC);
+	for (i = 0; i < ARRAY_SIZE(competitors); i++)
+		if (is_wanted(&competitors[i]) && competitors[i].time != twheel_rel_time)
+			pass_expire(load, i);
+}
+
+static void print_expire(unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(competitors); i++)
+		samples_print(&arm_samples[i], competitors[i].name, "expire", nr);
+}
+
+/* When the function should be called. */
+static u64 rounded_up(u64 due_ns, unsigned int shift)
+{
+	u64 tick_ns = 1ULL << shift;
+
+	return (due_ns + tick_ns - 1) & ~(tick_ns - 1);
+}
+
+static void pass_late(struct load *load, const struct competitor *competitor)
+{
+	u64 begin_ns = ktime_get_ns();
+	unsigned int i;
+
+	load_prepare(load, competitor, begin_ns);
+	for (i = 0; i < load->nr; i++)
+		lateness.due_ns[load->arm_order[i]] =
+			rounded_up(load->due_ns[i] + begin_ns, *competitor->tick_shift);
+	competitor->arm_all(load);
+	wait_for_completion(&all_expired);
+}
+
+/* timer_list is not meant to be in time. */
+static bool is_exact(const struct competitor *competitor)
+{
+	return competitor->time == twheel_abs_time || competitor->time == hrtimer_time;
+}
+
+static void measure_lateness(struct load *load, u32 *late_ns[])
+{
+	unsigned int i, round;
+
+	for (round = 0; round < rounds; round++) {
+		load_shuffle(load, load->nr * LEAD_NS_EACH, span_ms * NSEC_PER_MSEC);
+		for (i = 0; i < ARRAY_SIZE(competitors); i++) {
+			if (!late_ns[i])
+				continue;
+			lateness.ns = late_ns[i];
+			lateness.nr = round * load->nr;
+			pass_late(load, &competitors[i]);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(competitors); i++) {
+		if (!late_ns[i])
+			continue;
+		lateness.ns = late_ns[i];
+		lateness_print(competitors[i].name);
+	}
+	lateness.ns = NULL;
+}
+
+static int measure_late(struct load *load)
+{
+	u32 *late_ns[ARRAY_SIZE(competitors)] = {};
+	unsigned int i;
+	int ret = -ENOMEM;
+
+	lateness.due_ns = vzalloc(array_size(load->nr, sizeof(*lateness.due_ns)));
+	if (!lateness.due_ns)
+		return ret;
+	for (i = 0; i < ARRAY_SIZE(competitors); i++) {
+		if (!is_wanted(&competitors[i]) || !is_exact(&competitors[i]))
+			continue;
+		late_ns[i] = vzalloc(array3_size(load->nr, rounds, sizeof(u32)));
+		if (!late_ns[i])
+			goto out;
+	}
+	measure_lateness(load, late_ns);
+	ret = 0;
+out:
+	for (i = 0; i < ARRAY_SIZE(competitors); i++)
+		vfree(late_ns[i]);
+	vfree(lateness.due_ns);
+	return ret;
+}
+
+static void measure_rounds(struct load *load, unsigned int nr_rounds,
+			   void (*round)(struct load *load),
+			   void (*print)(unsigned int nr))
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_rounds; i++)
+		round(load);
+	print(load->nr);
+}
+
+static int measure(unsigned int nr)
+{
+	struct load load;
+	int ret = load_alloc(&load, nr);
+
+	if (ret)
+		return ret;
+	if (!strcmp(what, "arm"))
+		measure_rounds(&load, rounds * max(ROUND_TIMERS / nr, 1U), round_arm,
+			       print_arm);
+	else if (!strcmp(what, "expire"))
+		measure_rounds(&load, rounds, round_expire, print_expire);
+	else if (!strcmp(what, "late"))
+		ret = measure_late(&load);
+	else
+		ret = -EINVAL;
+	load_free(&load);
+	return ret;
+}
+
+/* The process that loads the module stays on the CPU that it is on. */
+static int __init benchmark_init(void)
+{
+	unsigned int i;
+	int ret;
+
+	if (!strcmp(what, "nothing"))
+		return 0;
+	prandom_seed_state(&random, 1);
+	ret = set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	for (i = 0; i < nr_counts && !ret; i++)
+		ret = counts[i] && rounds ? measure(counts[i]) : -EINVAL;
+	return ret;
+}
+module_init(benchmark_init);
+
+/* Nothing is armed. */
+static void __exit benchmark_exit(void)
+{
+}
+module_exit(benchmark_exit);
+
+MODULE_DESCRIPTION("Benchmark of twheel's timers");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What it takes to expire events and to read them, in CPU time; for tools/bench/kernel.
+ *
+ * Events are armed at random in 2^20 ticks.  Softirqs are kept off until all of them
+ * are due (see kunit/benchmark.c, which is loaded), and then let go: so all that the
+ * CPU does from then on until the last one was read is expiry and delivery.  That is
+ * repeated, and the median counts.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static struct twheel_record records[4096];
+
+#define PARAMETERS	"/sys/module/twheel_benchmark/parameters/"
+#define TICKS		(1ULL << 20)
+#define ROUNDS		5
+
+/* Events are due when all of them are armed, at this pace. */
+#define LEAD_NS_EACH	5000ULL
+
+/* CPU time of the kernel that we are in since hold_until(). */
+static uint64_t cpu_ns(void)
+{
+	unsigned long long ns;
+	FILE *file = fopen(PARAMETERS "cpu_ns", "r");
+
+	if (!file || fscanf(file, "%llu", &ns) != 1)
+		err(1, "cannot read %s", PARAMETERS "cpu_ns");
+	fclose(file);
+	return ns;
+}
+
+static void hold_until(uint64_t end_ns)
+{
+	FILE *file = fopen(PARAMETERS "hold_until_ns", "w");
+
+	if (!file || fprintf(file, "%" PRIu64 "\n", end_ns) < 0 || fclose(file))
+		err(1, "cannot write %s", PARAMETERS "hold_until_ns");
+}
+
+/* The ticks of the device, in ns. */
+static uint64_t tick_ns(int fd)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+
+	if (ioctl(fd, TWHEEL_IOC_INFO, &info))
+		err(1, "INFO");
+	return info.tick_ns;
+}
+
+static void arm_all(int fd, unsigned int nr, uint64_t first_ns, uint64_t span_ns)
+{
+	static struct batch batch;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		struct twheel_cmd *cmd = batch_next(&batch);
+
+		cmd->op = TWHEEL_OP_ADD;
+		cmd->flags = TWHEEL_ABS;
+		cmd->time_ns = first_ns + bench_random() % span_ns;
+		if (batch.nr < BATCH_MAX && i + 1 < nr)
+			continue;
+		batch_run(fd, &batch);
+		batch.nr = 0;
+	}
+}
+
+/* How often it reads, on average, tells how many records there were at a time. */
+static unsigned int read_all(int fd, unsigned int nr)
+{
+	unsigned int reads = 0;
+
+	while (nr) {
+		ssize_t ret = read(fd, records, sizeof(records));
+
+		if (ret <= 0)
+			err(1, "read() gives %zd", ret);
+		nr -= ret / sizeof(records[0]);
+		reads++;
+	}
+	return reads;
+}
+
+/* What each event took. */
+static double run(int fd, unsigned int nr)
+{
+	uint64_t first_ns = clock_now() + nr * LEAD_NS_EACH, span_ns = TICKS * tick_ns(fd);
+	double ns;
+	unsigned int reads;
+
+	arm_all(fd, nr, first_ns, span_ns);
+	if (clock_now() > first_ns)
+		warnx("some events were due before all were armed");
+	hold_until(first_ns + span_ns);
+	reads = read_all(fd, nr);
+	ns = (double)cpu_ns() / nr;
+	fprintf(stderr, "%u events, %u reads, %.1f ns each\n", nr, reads, ns);
+	return ns;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int i, nr = argc > 1 ? strtoul(argv[1], NULL, 0) : 0;
+	double samples[ROUNDS];
+	int fd = device_open();
+
+	if (!nr)
+		errx(1, "usage: kernel_deliver EVENTS");
+	/* read() shall wait */
+	if (fcntl(fd, F_SETFL, 0))
+		err(1, "F_SETFL");
+	for (i = 0; i < ROUNDS; i++)
+		samples[i] = run(fd, nr);
+	printf("result k3.twheel.%u %.1f ns\n", nr, median(samples, ROUNDS));
+	return 0;
+}
