@@ -20,7 +20,7 @@ help:
 	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
 	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
 	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
-	@echo 'make bench     what delayed operations cost, in a virtual machine'
+	@echo 'make bench     every benchmark, beside what else there is, and which targets are reached'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
 	@echo 'make clean     remove what was built'
 	@echo
@@ -45,7 +45,7 @@ demo:
 	tools/test/demo
 
 bench:
-	tools/vm/setup host 6.1
+	tools/vm/setup bench 6.1 uml
 	tools/bench/run
 
 test:

@@ -88,15 +88,12 @@
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
-#include "base.h"
+#include "base_hold.h"
 #include "compat.h"
 #include "timer_debug.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
-
-/* &struct twheel_node.base of a node between two bases. */
-#define BASE_MIGRATING	U16_MAX
 
 #define TICK_SHIFT_MIN	10
 #define TICK_SHIFT_MAX	20
@@ -104,12 +101,13 @@
 /*
  * What never comes is due at BASE_NEVER_NS.  With the shortest ticks that is the
  * largest tick there is: a wheel must reach it wherever it stands, and it must fit
- * into &struct wheel_node.due.
+ * into &struct wheel_node.place.
  */
 static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) <= WHEEL_REACH);
-static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) < 1ULL << 56);
+static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) < 1ULL << WHEEL_DUE_BITS);
 /* No base has the number that stands for none. */
-static_assert(CONFIG_NR_CPUS * BASE_CLOCKS < BASE_MIGRATING);
+static_assert(CONFIG_NR_CPUS << BASE_CLOCK_BITS < BASE_MIGRATING);
+static_assert(BASE_CLOCKS <= 1 << BASE_CLOCK_BITS);
 
 unsigned int base_tick_shift = 16;
 
@@ -126,7 +124,7 @@ static const struct kernel_param_ops tick_shift_ops = {
 module_param_cb(tick_shift, &tick_shift_ops, &base_tick_shift, 0444);
 MODULE_PARM_DESC(tick_shift, "A tick is 2^tick_shift ns (10 to 20, default 16)");
 
-static DEFINE_PER_CPU(struct base *, bases[BASE_CLOCKS]);
+DEFINE_PER_CPU(struct base *, twheel_bases[BASE_CLOCKS]);
 static DEFINE_PER_CPU(unsigned int, offline_count);
 static const struct base_ops *event_ops;
 static void (*base_made)(struct base *base);
@@ -136,24 +134,6 @@ static struct cpumask open_cpus;
 /* A bit for each clock that has a base for each of these CPUs. */
 static unsigned long clocks_in_use;
 static enum cpuhp_state hotplug_state = CPUHP_INVALID;
-
-static struct base *base_of_number(unsigned int number)
-{
-	return base_get(number / BASE_CLOCKS, number % BASE_CLOCKS);
-}
-
-/**
- * base_get() - the base of a CPU and clock
- * @cpu: a possible CPU.
- * @clock: the clock.
- *
- * Return: the base, which stays until base_exit(); NULL if the clock was not used
- * yet, or if the CPU never came.
- */
-struct base *base_get(unsigned int cpu, enum base_clock clock)
-{
-	return per_cpu(bases[clock], cpu);
-}
 
 const char *base_clock_name(enum base_clock clock)
 {
@@ -271,9 +251,11 @@ static u64 next_work(const struct base *base, u64 now_ns)
 	       now_tick;
 }
 
-static bool has_work(const struct base_hold *hold)
+static bool has_work(struct base_hold *hold)
 {
-	return next_work(hold->base, hold->now_ns) <= base_tick_at(hold->now_ns);
+	u64 now_ns = hold_now_ns(hold);
+
+	return next_work(hold->base, now_ns) <= base_tick_at(now_ns);
 }
 
 /* No tick comes as late as that. */
@@ -339,7 +321,7 @@ static void base_kicked(void *info)
  * Let the base's CPU set the hrtimer.  Interrupts have been off since the base was
  * seen online, so that CPU cannot be gone; what it holds moves when it goes.
  */
-static void base_kick(struct base *base)
+void base_kick(struct base *base)
 {
 	if (!WARN_ON_ONCE(smp_call_function_single_async(base->cpu, &base->csd)))
 		return;
@@ -348,9 +330,18 @@ static void base_kick(struct base *base)
 	raw_spin_unlock(&base->lock);
 }
 
-/* Set the hrtimer, or return true if base_kick() has to. */
-static bool program_or_kick(struct base *base, u64 now_ns)
+/*
+ * A hold that armed something earlier ends: set the hrtimer, or return true if
+ * base_kick() has to.  During a run, the run does it in the end.
+ */
+bool hold_program(struct base_hold *hold)
 {
+	struct base *base = hold->base;
+	u64 now_ns;
+
+	if (base->running)
+		return false;
+	now_ns = hold_now_ns(hold);
 	if (base->cpu == smp_processor_id() || !base->online) {
 		base_program(base, now_ns);
 		return false;
@@ -364,28 +355,14 @@ static bool program_or_kick(struct base *base, u64 now_ns)
 
 /* --- holds ------------------------------------------------------------------ */
 
-/* Interrupts are off.  sparse: the hold owns the lock until hold_leave(). */
-static void hold_enter(struct base_hold *hold, struct base *base)
-{
-	raw_spin_lock(&base->lock);
-	__release(&base->lock);
-	hold->base = base;
-	hold->now_ns = base_clock_ns(base->clock);
-	hold->touched = 0;
-	hold->program = false;
-}
-
-static void hold_leave(struct base_hold *hold)
+/* Read the clock: the slow path of hold_now_ns(). */
+void hold_read_clock(struct base_hold *hold)
 {
 	struct base *base = hold->base;
-	bool kick = hold->program && !base->running &&
-		    program_or_kick(base, hold->now_ns);
 
-	hold->base = NULL;
-	__acquire(&base->lock);
-	raw_spin_unlock(&base->lock);
-	if (kick)
-		base_kick(base);
+	base_assert_held(hold);
+	hold->now_ns = base_clock_ns(base->clock);
+	base->read_tick = base_tick_at(hold->now_ns);
 }
 
 /* Hold the base that serves @cpu.  Interrupts are off. */
@@ -399,89 +376,56 @@ static void hold_enter_cpu(struct base_hold *hold, enum base_clock clock,
 		hold_leave(hold);
 		hold_enter(hold, base_get(substitute_cpu(gone), clock));
 	}
+	hold->serves = true;
+	hold->cpu = cpu;
 }
 
-/**
- * base_release() - end a hold
- * @hold: a hold, of a base or of none.
- *
- * Sets the hrtimer if what was armed asks for it.
+/*
+ * Does the base that is held serve that CPU?  As long as it is held it stays online,
+ * and we stay on this CPU, so this is found out once.
  */
-void base_release(struct base_hold *hold)
+static bool hold_serves(struct base_hold *hold, enum base_clock clock,
+			unsigned int cpu)
 {
-	if (!hold->base)
-		return;
-	hold_leave(hold);
-	local_irq_restore(hold->flags);
-}
+	const struct base *base = hold->base;
 
-/* End @hold unless it is one of @base that may touch another node. */
-static bool hold_continues(struct base_hold *hold, const struct base *base)
-{
-	if (hold->base == base && hold->touched < BASE_BATCH) {
-		hold->touched++;
-		return true;
+	if (!base || base->clock != clock)
+		return false;
+	if (!hold->serves || hold->cpu != cpu) {
+		hold->serves = base->online &&
+			       base == base_get(base_serving_cpu(cpu), clock);
+		hold->cpu = cpu;
 	}
-	base_release(hold);
-	return false;
+	return hold->serves;
 }
 
-/**
- * base_hold_cpu() - hold the base that nodes are armed on
- * @hold: a hold, of a base or of none.
- * @clock: the clock.
- * @cpu: the CPU that their owner names, or BASE_ANY_CPU.
- *
- * Context: any but NMI.  Interrupts are off until base_release().
- */
-void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
-		   unsigned int cpu)
+/* The slow path of base_hold_cpu(). */
+void base_hold_serving(struct base_hold *hold, enum base_clock clock,
+		       unsigned int cpu)
 {
-	if (hold->base && hold->base->online &&
-	    hold_continues(hold, base_get(base_serving_cpu(cpu), clock)))
+	if (hold_serves(hold, clock, cpu) && hold->touched < BASE_BATCH) {
+		hold->touched++;
 		return;
+	}
 	base_release(hold);
 	local_irq_save(hold->flags);
 	hold_enter_cpu(hold, clock, cpu);
+	hold->touched = 1;
 }
 
-/**
- * base_hold_node() - hold the base that a node is on, or was last
- * @hold: a hold, of a base or of none.
- * @node: the node.
- *
- * Context: any but NMI.  Interrupts are off until base_release().
- */
-void base_hold_node(struct base_hold *hold, const struct twheel_node *node)
+/* The slow path of base_hold_node(). */
+void base_hold_another(struct base_hold *hold, const struct twheel_node *node)
 {
-	for (;;) {
-		unsigned int number = READ_ONCE(node->base);
-
-		if (number == BASE_MIGRATING) {
-			base_release(hold);
-			cpu_relax();
-			continue;
-		}
-		if (!hold_continues(hold, base_of_number(number))) {
-			local_irq_save(hold->flags);
-			hold_enter(hold, base_of_number(number));
-		}
-		if (node->base == number)
-			return;
-	}
+	base_release(hold);
+	base_hold_first(hold, node);
 }
 
-/**
- * base_move_here() - let a node be armed on the CPU that we are on
- * @hold: a hold of the base of @node; then of the base that serves this CPU.
- * @node: a node that is on no wheel.
- */
-void base_move_here(struct base_hold *hold, struct twheel_node *node)
+/* The slow path of base_move_here(). */
+void base_move(struct base_hold *hold, struct twheel_node *node)
 {
 	enum base_clock clock = hold->base->clock;
 
-	if (hold->base->online &&
-	    hold->base->cpu == base_serving_cpu(BASE_ANY_CPU))
+	if (hold_serves(hold, clock, BASE_ANY_CPU))
 		return;
 	WRITE_ONCE(node->base, BASE_MIGRATING);
 	hold_leave(hold);
@@ -491,88 +435,20 @@ void base_move_here(struct base_hold *hold, struct twheel_node *node)
 
 /* --- nodes ------------------------------------------------------------------ */
 
-/* When a node comes out that is due at @due_ns: a tick. */
-static u64 choose_tick(u64 due_ns, u64 slack_ns)
-{
-	u64 last_ns;
-
-	if (due_ns >= BASE_NEVER_NS)
-		return base_tick_at(BASE_NEVER_NS);
-	if (check_add_overflow(due_ns, slack_ns, &last_ns))
-		last_ns = S64_MAX;
-	return wheel_roundest(base_tick_after(due_ns),
-			      base_tick_at(min_t(u64, last_ns, S64_MAX)));
-}
-
-/* Set the hrtimer when the hold ends, if it has to be earlier. */
-static void hold_wants(struct base_hold *hold, u64 tick)
-{
-	if (tick < hold->base->programmed_tick)
-		hold->program = true;
-}
-
-/**
- * base_arm() - put a node on the wheel of the base that is held
- * @hold: a hold of a base.
- * @node: a node that is on no wheel.
- * @due_ns: when it is due, on the base's clock; 2^63 and more is never.
- * @slack_ns: how much later than that it may come out.
- */
-void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
-	      u64 slack_ns)
-{
-	struct base *base = hold->base;
-	u64 due_tick = choose_tick(due_ns, slack_ns);
-
-	base_assert_held(hold);
-	WRITE_ONCE(node->base, base->number);
-	wheels_add(&base->wheels, &node->wheel, due_tick,
-		   base_tick_at(hold->now_ns));
-	hold_wants(hold, due_tick);
-	trace_twheel_arm(base, node, due_ns, base_tick_ns(due_tick));
-}
-
 static void take_off(struct base *base, struct twheel_node *node)
 {
 	lockdep_assert_held(&base->lock);
 	wheels_del(&base->wheels, &node->wheel);
 }
 
-/**
- * base_disarm() - take a node off before its time
- * @hold: a hold of the base of @node.
- * @node: a node that is on a wheel, or has just come out of it.
- */
-void base_disarm(struct base_hold *hold, struct twheel_node *node)
-{
-	take_off(hold->base, node);
-	trace_twheel_cancel(hold->base, node);
-}
-
-/**
- * base_complete() - take a node off because what it waited for has come
- * @hold: a hold of the base of @node.
- * @node: a node that is on a wheel.
- * @key: for the trace: the key of the signal that completed it.
- * @value: for the trace: the value.
- */
-void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
-		   u64 value)
-{
-	take_off(hold->base, node);
-	trace_twheel_complete(hold->base, node, key, value);
-}
-
 /* Put a node before all that are there for its tick. */
 static void place_older(struct base_hold *hold, struct twheel_node *node)
 {
 	struct base *base = hold->base;
-	u64 due_tick = node->wheel.due;
 
 	base_assert_held(hold);
-	wheels_add_older(&base->wheels, &node->wheel, due_tick,
-			 base_tick_at(hold->now_ns));
-	hold_wants(hold, due_tick);
+	hold_wants(hold, wheels_add_older(&base->wheels, &node->wheel,
+					  wheel_due(&node->wheel), hold_tick(hold)));
 }
 
 /* --- runs ------------------------------------------------------------------- */
@@ -621,27 +497,36 @@ void base_wait_for_function(struct base *base)
 }
 #endif
 
-static void wake_all(struct list_head *wake)
-{
-	if (!list_empty(wake))
-		event_ops->wake(wake);
-}
-
 /**
  * struct base_run - a run of a base
  * @hold: the hold of the base.
- * @wake: whom to wake when no spinlock is held.
+ * @due: what becomes of the events, and whom to wake when no spinlock is held.
  * @start_ns: when it began, on CLOCK_MONOTONIC.
  * @spent_ns: how long it has taken, when that was last looked at.
  * @carried_ns: how long the runs right before it took, which count with it.
  */
 struct base_run {
 	struct base_hold hold;
-	struct list_head wake;
+	struct base_due due;
 	u64 start_ns;
 	u64 spent_ns;
 	u64 carried_ns;
 };
+
+static void wake_all(struct base_run *run)
+{
+	if (!list_empty(&run->due.wake))
+		event_ops->wake(&run->due.wake);
+}
+
+/* CLOCK_MONOTONIC, which is the clock of most bases: they know it then. */
+static u64 run_now_ns(struct base_run *run)
+{
+	if (run->hold.base->clock != BASE_MONOTONIC)
+		return ktime_get_ns();
+	hold_read_clock(&run->hold);
+	return run->hold.now_ns;
+}
 
 /*
  * Call a timer's function, which may free the timer, and may take its time: so
@@ -655,7 +540,7 @@ static void call_timer(struct base_run *run, struct twheel_timer *timer)
 	base->current_timer = timer;
 	timer_debug_deactivate(timer);
 	base_release(hold);
-	wake_all(&run->wake);
+	wake_all(run);
 	timer_debug_call(timer);
 	local_irq_save(hold->flags);
 	hold_enter(hold, base);
@@ -666,12 +551,15 @@ static void call_timer(struct base_run *run, struct twheel_timer *timer)
 static void note_due(struct base *base, const struct twheel_node *node,
 		     u64 now_ns)
 {
-	u64 due_ns = base_tick_ns(node->wheel.due);
+	u64 due_tick = wheel_due(&node->wheel);
+	u64 due_ns = base_tick_ns(due_tick);
 	u64 late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
 	unsigned int bucket = fls64(late_ns >> BASE_LATENESS_SHIFT);
 
 	base->lateness[min(bucket, BASE_LATENESS_BUCKETS - 1U)]++;
 	base->nr_expired++;
+	base->due_ticks += due_tick != base->last_due_tick;
+	base->last_due_tick = due_tick;
 	trace_twheel_due(base, node, late_ns);
 }
 
@@ -683,7 +571,7 @@ static void run_begin(struct base_run *run)
 {
 	struct base *base = run->hold.base;
 
-	run->start_ns = ktime_get_ns();
+	run->start_ns = run_now_ns(run);
 	if (run->start_ns - base->run_end_ns < base->run_ns)
 		run->carried_ns = base->run_ns;
 	base->running = true;
@@ -705,27 +593,48 @@ static void run_end(struct base_run *run, bool time_is_up)
 /* Has the run used its time up? */
 static bool time_is_up(struct base_run *run)
 {
-	run->spent_ns = ktime_get_ns() - run->start_ns;
+	run->spent_ns = run_now_ns(run) - run->start_ns;
 	return run->carried_ns + run->spent_ns >= BASE_RUN_NS;
+}
+
+/* The next node that came out; NULL: there is none. */
+static struct twheel_node *first_expired(struct base *base)
+{
+	return list_first_entry_or_null(&base->expired, struct twheel_node, wheel.list);
+}
+
+/* Give the events away that came out, up to the next timer. */
+static void expire_events(struct base_run *run)
+{
+	struct base *base = run->hold.base;
+	u64 now_ns = hold_now_ns(&run->hold);
+	struct twheel_node *node;
+	unsigned int nr = 0;
+
+	list_for_each_entry(node, &base->expired, wheel.list) {
+		if (!(node->flags & NODE_EVENT))
+			break;
+		note_due(base, node, now_ns);
+		event_ops->due(node, now_ns, &run->due);
+		nr++;
+	}
+	event_ops->due_end(&run->due);
+	run->hold.touched = max(run->hold.touched, nr);
 }
 
 /* Deal with what came out, until the time is up. */
 static void expire(struct base_run *run)
 {
-	struct base_hold *hold = &run->hold;
-	struct base *base = hold->base;
+	struct base *base = run->hold.base;
+	struct twheel_node *node;
 
-	while (!list_empty(&base->expired)) {
-		struct twheel_node *node = list_first_entry(&base->expired,
-							    struct twheel_node,
-							    wheel.list);
-
-		note_due(base, node, hold->now_ns);
-		take_off(base, node);
+	while ((node = first_expired(base))) {
 		if (node->flags & NODE_EVENT) {
-			event_ops->due(node, hold->now_ns, &run->wake);
+			expire_events(run);
 			continue;
 		}
+		note_due(base, node, hold_now_ns(&run->hold));
+		take_off(base, node);
 		call_timer(run, container_of(node, struct twheel_timer, node));
 		if (time_is_up(run))
 			return;
@@ -754,15 +663,16 @@ static void run_held(struct base_run *run)
 	run_begin(run);
 	do {
 		if (list_empty(&base->expired))
-			wheels_advance(&base->wheels, base_tick_at(hold->now_ns),
+			wheels_advance(&base->wheels,
+				       base_tick_at(hold_now_ns(hold)),
 				       BASE_BATCH, &base->expired);
 		expire(run);
 		late = time_is_up(run);
 		done = late || !has_work(hold);
-		if (done && (list_empty(&run->wake) || !is_abroad(base)))
+		if (done && (list_empty(&run->due.wake) || !is_abroad(base)))
 			break;
 		base_release(hold);
-		wake_all(&run->wake);
+		wake_all(run);
 		local_irq_save(hold->flags);
 		hold_enter(hold, base);
 	} while (!done);
@@ -772,10 +682,10 @@ static void run_held(struct base_run *run)
 }
 
 /* Called too early, by the hrtimer's idea of a clock that was set back? */
-static bool is_early(const struct base_hold *hold)
+static bool is_early(struct base_hold *hold)
 {
 	return hold->base->clock == BASE_REALTIME &&
-	       hold->now_ns < hold->base->deadline_ns && !has_work(hold);
+	       hold_now_ns(hold) < hold->base->deadline_ns && !has_work(hold);
 }
 
 /*
@@ -806,7 +716,8 @@ static void base_run(struct base *base, bool resumed)
 	struct base_run run = {};
 	struct base_hold *hold = &run.hold;
 
-	INIT_LIST_HEAD(&run.wake);
+	run.due.expired = &base->expired;
+	INIT_LIST_HEAD(&run.due.wake);
 	base_expiry_lock(base);
 	local_irq_save(hold->flags);
 	hold_enter(hold, base);
@@ -817,7 +728,7 @@ static void base_run(struct base *base, bool resumed)
 		run_or_pause(&run);
 	base_release(hold);
 	base_expiry_unlock(base);
-	wake_all(&run.wake);
+	wake_all(&run);
 }
 
 static enum hrtimer_restart base_interrupt(struct hrtimer *hrtimer)
@@ -930,7 +841,7 @@ static struct base *base_create(unsigned int cpu, enum base_clock clock)
 	base_expiry_init(base);
 	base->cpu = cpu;
 	base->clock = clock;
-	base->number = cpu * BASE_CLOCKS + clock;
+	base->number = base_number(cpu, clock);
 	base->programmed_tick = WHEEL_NEVER;
 	base->online = cpumask_test_cpu(cpu, &open_cpus);
 	INIT_LIST_HEAD(&base->expired);
@@ -954,7 +865,7 @@ static int make_base(unsigned int cpu, enum base_clock clock)
 	base = base_create(cpu, clock);
 	if (!base)
 		return -ENOMEM;
-	per_cpu(bases[clock], cpu) = base;
+	per_cpu(twheel_bases[clock], cpu) = base;
 	base_made(base);
 	return 0;
 }
@@ -1046,8 +957,8 @@ static void free_bases(enum base_clock clock)
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu) {
-		kvfree(per_cpu(bases[clock], cpu));
-		per_cpu(bases[clock], cpu) = NULL;
+		kvfree(per_cpu(twheel_bases[clock], cpu));
+		per_cpu(twheel_bases[clock], cpu) = NULL;
 	}
 }
 

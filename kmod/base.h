@@ -9,6 +9,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
+#include <linux/percpu.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 
@@ -38,6 +39,9 @@
 /* For base_hold_cpu(): whichever CPU we are on. */
 #define BASE_ANY_CPU	UINT_MAX
 
+/* &struct twheel_node.base of a node between two bases. */
+#define BASE_MIGRATING	U16_MAX
+
 enum base_clock {
 	BASE_MONOTONIC,
 	BASE_BOOTTIME,
@@ -45,16 +49,43 @@ enum base_clock {
 	BASE_CLOCKS,
 };
 
+/* A base's number has its CPU above, and its clock in, this many bits. */
+#define BASE_CLOCK_BITS	2
+
 /* &struct twheel_node.flags: an event, for &struct base_ops; else a timer. */
 #define NODE_EVENT	BIT(7)
+
+struct context;
+
+/**
+ * struct base_due - what the layer above keeps from one due event to the next
+ * @expired: the list that the events are on; the next one is at its head, but for those
+ *	that were given already.
+ * @context: whose ready lock it holds, or NULL.
+ * @last: the last event that it was given of that context.
+ * @nr: how many these were.
+ * @wake: whom to wake.
+ */
+struct base_due {
+	struct list_head *expired;
+	struct context *context;
+	struct twheel_node *last;
+	unsigned int nr;
+	struct list_head wake;
+};
 
 /* What the layer above does with events. */
 struct base_ops {
 	/*
-	 * An event is due.  Called with the lock of its base held, after it was
-	 * taken off the wheel; whom to wake goes to @wake.
+	 * An event is due.  Called with the lock of its base held, at most BASE_BATCH
+	 * times in a hold, in the order of @expired.
 	 */
-	void (*due)(struct twheel_node *node, u64 now_ns, struct list_head *wake);
+	void (*due)(struct twheel_node *node, u64 now_ns, struct base_due *due);
+	/*
+	 * That was the last one for now; the lock of the base is still held.  Those that
+	 * were due are off @expired afterwards.
+	 */
+	void (*due_end)(struct base_due *due);
 	/* Wake what is on the list, with no spinlock held. */
 	void (*wake)(struct list_head *wake);
 };
@@ -62,76 +93,71 @@ struct base_ops {
 /**
  * struct base - the wheels of a CPU and clock, and what drives them
  * @lock: guards all below, and the nodes that name this base.
+ * @number: which base this is.
+ * @online: nodes may be armed here: its CPU is up.
+ * @running: base_run() is under way, and will set a timer when it ends.
+ * @cpu: the CPU it serves.
+ * @clock: the clock it follows.
+ * @programmed_tick: the earliest work that is seen to: by a timer, by a kick on its
+ *	way or by the run under way; WHEEL_NEVER: none.
+ * @read_tick: the tick that it was when somebody last read the clock in a hold.
+ * @current_timer: the timer whose function is being called, without @lock.
+ * @most_touched: the most nodes touched in one hold, ever.
+ * @longest_hold_ns: how long the longest hold took, in a kernel that debugs spinlocks.
+ * @wheels: its wheels.
+ * @expired: nodes that came out and were not dealt with yet.
  * @hrtimer: calls base_run() at @deadline_ns, on the base's clock.
  * @deadline_ns: the time that @hrtimer was last set for.
  * @resume: calls base_run() at @resume_ns, on CLOCK_MONOTONIC.
  * @resume_ns: until when nothing is run, on CLOCK_MONOTONIC; 0, or a time that has
  *	passed: there is no pause.
- * @programmed_tick: the earliest work that is seen to: by a timer, by a kick on its
- *	way or by the run under way; WHEEL_NEVER: none.
  * @run_end_ns: when the last run ended, on CLOCK_MONOTONIC.
  * @run_ns: how long it took, with those right before; 0 if a pause followed.
  * @csd: calls its CPU to set the timers there.
  * @kicked: @csd is under way.
- * @online: nodes may be armed here: its CPU is up.
- * @running: base_run() is under way, and will set a timer when it ends.
- * @current_timer: the timer whose function is being called, without @lock.
- * @expired: nodes that came out and were not dealt with yet.
- * @number: which base this is.
- * @cpu: the CPU it serves.
- * @clock: the clock it follows.
  * @interrupts: how often one of the two timers called, ever.
  * @nr_expired: how many nodes were dealt with, ever.
+ * @due_ticks: how many ticks they were due at, where these came in order.
+ * @last_due_tick: the tick that the last one was due at.
  * @lateness: of these, how many were how late.
- * @wheels: its wheels.
- * @wheel: their memory: one wheel, or WHEELS_MAX for CLOCK_REALTIME.
+ * @wheel: the memory of @wheels: one wheel, or WHEELS_MAX for CLOCK_REALTIME.
+ *
+ * What arming and cancelling need comes first.
  */
 struct base {
 	raw_spinlock_t lock;
+	u16 number;
+	bool online;
+	bool running;
+	unsigned int cpu;
+	enum base_clock clock;
+	u64 programmed_tick;
+	u64 read_tick;
+	struct twheel_timer *current_timer;
+	unsigned int most_touched;
+#ifdef CONFIG_DEBUG_SPINLOCK
+	u64 longest_hold_ns;
+#endif
+	struct wheels wheels;
+	struct list_head expired;
 	struct hrtimer hrtimer;
 	u64 deadline_ns;
 	struct hrtimer resume;
 	u64 resume_ns;
-	u64 programmed_tick;
 	u64 run_end_ns;
 	u64 run_ns;
 	call_single_data_t csd;
 	bool kicked;
-	bool online;
-	bool running;
-	struct twheel_timer *current_timer;
-	struct list_head expired;
-	u16 number;
-	unsigned int cpu;
-	enum base_clock clock;
 	u64 interrupts;
 	u64 nr_expired;
+	u64 due_ticks;
+	u64 last_due_tick;
 	u64 lateness[BASE_LATENESS_BUCKETS];
 #ifdef CONFIG_PREEMPT_RT
 	/** @expiry_lock: held by a run, for those who wait for a function to return. */
 	spinlock_t expiry_lock;
 #endif
-	struct wheels wheels;
 	struct wheel wheel[];
-};
-
-/**
- * struct base_hold - somebody's hold of one base's lock
- * @base: whose lock is held, with interrupts off; NULL: none.
- * @flags: for the end of the hold.
- * @now_ns: the base's clock when the lock was taken.
- * @touched: how many nodes were touched since.
- * @program: the hrtimer must be set when the hold ends.
- *
- * Lets a series of commands take the lock once.  It is dropped when another base
- * is needed, after BASE_BATCH nodes, and by base_release().
- */
-struct base_hold {
-	struct base *base;
-	unsigned long flags;
-	u64 now_ns;
-	unsigned int touched;
-	bool program;
 };
 
 /**
@@ -169,30 +195,42 @@ static inline u64 base_tick_ns(u64 tick)
 	return tick << base_tick_shift;
 }
 
-/* For who relies on a hold. */
-static inline void base_assert_held(const struct base_hold *hold)
+static inline enum base_clock base_number_clock(u16 number)
 {
-	lockdep_assert_held(&hold->base->lock);
+	return number & ((1U << BASE_CLOCK_BITS) - 1);
+}
+
+static inline u16 base_number(unsigned int cpu, enum base_clock clock)
+{
+	return cpu << BASE_CLOCK_BITS | clock;
 }
 
 u64 base_clock_ns(enum base_clock clock);
 clockid_t base_clock_id(enum base_clock clock);
 const char *base_clock_name(enum base_clock clock);
 
-void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
-		   unsigned int cpu);
-void base_hold_node(struct base_hold *hold, const struct twheel_node *node);
-void base_release(struct base_hold *hold);
-
-void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
-	      u64 slack_ns);
-void base_disarm(struct base_hold *hold, struct twheel_node *node);
-void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
-		   u64 value);
-void base_move_here(struct base_hold *hold, struct twheel_node *node);
 void base_wait_for_function(struct base *base);
 
-struct base *base_get(unsigned int cpu, enum base_clock clock);
+DECLARE_PER_CPU(struct base *, twheel_bases[BASE_CLOCKS]);
+
+/**
+ * base_get() - the base of a CPU and clock
+ * @cpu: a possible CPU.
+ * @clock: the clock.
+ *
+ * Return: the base, which stays until base_exit(); NULL if the clock was not used
+ * yet, or if the CPU never came.
+ */
+static inline struct base *base_get(unsigned int cpu, enum base_clock clock)
+{
+	return per_cpu(twheel_bases[clock], cpu);
+}
+
+static inline struct base *base_of_number(u16 number)
+{
+	return base_get(number >> BASE_CLOCK_BITS, base_number_clock(number));
+}
+
 unsigned int base_serving_cpu(unsigned int cpu);
 unsigned int base_offline_count(unsigned int cpu);
 void base_look(struct base *base, struct base_view *view);

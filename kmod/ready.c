@@ -27,7 +27,16 @@
 #include "event_time.h"
 #include "ready.h"
 
+/* An event goes from the one to the other without being unlinked: context_due(). */
+static_assert(offsetof(struct event, ready) == offsetof(struct event, node.wheel.list));
+
 /* --- the queue -------------------------------------------------------------- */
+
+/* Are so many records enough to be read, whatever their age? */
+static bool is_enough(const struct context *context, u64 nr)
+{
+	return nr && (nr >= context->wake_count || READ_ONCE(context->full));
+}
 
 /**
  * twheel_context_readable() - is there enough to be read?
@@ -41,8 +50,8 @@ bool twheel_context_readable(const struct context *context)
 	/* Pairs with set_nr_ready(): the first record comes with its time. */
 	u64 nr = smp_load_acquire(&context->nr_ready);
 
-	return nr && (nr >= context->wake_count || READ_ONCE(context->full) ||
-		      ktime_get_ns() >= READ_ONCE(context->wake_at_ns));
+	return is_enough(context, nr) ||
+	       (nr && ktime_get_ns() >= READ_ONCE(context->wake_at_ns));
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_readable);
 
@@ -68,12 +77,15 @@ static void set_nr_ready(struct context *context, u64 nr)
 	smp_store_release(&context->nr_ready, nr);
 }
 
-/* Put the context on a wake list, if there may be somebody to wake. */
+/*
+ * Put the context on a wake list, if there may be somebody to wake.  When a record's age
+ * makes the context readable, that is for the timer to tell: see wake_time_came().
+ */
 static void want_wake(struct context *context, struct list_head *wake)
 {
 	lockdep_assert_held(&context->ready_lock);
 	if (context->waking ||
-	    !(context->nr_waiting || twheel_context_readable(context)))
+	    !(context->nr_waiting || is_enough(context, context->nr_ready)))
 		return;
 	context->waking = true;
 	refcount_inc(&context->refs);
@@ -95,6 +107,26 @@ void want_wake_unlocked(struct context *context, struct list_head *wake)
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
+/* Make an event READY, which is on no wheel and goes to the ready queue at once. */
+static void set_ready(struct event *event, u64 now_ns)
+{
+	if (event->node.flags & EVENT_BY_MONOTONIC)
+		now_ns = ktime_get_real_ns();
+	event_set_state(event, EVENT_READY);
+	event->fired_ns = now_ns;
+}
+
+/* Account for events that were appended since the ready lock was taken. */
+static void ready_appended(struct context *context, unsigned int nr,
+			   struct list_head *wake)
+{
+	lockdep_assert_held(&context->ready_lock);
+	if (!context->nr_ready)
+		set_wake_time(context, context->wake_delay_ns);
+	set_nr_ready(context, context->nr_ready + nr);
+	want_wake(context, wake);
+}
+
 /**
  * event_ready() - make an event READY
  * @event: an event that is on no wheel, and whose base is held.
@@ -105,19 +137,12 @@ void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
 {
 	struct context *context = event_context(event);
 
-	if (event->node.flags & EVENT_BY_MONOTONIC)
-		now_ns = ktime_get_real_ns();
-
 	/* A base is held with interrupts off. */
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&context->ready_lock);
-	event_set_state(event, EVENT_READY);
-	event->fired_ns = now_ns;
+	set_ready(event, now_ns);
 	list_add_tail(&event->ready, &context->ready);
-	if (!context->nr_ready)
-		set_wake_time(context, context->wake_delay_ns);
-	set_nr_ready(context, context->nr_ready + 1);
-	want_wake(context, wake);
+	ready_appended(context, 1, wake);
 	raw_spin_unlock(&context->ready_lock);
 }
 
@@ -150,55 +175,97 @@ static u64 time_to_wake(const struct context *context)
 	return context->wake_delay_ns - min(age_ns, context->wake_delay_ns);
 }
 
+/*
+ * Some events were taken out of the queue, @nr of them.  Where the age of a record makes
+ * the context readable, that is from now on the age of the oldest one that is left.
+ */
+static void count_left(struct context *context, unsigned int nr)
+{
+	lockdep_assert_held(&context->mutex);
+	lockdep_assert_held(&context->ready_lock);
+	if (context->wake_count > 1 && context->nr_ready > nr) {
+		list_splice_tail_init(&context->ready, &context->reading);
+		set_wake_time(context, time_to_wake(context));
+	}
+	set_nr_ready(context, context->nr_ready - nr);
+}
+
 /**
- * ready_left() - some events have left the ready queue
+ * ready_left() - events have left the older part of the ready queue
  * @context: the context, whose mutex is held.
  * @nr: how many they are.
- *
- * Subtracts them from @nr_ready.  Where the age of a record makes the context
- * readable, that is from now on the age of the oldest one that is still there.
  */
 void ready_left(struct context *context, unsigned int nr)
 {
-	u64 after_ns = context->wake_delay_ns;
-
-	lockdep_assert_held(&context->mutex);
-	if (context->wake_count > 1) {
-		ready_collect(context);
-		if (!list_empty(&context->reading))
-			after_ns = time_to_wake(context);
-	}
 	raw_spin_lock_irq(&context->ready_lock);
-	if (context->nr_ready > nr)
-		set_wake_time(context, after_ns);
-	set_nr_ready(context, context->nr_ready - nr);
+	count_left(context, nr);
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
 /**
  * event_unready() - take an event out of the ready queue
- * @event: a READY event, in whichever part of the queue; the mutex is held.
+ * @event: a READY event, in whichever part of the queue; its base is held, and the
+ *	mutex.
  */
 void event_unready(struct event *event)
 {
 	struct context *context = event_context(event);
 
-	lockdep_assert_held(&context->mutex);
-	raw_spin_lock_irq(&context->ready_lock);
+	/* A base is held with interrupts off. */
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&context->ready_lock);
 	list_del(&event->ready);
-	raw_spin_unlock_irq(&context->ready_lock);
-	ready_left(context, 1);
+	count_left(context, 1);
+	raw_spin_unlock(&context->ready_lock);
 }
 
-static void context_due(struct twheel_node *node, u64 now_ns,
-			struct list_head *wake)
+/*
+ * That was the last event of a context for now: move all of them from the list of what
+ * is due to the ready queue, at once, and let go of its lock.
+ */
+static void context_due_end(struct base_due *due)
+{
+	struct context *context = due->context;
+	LIST_HEAD(events);
+
+	if (!context)
+		return;
+	list_cut_position(&events, due->expired, &due->last->wheel.list);
+	list_splice_tail(&events, &context->ready);
+	ready_appended(context, due->nr, &due->wake);
+	due->context = NULL;
+	__acquire(&context->ready_lock);
+	raw_spin_unlock(&context->ready_lock);
+}
+
+/* sparse: the run owns the lock until context_due_end(). */
+static void context_due_begin(struct base_due *due, struct context *context)
+{
+	raw_spin_lock(&context->ready_lock);
+	__release(&context->ready_lock);
+	due->context = context;
+	due->nr = 0;
+}
+
+/*
+ * An event is due.  Its place in the list stays what it was: &struct event.ready is the
+ * same memory.  The ready lock is taken once for events of one context in a row.
+ */
+static void context_due(struct twheel_node *node, u64 now_ns, struct base_due *due)
 {
 	struct event *event = container_of(node, struct event, node);
+	struct context *context = event_context(event);
 
+	if (due->context != context) {
+		context_due_end(due);
+		context_due_begin(due, context);
+	}
 	if (unlikely(node->flags & EVENT_CANCEL_ON_SET) &&
-	    context_clock_was_set(event_context(event)))
+	    context_clock_was_set(context))
 		node->flags |= EVENT_CLOCK_SET;
-	event_ready(event, now_ns, wake);
+	set_ready(event, now_ns);
+	due->last = node;
+	due->nr++;
 }
 
 /* --- who waits for it ------------------------------------------------------- */
@@ -246,6 +313,7 @@ void context_wake(struct list_head *wake)
 
 const struct base_ops context_ops = {
 	.due = context_due,
+	.due_end = context_due_end,
 	.wake = context_wake,
 };
 

@@ -123,20 +123,19 @@ static struct wheel_slot *slot_of(struct wheel *wheel, u64 tick,
 
 /* Account for @node, which the caller is about to link into its slot. */
 static struct wheel_slot *slot_enter(struct wheel *wheel,
-				     struct wheel_node *node,
+				     struct wheel_node *node, u64 due,
 				     unsigned int level)
 {
-	struct wheel_slot *slot = slot_of(wheel, node->due, level);
-	u64 bit = BIT_ULL(slot_index(node->due, level));
+	struct wheel_slot *slot = slot_of(wheel, due, level);
+	u64 bit = BIT_ULL(slot_index(due, level));
 
-	node->level = level;
-	node->side = wheel->side;
+	node->place = wheel_place(due, level, wheel->side);
 	if (!slot->count++) {
-		slot->min = node->due;
+		slot->min = due;
 		wheel->occupied[level] |= bit;
 		wheel->levels |= BIT(level);
 	} else {
-		slot->min = min_t(u64, slot->min, node->due);
+		slot->min = min(slot->min, due);
 	}
 	if (slot->count == WHEEL_CROWDED + 1)
 		wheel->crowded[level] |= bit;
@@ -147,9 +146,10 @@ static struct wheel_slot *slot_enter(struct wheel *wheel,
 /* Take @node out of its slot. */
 static void slot_leave(struct wheel *wheel, struct wheel_node *node)
 {
-	unsigned int level = node->level;
-	struct wheel_slot *slot = slot_of(wheel, node->due, level);
-	u64 bit = BIT_ULL(slot_index(node->due, level));
+	unsigned int level = wheel_level(node);
+	u64 due = wheel_due(node);
+	struct wheel_slot *slot = slot_of(wheel, due, level);
+	u64 bit = BIT_ULL(slot_index(due, level));
 
 	list_del(&node->list);
 	if (!--slot->count) {
@@ -250,15 +250,18 @@ static void catch_up(struct wheel *wheel, u64 now)
  * @due: the tick to wait for, at most WHEEL_REACH from @now; one before clk is
  *	taken as clk.
  * @now: the current tick.
+ *
+ * Return: the tick at which the wheel has to be advanced because of that.
  */
-void wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now)
+u64 wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now)
 {
 	struct wheel_slot *slot;
 
 	catch_up(wheel, now);
-	node->due = max(due, wheel->clk);
-	slot = slot_enter(wheel, node, lowest_level(wheel->clk, node->due));
+	due = max(due, wheel->clk);
+	slot = slot_enter(wheel, node, due, lowest_level(wheel->clk, due));
 	list_add_tail(&node->list, &slot->nodes);
+	return due;
 }
 
 /**
@@ -268,11 +271,11 @@ void wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now)
  */
 void wheel_del(struct wheel *wheel, struct wheel_node *node)
 {
-	if (node->level == WHEEL_OUT)
+	if (wheel_level(node) == WHEEL_OUT)
 		list_del(&node->list);
 	else
 		slot_leave(wheel, node);
-	node->level = WHEEL_IDLE;
+	node->place = wheel_place(wheel_due(node), WHEEL_IDLE, 0);
 }
 
 /*
@@ -303,11 +306,13 @@ static unsigned int cascade(struct wheel *wheel, struct wheel_slot *slot,
 	while (slot->count && moved < budget) {
 		struct wheel_node *node =
 			list_last_entry(&slot->nodes, struct wheel_node, list);
-		unsigned int level = level_of_older(wheel, node->due,
-						    node->level);
+		u64 due = wheel_due(node);
+		unsigned int level = level_of_older(wheel, due,
+						    wheel_level(node));
 
 		slot_leave(wheel, node);
-		list_add(&node->list, &slot_enter(wheel, node, level)->nodes);
+		list_add(&node->list,
+			 &slot_enter(wheel, node, due, level)->nodes);
 		moved++;
 	}
 	wheel->cascaded += moved;
@@ -323,16 +328,19 @@ static unsigned int cascade(struct wheel *wheel, struct wheel_slot *slot,
  *
  * It comes out before the nodes that are on the wheel for the same tick.  With
  * wheel_pop(), all of one wheel moves to another one and stays in order.
+ *
+ * Return: as wheel_add().
  */
-void wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
-		     u64 now)
+u64 wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
+		    u64 now)
 {
 	unsigned int level;
 
 	catch_up(wheel, now);
-	node->due = max(due, wheel->clk);
-	level = level_of_older(wheel, node->due, WHEEL_LEVELS);
-	list_add(&node->list, &slot_enter(wheel, node, level)->nodes);
+	due = max(due, wheel->clk);
+	level = level_of_older(wheel, due, WHEEL_LEVELS);
+	list_add(&node->list, &slot_enter(wheel, node, due, level)->nodes);
+	return due;
 }
 
 /**
@@ -368,7 +376,7 @@ static unsigned int take_due(struct wheel *wheel, unsigned int budget,
 
 		slot_leave(wheel, node);
 		list_add_tail(&node->list, out);
-		node->level = WHEEL_OUT;
+		node->place = wheel_place(wheel->clk, WHEEL_OUT, wheel->side);
 		taken++;
 	}
 	return taken;
@@ -429,21 +437,25 @@ static const char *check_slot(const struct wheel *wheel, unsigned int level,
 	bool occupied = wheel->occupied[level] & BIT_ULL(index);
 	bool crowded = wheel->crowded[level] & BIT_ULL(index);
 	u32 count = 0;
+	u64 due;
 
 	list_for_each_entry(node, &slot->nodes, list) {
 		count++;
-		*earliest = min_t(u64, *earliest, node->due);
-		if (node->due < wheel->clk)
+		due = wheel_due(node);
+		*earliest = min(*earliest, due);
+		if (due < wheel->clk)
 			return "a node is due before clk";
-		if (node->level != level)
+		if (wheel_level(node) != level)
 			return "a node is not on the level it names";
-		if (slot_index(node->due, level) != index)
+		if (wheel_side(node) != wheel->side)
+			return "a node is not on the wheel it names";
+		if (slot_index(due, level) != index)
 			return "a node is not in the slot of its due tick";
-		if (!in_reach(wheel->clk, node->due, level))
+		if (!in_reach(wheel->clk, due, level))
 			return "a node is out of its level's reach";
-		if (slot->min > node->due)
+		if (slot->min > due)
 			return "a slot's min is after the due tick of a node";
-		if (window_of(slot->min, level) != window_of(node->due, level))
+		if (window_of(slot->min, level) != window_of(due, level))
 			return "a slot's min is outside of its window";
 	}
 	if (count != slot->count)

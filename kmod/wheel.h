@@ -24,7 +24,7 @@
 /* What wheel_next() answers for an empty wheel. */
 #define WHEEL_NEVER		(~0ULL)
 
-/* &struct wheel_node.level of a node that is in no slot. */
+/* The level of a node that is in no slot. */
 #define WHEEL_LIMBO		61	/* waits for a wheel: wheels.c */
 #define WHEEL_OUT		62	/* came out, on the caller's list */
 #define WHEEL_IDLE		63	/* nowhere */
@@ -32,16 +32,22 @@
 /**
  * struct wheel_node - something that waits for a tick, embedded by its owner
  * @list: its place in a slot, or in the list of what came out.
- * @due: the tick it waits for.
- * @level: the level it is on, or WHEEL_LIMBO, WHEEL_OUT, WHEEL_IDLE.
- * @side: &struct wheel.side of the wheel that it is on.
+ * @place: wheel_due() in 56 bits, wheel_level() in 6 and wheel_side() in 2.
+ *
+ * To arm a node stores @list and @place and loads nothing of it: the owner has
+ * perhaps not touched it for long, and need not wait for its cache line.
  */
 struct wheel_node {
 	struct list_head list;
-	u64 due : 56;
-	u64 level : 6;
-	u64 side : 2;
+	u64 place;
 };
+
+/* The parts of &struct wheel_node.place. */
+#define WHEEL_DUE_SHIFT		8
+#define WHEEL_DUE_BITS		(64 - WHEEL_DUE_SHIFT)
+#define WHEEL_PLACE_LEVEL_SHIFT	2
+#define WHEEL_LEVEL_MASK	63
+#define WHEEL_SIDE_MASK		3
 
 /**
  * struct wheel_slot - the nodes of one window of one level
@@ -77,23 +83,47 @@ struct wheel {
 	struct wheel_slot slots[WHEEL_LEVELS][WHEEL_SLOTS];
 };
 
+/* The tick that @node waits for, or waited for last. */
+static inline u64 wheel_due(const struct wheel_node *node)
+{
+	return node->place >> WHEEL_DUE_SHIFT;
+}
+
+/* The level that @node is on, or WHEEL_LIMBO, WHEEL_OUT or WHEEL_IDLE. */
+static inline unsigned int wheel_level(const struct wheel_node *node)
+{
+	return node->place >> WHEEL_PLACE_LEVEL_SHIFT & WHEEL_LEVEL_MASK;
+}
+
+/* &struct wheel.side of the wheel that @node is on. */
+static inline unsigned int wheel_side(const struct wheel_node *node)
+{
+	return node->place & WHEEL_SIDE_MASK;
+}
+
+/* What &struct wheel_node.place is to be. */
+static inline u64 wheel_place(u64 due, unsigned int level, unsigned int side)
+{
+	return due << WHEEL_DUE_SHIFT | level << WHEEL_PLACE_LEVEL_SHIFT | side;
+}
+
 /* Make @node one that is nowhere. */
 static inline void wheel_node_init(struct wheel_node *node)
 {
-	node->level = WHEEL_IDLE;
+	node->place = wheel_place(0, WHEEL_IDLE, 0);
 }
 
 /* Is @node in a slot, or on a list of what came out? */
 static inline bool wheel_queued(const struct wheel_node *node)
 {
-	return node->level != WHEEL_IDLE;
+	return wheel_level(node) != WHEEL_IDLE;
 }
 
 void wheel_init(struct wheel *wheel, u64 now);
 void wheel_restart(struct wheel *wheel, u64 now);
-void wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now);
-void wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
-		     u64 now);
+u64 wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now);
+u64 wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
+		    u64 now);
 struct wheel_node *wheel_pop(struct wheel *wheel);
 void wheel_del(struct wheel *wheel, struct wheel_node *node);
 u64 wheel_next(const struct wheel *wheel);

@@ -143,8 +143,7 @@ static struct wheel *wheel_for(struct wheels *wheels, u64 due, u64 now)
 static void limbo_add(struct wheels *wheels, struct wheel_node *node, u64 due,
 		      struct list_head *after)
 {
-	node->due = due;
-	node->level = WHEEL_LIMBO;
+	node->place = wheel_place(due, WHEEL_LIMBO, 0);
 	list_add(&node->list, after);
 	wheels->nr_limbo++;
 }
@@ -155,15 +154,17 @@ static void limbo_add(struct wheels *wheels, struct wheel_node *node, u64 due,
  * @node: a node that is nowhere.
  * @due: as for wheel_add().
  * @now: the current tick, which may be less than at the last call.
+ *
+ * Return: the tick at which the wheels have to be advanced because of that.
  */
-void wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now)
+u64 wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now)
 {
 	struct wheel *wheel = wheel_for(wheels, due, now);
 
 	if (wheel)
-		wheel_add(wheel, node, due, now);
-	else
-		limbo_add(wheels, node, due, wheels->limbo.prev);
+		return wheel_add(wheel, node, due, now);
+	limbo_add(wheels, node, due, wheels->limbo.prev);
+	return now;
 }
 
 /**
@@ -172,16 +173,18 @@ void wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now
  * @node: a node that is nowhere.
  * @due: as for wheel_add().
  * @now: as for wheels_add().
+ *
+ * Return: as wheels_add().
  */
-void wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
-		      u64 now)
+u64 wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
+		     u64 now)
 {
 	struct wheel *wheel = wheel_for(wheels, due, now);
 
 	if (wheel)
-		wheel_add_older(wheel, node, due, now);
-	else
-		limbo_add(wheels, node, due, &wheels->limbo);
+		return wheel_add_older(wheel, node, due, now);
+	limbo_add(wheels, node, due, &wheels->limbo);
+	return now;
 }
 
 /**
@@ -191,12 +194,12 @@ void wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
  */
 void wheels_del(struct wheels *wheels, struct wheel_node *node)
 {
-	if (node->level != WHEEL_LIMBO) {
-		wheel_del(&wheels->wheel[node->side], node);
+	if (wheel_level(node) != WHEEL_LIMBO) {
+		wheel_del(&wheels->wheel[wheel_side(node)], node);
 		return;
 	}
 	list_del(&node->list);
-	node->level = WHEEL_IDLE;
+	node->place = wheel_place(wheel_due(node), WHEEL_IDLE, 0);
 	wheels->nr_limbo--;
 }
 
@@ -265,7 +268,7 @@ static void empty_middle(struct wheels *wheels, u64 now, unsigned int *budget)
 	wheel_advance(middle, WHEEL_NEVER - 1, budget, &moved);
 	list_for_each_entry_safe(node, safe, &moved, list) {
 		wheel_del(middle, node);
-		wheel_add(nearest(wheels), node, node->due, now);
+		wheel_add(nearest(wheels), node, wheel_due(node), now);
 	}
 }
 
@@ -275,7 +278,8 @@ static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 	while (wheels->nr_limbo && *budget) {
 		struct wheel_node *node = list_first_entry(&wheels->limbo,
 							   struct wheel_node, list);
-		struct wheel *wheel = wheel_of_tick(wheels, max_t(u64, node->due, now));
+		u64 due = wheel_due(node);
+		struct wheel *wheel = wheel_of_tick(wheels, max(due, now));
 
 		if (!wheel)
 			wheel = add_nearest(wheels, now);
@@ -284,7 +288,7 @@ static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 			return;
 		}
 		wheels_del(wheels, node);
-		wheel_add(wheel, node, node->due, now);
+		wheel_add(wheel, node, due, now);
 		--*budget;
 	}
 }
@@ -329,7 +333,7 @@ static bool is_due_after(const struct wheel *wheel, u64 tick)
 	for (i = 0; i < WHEEL_LEVELS * WHEEL_SLOTS; i++)
 		list_for_each_entry(node, &wheel->slots[i / WHEEL_SLOTS]
 							[i % WHEEL_SLOTS].nodes, list)
-			if (node->due > tick)
+			if (wheel_due(node) > tick)
 				return true;
 	return false;
 }
@@ -361,7 +365,8 @@ const char *wheels_check(const struct wheels *wheels)
 	}
 	list_for_each_entry(node, &wheels->limbo, list) {
 		limbo++;
-		if (node->level != WHEEL_LIMBO || node->due >= wheels->limbo_end_tick)
+		if (wheel_level(node) != WHEEL_LIMBO ||
+		    wheel_due(node) >= wheels->limbo_end_tick)
 			return "a node is in limbo that is not to be there";
 	}
 	if (limbo != wheels->nr_limbo)

@@ -43,9 +43,9 @@ static inline struct wheel *wheels_farthest(const struct wheels *wheels)
 
 void wheels_init(struct wheels *wheels, struct wheel *wheel, unsigned int nr,
 		 u64 now);
-void wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now);
-void wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
-		      u64 now);
+u64 wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now);
+u64 wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
+		     u64 now);
 void wheels_del(struct wheels *wheels, struct wheel_node *node);
 struct wheel_node *wheels_pop(struct wheels *wheels);
 u64 wheels_armed(const struct wheels *wheels);

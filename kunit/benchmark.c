@@ -708,8 +708,8 @@ static int measure_late(unsigned int nr)
 		goto out;
 	for (round = 0; round < rounds; round++)
 		round_late(&twheel_lateness, &hrtimer_lateness, round);
-	lateness_print("twheel", twheel_lateness.ns, nr * rounds);
-	lateness_print("hrtimer", hrtimer_lateness.ns, nr * rounds);
+	lateness_print(competitors[TWHEEL_ABS].name, twheel_lateness.ns, nr * rounds);
+	lateness_print(competitors[HRTIMER].name, hrtimer_lateness.ns, nr * rounds);
 	lateness_free(&hrtimer_lateness);
 out:
 	lateness_free(&twheel_lateness);

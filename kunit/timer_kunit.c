@@ -54,12 +54,35 @@ static void go_to_hrtimer(struct errand *errand)
 	hrtimer_cancel(&errand->hrtimer);
 }
 
+struct timer_errand {
+	struct twheel_timer timer;
+	struct errand *errand;
+};
+
+static void errand_timer(struct twheel_timer *timer)
+{
+	errand_do(container_of(timer, struct timer_errand, timer)->errand,
+		  in_serving_softirq());
+}
+
+/* Where a base is running, and has the tick at hand that it runs. */
+static void go_to_timer(struct errand *errand)
+{
+	struct timer_errand timer_errand = { .errand = errand };
+
+	twheel_timer_setup(&timer_errand.timer, errand_timer);
+	twheel_timer_arm(&timer_errand.timer, 0, 0, TWHEEL_TIMER_REL);
+	wait_for_completion(&errand->done);
+	twheel_timer_shutdown(&timer_errand.timer);
+}
+
 static const struct place places[] = {
 	{ "task", go_to_task },
 	{ "task with interrupts off", go_to_task_with_interrupts_off },
 	{ "softirq", go_to_softirq },
 	{ "hardirq", go_to_hardirq },
 	{ "hrtimer in hardirq", go_to_hrtimer },
+	{ "timer of ours", go_to_timer },
 };
 
 KUNIT_ARRAY_PARAM(place, places, place_name);
@@ -69,7 +92,7 @@ KUNIT_ARRAY_PARAM(place, places, place_name);
 /* The tick that an armed timer waits for. */
 static u64 due_tick(const struct counter *counter)
 {
-	return counter->timer.node.wheel.due;
+	return wheel_due(&counter->timer.node.wheel);
 }
 
 /* A tick is 2^this ns, as can be seen from a time that is a whole tick. */
@@ -115,6 +138,7 @@ struct arming {
 	u64 before_ns;		/* the time just before it was armed, */
 	u64 after_ns;		/* and just after */
 	u64 tick;		/* what it then waited for */
+	u64 tick_ns;		/* how long a tick is, for who asks */
 	int calls;		/* that there were by then */
 };
 
@@ -176,28 +200,49 @@ static void absolute_time_is_kept(struct kunit *test)
 	twheel_timer_shutdown(&arming.counter->timer);
 }
 
+/* A timer, armed there for a time that has passed, waits for the next tick. */
+static void expect_next_tick(struct kunit *test, void (*arm_it)(void *data),
+			     struct arming *arming)
+{
+	unsigned int shift = tick_shift(test);
+
+	arming->counter = counter_make(test);
+	arming->flags = TWHEEL_TIMER_ABS;
+	do_there(test, arm_it, arming);
+	KUNIT_EXPECT_EQ(test, arming->ret, 0);
+	KUNIT_EXPECT_EQ(test, arming->calls, 0);
+	KUNIT_EXPECT_GE(test, arming->tick, (arming->before_ns >> shift) + 1);
+	KUNIT_EXPECT_LE(test, arming->tick, (arming->after_ns >> shift) + 1);
+	wait_for_completion(&arming->counter->called);
+	twheel_timer_shutdown(&arming->counter->timer);
+	KUNIT_EXPECT_EQ(test, atomic_read(&arming->counter->calls), 1);
+}
+
 static void past_time_goes_to_the_next_tick(struct kunit *test)
 {
 	static const u64 times_ns[] = { 0, 1, NSEC_PER_MSEC };
-	unsigned int shift = tick_shift(test);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(times_ns); i++) {
-		struct arming arming = {
-			.counter = counter_make(test),
-			.time_ns = times_ns[i],
-			.flags = TWHEEL_TIMER_ABS,
-		};
+		struct arming arming = { .time_ns = times_ns[i] };
 
-		do_there(test, arm, &arming);
-		KUNIT_EXPECT_EQ(test, arming.ret, 0);
-		KUNIT_EXPECT_EQ(test, arming.calls, 0);
-		KUNIT_EXPECT_GE(test, arming.tick, (arming.before_ns >> shift) + 1);
-		KUNIT_EXPECT_LE(test, arming.tick, (arming.after_ns >> shift) + 1);
-		wait_for_completion(&arming.counter->called);
-		twheel_timer_shutdown(&arming.counter->timer);
-		KUNIT_EXPECT_EQ(test, atomic_read(&arming.counter->calls), 1);
+		expect_next_tick(test, arm, &arming);
 	}
+}
+
+static void arm_for_this_tick(void *data)
+{
+	struct arming *arming = data;
+
+	arming->time_ns = round_down(ktime_get_ns(), arming->tick_ns);
+	arm(arming);
+}
+
+static void tick_that_has_begun_is_past(struct kunit *test)
+{
+	struct arming arming = { .tick_ns = BIT_ULL(tick_shift(test)) };
+
+	expect_next_tick(test, arm_for_this_tick, &arming);
 }
 
 /* Each call, and what it must answer after those before it. */
@@ -874,6 +919,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE_PARAM(timer_is_called_once_and_never_early, place_gen_params),
 	KUNIT_CASE_PARAM(absolute_time_is_kept, place_gen_params),
 	KUNIT_CASE_PARAM(past_time_goes_to_the_next_tick, place_gen_params),
+	KUNIT_CASE_PARAM(tick_that_has_begun_is_past, place_gen_params),
 	KUNIT_CASE_PARAM(every_call_answers_what_the_ones_before_it_left,
 			 place_gen_params),
 	KUNIT_CASE(arming_again_replaces_the_time),

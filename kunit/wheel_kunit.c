@@ -257,8 +257,8 @@ static void each_distinct_tick_takes_one_stop(struct kunit *test)
 	}
 	hop_until_empty(&fixture, &out);
 	while ((index = pop(&fixture, &out)) >= 0) {
-		distinct += fixture.nodes[index].due != last;
-		last = fixture.nodes[index].due;
+		distinct += wheel_due(&fixture.nodes[index]) != last;
+		last = wheel_due(&fixture.nodes[index]);
 	}
 	KUNIT_EXPECT_EQ(test, fixture.stops, distinct);
 }
@@ -300,7 +300,7 @@ static void wheel_that_lags_behind_places_nodes_low(struct kunit *test)
 	struct fixture fixture = fixture_make(test, 1, 0);
 
 	wheel_add(fixture.wheel, &fixture.nodes[0], 1000010, 1000000);
-	KUNIT_EXPECT_EQ(test, (unsigned int)fixture.nodes[0].level, 0U);
+	KUNIT_EXPECT_EQ(test, wheel_level(&fixture.nodes[0]), 0U);
 	check(&fixture);
 }
 
@@ -379,8 +379,8 @@ static void nodes_with_slack_share_their_stops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fixture.stops, DIV_ROUND_UP(2000U, 128));
 	for (i = 0; i < 2000; i++) {
 		KUNIT_ASSERT_EQ(test, pop(&fixture, &out), i);
-		KUNIT_ASSERT_GE(test, (u64)fixture.nodes[i].due, 1ULL + i);
-		KUNIT_ASSERT_LE(test, (u64)fixture.nodes[i].due, 1ULL + i + 127);
+		KUNIT_ASSERT_GE(test, wheel_due(&fixture.nodes[i]), 1ULL + i);
+		KUNIT_ASSERT_LE(test, wheel_due(&fixture.nodes[i]), 1ULL + i + 127);
 	}
 }
 

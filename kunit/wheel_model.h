@@ -215,9 +215,9 @@ static inline const char *model_arm(struct wheel_model *model,
 	if (due != model_roundest(first, last))
 		return "a node's due tick is not the roundest within its slack";
 	wheel_add(model_wheel(model), &node->node, due, model->now);
-	if (node->node.side != model->main)
+	if (wheel_side(&node->node) != model->main)
 		return "a node does not know which wheel it is on";
-	node->due = node->node.due;
+	node->due = wheel_due(&node->node);
 	node->age = model->armings++;
 	model_insert(model, node);
 	return NULL;
@@ -274,7 +274,7 @@ static inline const char *model_advance(struct wheel_model *model, u64 how,
 			return "a node came out of order";
 		if (first->due > model->now)
 			return "a node came out early";
-		if (first->due != node->due)
+		if (first->due != wheel_due(node))
 			return "a node's due tick changed";
 		wheel_del(wheel, node);
 		model_remove(model, first);
@@ -345,7 +345,8 @@ static inline const char *model_set_back(struct wheel_model *model, u64 how,
 			return broken;
 		if (wheel_queued(node))
 			return "a node that was popped is somewhere";
-		wheel_add_older(model_wheel(model), node, node->due, model->now);
+		wheel_add_older(model_wheel(model), node, wheel_due(node),
+				model->now);
 		moved++;
 		broken = model_meanwhile(model, ror64(how, moved),
 					 ror64(number, moved));

@@ -178,7 +178,8 @@ static inline const char *wheels_model_move(struct wheels_model *model)
 	while (!list_empty(&list)) {
 		node = list_first_entry(&list, struct wheel_node, list);
 		list_del(&node->list);
-		wheels_add_older(&model->wheels, node, node->due, model->model.now);
+		wheels_add_older(&model->wheels, node, wheel_due(node),
+				 model->model.now);
 	}
 	return NULL;
 }

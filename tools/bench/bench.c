@@ -2,10 +2,12 @@
 /* What benchmarks need. */
 #include <err.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -126,14 +128,36 @@ const char *clock_unit(void)
 	return clock_is_real() ? "ns" : "instructions";
 }
 
-__u64 clock_now(void)
+static __u64 read_clock(clockid_t clock)
 {
 	struct timespec now;
-	__u64 ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-	return clock_is_real() ? ns : ns / instruction_ns;
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+__u64 clock_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+struct timespec to_timespec(__u64 ns)
+{
+	return (struct timespec){
+		.tv_sec = ns / NSEC_PER_SEC,
+		.tv_nsec = ns % NSEC_PER_SEC,
+	};
+}
+
+__u64 clock_now(void)
+{
+	return clock_is_real() ? clock_ns() : clock_ns() / instruction_ns;
+}
+
+__u64 thread_cost(void)
+{
+	return clock_is_real() ? read_clock(CLOCK_THREAD_CPUTIME_ID) :
+				 clock_now();
 }
 
 static int compare(const void *a, const void *b)
@@ -153,7 +177,7 @@ double median(double *samples, unsigned int nr)
 /* xorshift64 */
 __u64 bench_random(void)
 {
-	static __u64 state = 0x9e3779b97f4a7c15;
+	static __thread __u64 state = 0x9e3779b97f4a7c15;
 
 	state ^= state << 13;
 	state ^= state >> 7;
@@ -172,6 +196,61 @@ void bench_shuffle(__u32 *numbers, size_t nr, size_t all)
 		numbers[i] = numbers[other];
 		numbers[other] = number;
 	}
+}
+
+void print_result(double value, const char *unit, const char *format, ...)
+{
+	va_list arguments;
+
+	printf("result ");
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf(" %.6g %s\n", value, unit);
+	fflush(stdout);
+}
+
+/* The name of the processor, which is QEMU's where it emulates one. */
+static void read_processor(char *name, size_t size)
+{
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	char line[256];
+
+	snprintf(name, size, "unknown");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		char *colon = strchr(line, ':');
+
+		if (strncmp(line, "model name", strlen("model name")) || !colon)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		snprintf(name, size, "%s", colon + 2);
+		break;
+	}
+	fclose(file);
+}
+
+bool processor_is_emulated(void)
+{
+	char processor[128];
+
+	read_processor(processor, sizeof(processor));
+	return strstr(processor, "TCG");
+}
+
+void print_where(void)
+{
+	struct utsname system;
+	char processor[128];
+
+	if (uname(&system))
+		err(1, "uname");
+	read_processor(processor, sizeof(processor));
+	printf("where kernel %s\n", system.release);
+	printf("where processor %s\n", processor);
+	printf("where emulated %s\n",
+	       processor_is_emulated() ? "yes" : "no");
 }
 
 /* Objects, and tables too large for pages that lie side by side. */

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdbool.h>
+#include <time.h>
 #include <linux/types.h>
 #include <linux/twheel.h>
 
@@ -58,13 +59,36 @@ void clock_instructions(unsigned int ns);
 bool clock_is_real(void);
 const char *clock_unit(void);
 
+/* The clock as it is, in ns, and as programs are told times. */
+__u64 clock_ns(void);
+struct timespec to_timespec(__u64 ns);
+
+/*
+ * What this thread has cost so far, in the same unit: its CPU time, or all instructions
+ * since the machine began where these are counted.
+ */
+__u64 thread_cost(void);
+
 double median(double *samples, unsigned int nr);
 
-/* The same numbers in each run. */
+/* The same numbers in each run, for each thread of its own. */
 __u64 bench_random(void);
 
 /* Bring the first @nr of @numbers to an order, and a choice of all, by chance. */
 void bench_shuffle(__u32 *numbers, size_t nr, size_t all);
+
+/*
+ * Print a line that a program can read, "result NAME VALUE UNIT", of a name that the
+ * format and what follows make up.
+ */
+__attribute__((format(printf, 3, 4)))
+void print_result(double value, const char *unit, const char *format, ...);
+
+/* QEMU emulates the processor: times say little, and are disturbed by other load. */
+bool processor_is_emulated(void);
+
+/* Print lines "where NAME TEXT": the kernel, the processor, and whether it is emulated. */
+void print_where(void);
 
 /* Bytes of kernel memory in use, as /proc/meminfo tells. */
 __u64 kernel_bytes(void);

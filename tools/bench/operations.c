@@ -486,7 +486,9 @@ static double measure_signals(int fd, unsigned int together, unsigned int rounds
 	return cost;
 }
 
-static void print_ratios(const char *name, const char *how,
+/* @how: of the signals, for people and in the name of the result. */
+static void print_ratios(const char *name, const char *how, const char *short_how,
+			 const unsigned int waiting[SIZES],
 			 const double costs[SIZES])
 {
 	double ratio = costs[SIZES - 1] / costs[0];
@@ -496,6 +498,9 @@ static void print_ratios(const char *name, const char *how,
 	for (i = 0; i < SIZES; i++)
 		printf(" %7.0f", costs[i]);
 	printf("  %4.2f %s\n", ratio, verdict(ratio));
+	for (i = 0; i < SIZES; i++)
+		print_result(costs[i], clock_unit(), "o1.%s.%s.%u", name,
+			     short_how, waiting[i]);
 }
 
 static void bench_in_vain(const struct scale *scale)
@@ -523,8 +528,10 @@ static void bench_in_vain(const struct scale *scale)
 			       waiting[size]);
 			close(fd);
 		}
-		print_ratios(kinds[i].name, "256 a SUBMIT", together);
-		print_ratios(kinds[i].name, "1 a SUBMIT", alone);
+		print_ratios(kinds[i].name, "256 a SUBMIT", "submit256",
+			     waiting, together);
+		print_ratios(kinds[i].name, "1 a SUBMIT", "submit1", waiting,
+			     alone);
 		fflush(stdout);
 	}
 }
@@ -624,6 +631,8 @@ static void bench_memory(const struct scale *scale)
 	printf("\nMemory: %.0f bytes for an operation with one watch on its own key, %u of them\n"
 	       "(Slab and VmallocUsed of /proc/meminfo; event, operation, watch, key, table of keys)\n",
 	       ((double)after - before) / scale->in_memory, scale->in_memory);
+	print_result(((double)after - before) / scale->in_memory, "bytes",
+		     "operation.memory.%u", scale->in_memory);
 	population_end(&population);
 	population_end(&first);
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What is shared by all that is measured. */
+#include <err.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+#include "work.h"
+
+/* "twheel" means each of its variants. */
+static bool means(const char *name, size_t length, const struct way *way)
+{
+	const char *whole = way_name(way);
+
+	return !strncmp(name, whole, length) &&
+	       (!whole[length] || whole[length] == '.');
+}
+
+/* The next name of a list with commas, and NULL after the last. */
+static const char *next_name(const char *name)
+{
+	const char *comma = strchr(name, ',');
+
+	return comma ? comma + 1 : NULL;
+}
+
+static bool is_named(const char *names, const struct way *way)
+{
+	for (; names; names = next_name(names))
+		if (means(names, strcspn(names, ","), way))
+			return true;
+	return false;
+}
+
+void check_ways(const char *names)
+{
+	unsigned int i;
+
+	for (; names; names = next_name(names)) {
+		int length = strcspn(names, ",");
+
+		for (i = 0; ways[i]; i++)
+			if (means(names, length, ways[i]))
+				break;
+		if (!ways[i])
+			errx(2, "--way has no \"%.*s\"; see --help", length,
+			     names);
+	}
+}
+
+bool plan_has(const struct plan *plan, const struct way *way)
+{
+	const char *lack;
+
+	if (plan->ways && !is_named(plan->ways, way))
+		return false;
+	lack = way->lacks ? way->lacks() : NULL;
+	if (lack)
+		printf("%-24s not here: %s\n", way->text, lack);
+	return !lack;
+}
+
+__u32 *all_timers(__u32 nr)
+{
+	__u32 *timers = bench_alloc(nr, sizeof(*timers)), i;
+
+	for (i = 0; i < nr; i++)
+		timers[i] = i;
+	return timers;
+}
+
+void random_times(__u64 *due_ns, __u32 nr, __u64 from_ns, __u64 span_ns)
+{
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		due_ns[i] = from_ns + bench_random() % span_ns;
+}

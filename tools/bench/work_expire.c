@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What it costs that timers expire, and to collect them, while the process is busy.
+ *
+ * Timers are armed for times that are evenly apart, in an order by chance.  Then the
+ * process spins for a number of turns, once with all timers expiring meanwhile, once
+ * with none: what the first spin took longer is what expiring them cost.  After that it
+ * collects them all.  The timers are sparse (one a tick of twheel's) or dense (64).
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "work.h"
+
+#define TICK_NS		65536ULL
+#define NSEC_PER_MSEC	1000000ULL
+
+/*
+ * More than expiring a timer takes, and arming it: on an ordinary processor, and on one
+ * that takes 8 ns for an instruction.
+ */
+#define REAL_NS		20000ULL
+#define COUNTED_NS	100000ULL
+
+/* On a clock that other load disturbs, the median of some rounds. */
+#define ROUNDS		5
+
+static const struct density {
+	const char *name;
+	__u32 in_tick;
+} densities[] = {
+	{ "sparse", 1 },
+	{ "dense", 64 },
+};
+
+struct figures {
+	double expire;
+	double deliver;
+	double calls;
+	double interrupts;
+};
+
+static void spin(__u64 turns)
+{
+	while (turns--)
+		asm volatile("");
+}
+
+static __u64 enough_ns(void)
+{
+	return clock_is_real() ? REAL_NS : COUNTED_NS;
+}
+
+/* How many turns last that long. */
+static __u64 turns_of(__u64 ns)
+{
+	const __u64 turns = 1000000;
+	__u64 begin = clock_ns();
+
+	spin(turns);
+	return (double)ns / (clock_ns() - begin + 1) * turns;
+}
+
+static __u64 interrupts_now(void)
+{
+	unsigned long long count, total = 0;
+	FILE *file = fopen("/proc/interrupts", "r");
+	char line[4096], *at;
+	int length;
+
+	if (!file)
+		err(1, "cannot open /proc/interrupts");
+	while (fgets(line, sizeof(line), file)) {
+		at = strstr(line, "LOC:");
+		if (!at)
+			continue;
+		for (at += 4; sscanf(at, "%llu%n", &count, &length) == 1;
+		     at += length)
+			total += count;
+	}
+	fclose(file);
+	return total;
+}
+
+/* Arm all for times from @begin_ns on, and return the last of these. */
+static __u64 arm_due(struct set *set, const struct density *density,
+		     __u64 begin_ns)
+{
+	__u64 *due_ns = bench_alloc(set->nr, sizeof(*due_ns));
+	__u32 *order = all_timers(set->nr), i;
+	const struct timers timers = { order, due_ns, set->nr };
+
+	bench_shuffle(order, set->nr, set->nr);
+	for (i = 0; i < set->nr; i++)
+		due_ns[i] = begin_ns + order[i] * TICK_NS / density->in_tick;
+	set->way->arm(set, &timers);
+	if (clock_ns() >= begin_ns)
+		errx(1, "arming %u timers takes too long", set->nr);
+	free(due_ns);
+	free(order);
+	return begin_ns + (__u64)set->nr * TICK_NS / density->in_tick;
+}
+
+static void sleep_until(__u64 ns)
+{
+	struct timespec time = to_timespec(ns);
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL))
+		;
+}
+
+/* Spin while they expire, and then as long while nothing does. */
+static void measure_expire(struct set *set, __u64 begin_ns, __u64 end_ns,
+			   struct figures *figures)
+{
+	__u64 turns = turns_of(end_ns - begin_ns + set->nr * enough_ns() +
+			       20 * NSEC_PER_MSEC);
+	__u64 begin, busy, idle, interrupts, others;
+
+	sleep_until(begin_ns - 10 * NSEC_PER_MSEC);
+	interrupts = interrupts_now();
+	begin = clock_now();
+	spin(turns);
+	busy = clock_now() - begin;
+	interrupts = interrupts_now() - interrupts;
+
+	others = interrupts_now();
+	begin = clock_now();
+	spin(turns);
+	idle = clock_now() - begin;
+	others = interrupts_now() - others;
+	figures->expire = ((double)busy - idle) / set->nr;
+	figures->interrupts = ((double)interrupts - others) / set->nr;
+}
+
+static void check_all_once(const __u8 *seen, __u32 nr)
+{
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (seen[i] != 1)
+			errx(1, "timer %u of %u expired %u times", i, nr, seen[i]);
+}
+
+static void measure_deliver(struct set *set, struct figures *figures)
+{
+	__u8 *seen = bench_alloc(set->nr, sizeof(*seen));
+	__u32 timers[COLLECT_MAX], left = set->nr, i, nr;
+	__u64 begin, calls = set->calls;
+
+	begin = thread_cost();
+	while (left) {
+		nr = set->way->collect(set, timers, COLLECT_MAX, false);
+		if (!nr || nr > left)
+			errx(1, "%u timers come when %u are due; is this machine too slow for it?",
+			     nr, left);
+		left -= nr;
+		for (i = 0; i < nr; i++)
+			seen[timers[i]]++;
+	}
+	figures->deliver = (double)(thread_cost() - begin) / set->nr;
+	figures->calls = (double)(set->calls - calls) / set->nr;
+	check_all_once(seen, set->nr);
+	free(seen);
+}
+
+static void measure_round(const struct way *way, const struct density *density,
+			  __u32 nr, struct figures *figures)
+{
+	struct set *set = way->open(way, nr);
+	__u64 begin_ns = clock_ns() + nr * enough_ns() + 100 * NSEC_PER_MSEC;
+	__u64 end_ns = arm_due(set, density, begin_ns);
+
+	measure_expire(set, begin_ns, end_ns, figures);
+	measure_deliver(set, figures);
+	way->close(set);
+}
+
+static void measure(const struct way *way, const struct density *density,
+		    __u32 nr, struct figures *figures)
+{
+	double expire[ROUNDS], deliver[ROUNDS];
+	unsigned int rounds = clock_is_real() ? ROUNDS : 1, i;
+
+	for (i = 0; i < rounds; i++) {
+		measure_round(way, density, nr, figures);
+		expire[i] = figures->expire;
+		deliver[i] = figures->deliver;
+	}
+	figures->expire = median(expire, rounds);
+	figures->deliver = median(deliver, rounds);
+}
+
+static void print_figures(const struct way *way, const struct density *density,
+			  __u32 nr, const struct figures *figures)
+{
+	char tail[64];
+
+	snprintf(tail, sizeof(tail), "%s%s%s.%u",
+		 way->variant ? way->variant : "", way->variant ? "." : "",
+		 density->name, nr);
+	printf("%-24s %-8s %8.0f %8.0f %8.0f   %6.3f %6.3f\n", way->text,
+	       density->name, figures->expire, figures->deliver,
+	       figures->expire + figures->deliver, figures->calls,
+	       figures->interrupts);
+	print_result(figures->expire, clock_unit(), "u3.%s.expire.%s",
+		     way->name, tail);
+	print_result(figures->deliver, clock_unit(), "u3.%s.deliver.%s",
+		     way->name, tail);
+	print_result(figures->expire + figures->deliver, clock_unit(),
+		     "u3.%s.both.%s", way->name, tail);
+	print_result(figures->calls, "calls", "calls.%s.deliver.%s", way->name,
+		     tail);
+	print_result(figures->interrupts, "interrupts",
+		     "interrupts.%s.expire.%s", way->name, tail);
+}
+
+void work_expire(const struct plan *plan)
+{
+	unsigned int i, k;
+
+	printf("\n%u timers expire and are collected: %s, system calls and interrupts for each\n\n",
+	       plan->due, clock_unit());
+	printf("%-24s %-8s %8s %8s %8s   %6s %6s\n", "", "", "expire",
+	       "deliver", "both", "calls", "interrupts");
+	for (i = 0; ways[i]; i++) {
+		if (!ways[i]->delivers || !plan_has(plan, ways[i]))
+			continue;
+		for (k = 0; k < ARRAY_SIZE(densities); k++) {
+			struct figures figures;
+
+			measure(ways[i], &densities[k], plan->due, &figures);
+			print_figures(ways[i], &densities[k], plan->due,
+				      &figures);
+		}
+	}
+}
