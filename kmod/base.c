@@ -88,15 +88,12 @@
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
-#include "base.h"
+#include "base_hold.h"
 #include "compat.h"
 #include "timer_debug.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
-
-/* &struct twheel_node.base of a node between two bases. */
-#define BASE_MIGRATING	U16_MAX
 
 #define TICK_SHIFT_MIN	10
 #define TICK_SHIFT_MAX	20
@@ -127,7 +124,7 @@ static const struct kernel_param_ops tick_shift_ops = {
 module_param_cb(tick_shift, &tick_shift_ops, &base_tick_shift, 0444);
 MODULE_PARM_DESC(tick_shift, "A tick is 2^tick_shift ns (10 to 20, default 16)");
 
-static DEFINE_PER_CPU(struct base *, bases[BASE_CLOCKS]);
+DEFINE_PER_CPU(struct base *, twheel_bases[BASE_CLOCKS]);
 static DEFINE_PER_CPU(unsigned int, offline_count);
 static const struct base_ops *event_ops;
 static void (*base_made)(struct base *base);
@@ -137,24 +134,6 @@ static struct cpumask open_cpus;
 /* A bit for each clock that has a base for each of these CPUs. */
 static unsigned long clocks_in_use;
 static enum cpuhp_state hotplug_state = CPUHP_INVALID;
-
-static struct base *base_of_number(unsigned int number)
-{
-	return base_get(number >> BASE_CLOCK_BITS, base_number_clock(number));
-}
-
-/**
- * base_get() - the base of a CPU and clock
- * @cpu: a possible CPU.
- * @clock: the clock.
- *
- * Return: the base, which stays until base_exit(); NULL if the clock was not used
- * yet, or if the CPU never came.
- */
-struct base *base_get(unsigned int cpu, enum base_clock clock)
-{
-	return per_cpu(bases[clock], cpu);
-}
 
 const char *base_clock_name(enum base_clock clock)
 {
@@ -200,8 +179,8 @@ clockid_t base_clock_id(enum base_clock clock)
 
 static bool is_isolated(unsigned int cpu)
 {
-	return !housekeeping_cpu(cpu, HK_TYPE_TIMER) ||
-	       !housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
+	return !housekeeping_test_cpu(cpu, HK_TYPE_TIMER) ||
+	       !housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN);
 }
 
 static bool may_serve(unsigned int cpu)
@@ -342,7 +321,7 @@ static void base_kicked(void *info)
  * Let the base's CPU set the hrtimer.  Interrupts have been off since the base was
  * seen online, so that CPU cannot be gone; what it holds moves when it goes.
  */
-static void base_kick(struct base *base)
+void base_kick(struct base *base)
 {
 	if (!WARN_ON_ONCE(smp_call_function_single_async(base->cpu, &base->csd)))
 		return;
@@ -351,9 +330,18 @@ static void base_kick(struct base *base)
 	raw_spin_unlock(&base->lock);
 }
 
-/* Set the hrtimer, or return true if base_kick() has to. */
-static bool program_or_kick(struct base *base, u64 now_ns)
+/*
+ * A hold that armed something earlier ends: set the hrtimer, or return true if
+ * base_kick() has to.  During a run, the run does it in the end.
+ */
+bool hold_program(struct base_hold *hold)
 {
+	struct base *base = hold->base;
+	u64 now_ns;
+
+	if (base->running)
+		return false;
+	now_ns = hold_now_ns(hold);
 	if (base->cpu == smp_processor_id() || !base->online) {
 		base_program(base, now_ns);
 		return false;
@@ -367,52 +355,6 @@ static bool program_or_kick(struct base *base, u64 now_ns)
 
 /* --- holds ------------------------------------------------------------------ */
 
-#ifdef CONFIG_DEBUG_SPINLOCK
-static void note_begin(struct base_hold *hold)
-{
-	hold->began_ns = ktime_get_mono_fast_ns();
-}
-
-static void note_length(struct base_hold *hold)
-{
-	struct base *base = hold->base;
-
-	base->longest_hold_ns = max(base->longest_hold_ns,
-				    ktime_get_mono_fast_ns() - hold->began_ns);
-}
-#else
-static void note_begin(struct base_hold *hold) { }
-static void note_length(struct base_hold *hold) { }
-#endif
-
-/* Interrupts are off.  sparse: the hold owns the lock until hold_leave(). */
-static void hold_enter(struct base_hold *hold, struct base *base)
-{
-	raw_spin_lock(&base->lock);
-	__release(&base->lock);
-	hold->base = base;
-	hold->now_ns = 0;
-	hold->touched = 0;
-	hold->program = false;
-	hold->serves = false;
-	note_begin(hold);
-}
-
-static void hold_leave(struct base_hold *hold)
-{
-	struct base *base = hold->base;
-	bool kick = hold->program && !base->running &&
-		    program_or_kick(base, hold_now_ns(hold));
-
-	base->most_touched = max(base->most_touched, hold->touched);
-	note_length(hold);
-	hold->base = NULL;
-	__acquire(&base->lock);
-	raw_spin_unlock(&base->lock);
-	if (kick)
-		base_kick(base);
-}
-
 /* Read the clock: the slow path of hold_now_ns(). */
 void hold_read_clock(struct base_hold *hold)
 {
@@ -421,17 +363,6 @@ void hold_read_clock(struct base_hold *hold)
 	base_assert_held(hold);
 	hold->now_ns = base_clock_ns(base->clock);
 	base->read_tick = base_tick_at(hold->now_ns);
-}
-
-/*
- * The tick that it is, or was when somebody last read the clock.  It says where a wheel
- * may stand.  A clock that can be set back is read.
- */
-static u64 hold_tick(struct base_hold *hold)
-{
-	if (hold->base->clock == BASE_REALTIME)
-		hold_now_ns(hold);
-	return hold->base->read_tick;
 }
 
 /* Hold the base that serves @cpu.  Interrupts are off. */
@@ -447,29 +378,6 @@ static void hold_enter_cpu(struct base_hold *hold, enum base_clock clock,
 	}
 	hold->serves = true;
 	hold->cpu = cpu;
-}
-
-/**
- * base_release() - end a hold
- * @hold: a hold, of a base or of none.
- *
- * Sets the hrtimer if what was armed asks for it.
- */
-void base_release(struct base_hold *hold)
-{
-	if (!hold->base)
-		return;
-	hold_leave(hold);
-	local_irq_restore(hold->flags);
-}
-
-/* May another node be touched in this hold?  Then it is. */
-static bool hold_touches(struct base_hold *hold)
-{
-	if (hold->touched == BASE_BATCH)
-		return false;
-	hold->touched++;
-	return true;
 }
 
 /*
@@ -491,61 +399,29 @@ static bool hold_serves(struct base_hold *hold, enum base_clock clock,
 	return hold->serves;
 }
 
-/**
- * base_hold_cpu() - hold the base that nodes are armed on
- * @hold: a hold, of a base or of none.
- * @clock: the clock.
- * @cpu: the CPU that their owner names, or BASE_ANY_CPU.
- *
- * Context: any but NMI.  Interrupts are off until base_release().
- */
-void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
-		   unsigned int cpu)
+/* The slow path of base_hold_cpu(). */
+void base_hold_serving(struct base_hold *hold, enum base_clock clock,
+		       unsigned int cpu)
 {
-	if (hold_serves(hold, clock, cpu) && hold_touches(hold))
+	if (hold_serves(hold, clock, cpu) && hold->touched < BASE_BATCH) {
+		hold->touched++;
 		return;
+	}
 	base_release(hold);
 	local_irq_save(hold->flags);
 	hold_enter_cpu(hold, clock, cpu);
 	hold->touched = 1;
 }
 
-/**
- * base_hold_node() - hold the base that a node is on, or was last
- * @hold: a hold, of a base or of none.
- * @node: the node.
- *
- * Context: any but NMI.  Interrupts are off until base_release().
- */
-void base_hold_node(struct base_hold *hold, const struct twheel_node *node)
+/* The slow path of base_hold_node(). */
+void base_hold_another(struct base_hold *hold, const struct twheel_node *node)
 {
-	for (;;) {
-		unsigned int number = READ_ONCE(node->base);
-		struct base *base;
-
-		if (number == BASE_MIGRATING) {
-			base_release(hold);
-			cpu_relax();
-			continue;
-		}
-		base = base_of_number(number);
-		if (hold->base != base || !hold_touches(hold)) {
-			base_release(hold);
-			local_irq_save(hold->flags);
-			hold_enter(hold, base);
-			hold->touched = 1;
-		}
-		if (node->base == number)
-			return;
-	}
+	base_release(hold);
+	base_hold_first(hold, node);
 }
 
-/**
- * base_move_here() - let a node be armed on the CPU that we are on
- * @hold: a hold of the base of @node; then of the base that serves this CPU.
- * @node: a node that is on no wheel.
- */
-void base_move_here(struct base_hold *hold, struct twheel_node *node)
+/* The slow path of base_move_here(). */
+void base_move(struct base_hold *hold, struct twheel_node *node)
 {
 	enum base_clock clock = hold->base->clock;
 
@@ -559,94 +435,10 @@ void base_move_here(struct base_hold *hold, struct twheel_node *node)
 
 /* --- nodes ------------------------------------------------------------------ */
 
-/* When a node comes out that is due at @due_ns: a tick. */
-static u64 choose_tick(u64 due_ns, u64 slack_ns)
-{
-	u64 last_ns;
-
-	if (due_ns >= BASE_NEVER_NS)
-		return base_tick_at(BASE_NEVER_NS);
-	if (check_add_overflow(due_ns, slack_ns, &last_ns))
-		last_ns = S64_MAX;
-	return wheel_roundest(base_tick_after(due_ns),
-			      base_tick_at(min_t(u64, last_ns, S64_MAX)));
-}
-
-/**
- * base_sees_to() - is a time so late that there is nothing to be done for it now?
- * @hold: a hold of a base.
- * @time_ns: the time, on the base's clock.
- *
- * Return: true: it had not come when the clock was last read, and a timer is set for it
- * or for an earlier one; so that a node can be armed for it without reading the clock.
- * Not during a run, which would go on with what has become due meanwhile.
- */
-bool base_sees_to(const struct base_hold *hold, u64 time_ns)
-{
-	const struct base *base = hold->base;
-	u64 tick = base_tick_after(time_ns);
-
-	base_assert_held(hold);
-	return tick >= base->programmed_tick && tick > base->read_tick &&
-	       !base->running && base->clock != BASE_REALTIME;
-}
-
-/* Set the hrtimer when the hold ends, if it has to be earlier. */
-static void hold_wants(struct base_hold *hold, u64 tick)
-{
-	if (tick < hold->base->programmed_tick)
-		hold->program = true;
-}
-
-/**
- * base_arm() - put a node on the wheel of the base that is held
- * @hold: a hold of a base.
- * @node: a node that is on no wheel.
- * @due_ns: when it is due, on the base's clock; 2^63 and more is never.
- * @slack_ns: how much later than that it may come out.
- */
-void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
-	      u64 slack_ns)
-{
-	struct base *base = hold->base;
-	u64 due_tick = choose_tick(due_ns, slack_ns);
-
-	base_assert_held(hold);
-	WRITE_ONCE(node->base, base->number);
-	hold_wants(hold, wheels_add(&base->wheels, &node->wheel, due_tick,
-				    hold_tick(hold)));
-	trace_twheel_arm(base, node, due_ns, base_tick_ns(due_tick));
-}
-
 static void take_off(struct base *base, struct twheel_node *node)
 {
 	lockdep_assert_held(&base->lock);
 	wheels_del(&base->wheels, &node->wheel);
-}
-
-/**
- * base_disarm() - take a node off before its time
- * @hold: a hold of the base of @node.
- * @node: a node that is on a wheel, or has just come out of it.
- */
-void base_disarm(struct base_hold *hold, struct twheel_node *node)
-{
-	take_off(hold->base, node);
-	trace_twheel_cancel(hold->base, node);
-}
-
-/**
- * base_complete() - take a node off because what it waited for has come
- * @hold: a hold of the base of @node.
- * @node: a node that is on a wheel.
- * @key: for the trace: the key of the signal that completed it.
- * @value: for the trace: the value.
- */
-void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
-		   u64 value)
-{
-	take_off(hold->base, node);
-	trace_twheel_complete(hold->base, node, key, value);
 }
 
 /* Put a node before all that are there for its tick. */
@@ -1073,7 +865,7 @@ static int make_base(unsigned int cpu, enum base_clock clock)
 	base = base_create(cpu, clock);
 	if (!base)
 		return -ENOMEM;
-	per_cpu(bases[clock], cpu) = base;
+	per_cpu(twheel_bases[clock], cpu) = base;
 	base_made(base);
 	return 0;
 }
@@ -1165,8 +957,8 @@ static void free_bases(enum base_clock clock)
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu) {
-		kvfree(per_cpu(bases[clock], cpu));
-		per_cpu(bases[clock], cpu) = NULL;
+		kvfree(per_cpu(twheel_bases[clock], cpu));
+		per_cpu(twheel_bases[clock], cpu) = NULL;
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
+#include <linux/percpu.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 
@@ -37,6 +38,9 @@
 
 /* For base_hold_cpu(): whichever CPU we are on. */
 #define BASE_ANY_CPU	UINT_MAX
+
+/* &struct twheel_node.base of a node between two bases. */
+#define BASE_MIGRATING	U16_MAX
 
 enum base_clock {
 	BASE_MONOTONIC,
@@ -157,34 +161,6 @@ struct base {
 };
 
 /**
- * struct base_hold - somebody's hold of one base's lock
- * @base: whose lock is held, with interrupts off; NULL: none.
- * @flags: for the end of the hold.
- * @now_ns: what hold_now_ns() returns; 0: the clock was not read yet.
- * @touched: how many nodes were touched since the lock was taken.
- * @began_ns: when that was, in a kernel that debugs spinlocks.
- * @program: the hrtimer must be set when the hold ends.
- * @serves: @base was found to serve @cpu.
- * @cpu: see @serves; a CPU, or BASE_ANY_CPU.
- *
- * Lets a series of commands take the lock once, read the clock once if they need it,
- * and look once where to arm.  The lock is dropped when another base is needed, after
- * BASE_BATCH nodes, and by base_release().
- */
-struct base_hold {
-	struct base *base;
-	unsigned long flags;
-	u64 now_ns;
-#ifdef CONFIG_DEBUG_SPINLOCK
-	u64 began_ns;
-#endif
-	unsigned int touched;
-	bool program;
-	bool serves;
-	unsigned int cpu;
-};
-
-/**
  * struct base_view - what people look at of a base
  * @base: a copy; its locks, timers and lists mean nothing.
  * @now_tick: what tick it was then.
@@ -219,27 +195,6 @@ static inline u64 base_tick_ns(u64 tick)
 	return tick << base_tick_shift;
 }
 
-/* For who relies on a hold. */
-static inline void base_assert_held(const struct base_hold *hold)
-{
-	lockdep_assert_held(&hold->base->lock);
-}
-
-void hold_read_clock(struct base_hold *hold);
-
-/**
- * hold_now_ns() - the time, on the base's clock
- * @hold: a hold of a base.
- *
- * The clock is read when somebody first asks in a hold, as many do not.
- */
-static inline u64 hold_now_ns(struct base_hold *hold)
-{
-	if (!hold->now_ns)
-		hold_read_clock(hold);
-	return hold->now_ns;
-}
-
 static inline enum base_clock base_number_clock(u16 number)
 {
 	return number & ((1U << BASE_CLOCK_BITS) - 1);
@@ -254,21 +209,28 @@ u64 base_clock_ns(enum base_clock clock);
 clockid_t base_clock_id(enum base_clock clock);
 const char *base_clock_name(enum base_clock clock);
 
-void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
-		   unsigned int cpu);
-void base_hold_node(struct base_hold *hold, const struct twheel_node *node);
-void base_release(struct base_hold *hold);
-bool base_sees_to(const struct base_hold *hold, u64 time_ns);
-
-void base_arm(struct base_hold *hold, struct twheel_node *node, u64 due_ns,
-	      u64 slack_ns);
-void base_disarm(struct base_hold *hold, struct twheel_node *node);
-void base_complete(struct base_hold *hold, struct twheel_node *node, u64 key,
-		   u64 value);
-void base_move_here(struct base_hold *hold, struct twheel_node *node);
 void base_wait_for_function(struct base *base);
 
-struct base *base_get(unsigned int cpu, enum base_clock clock);
+DECLARE_PER_CPU(struct base *, twheel_bases[BASE_CLOCKS]);
+
+/**
+ * base_get() - the base of a CPU and clock
+ * @cpu: a possible CPU.
+ * @clock: the clock.
+ *
+ * Return: the base, which stays until base_exit(); NULL if the clock was not used
+ * yet, or if the CPU never came.
+ */
+static inline struct base *base_get(unsigned int cpu, enum base_clock clock)
+{
+	return per_cpu(twheel_bases[clock], cpu);
+}
+
+static inline struct base *base_of_number(u16 number)
+{
+	return base_get(number >> BASE_CLOCK_BITS, base_number_clock(number));
+}
+
 unsigned int base_serving_cpu(unsigned int cpu);
 unsigned int base_offline_count(unsigned int cpu);
 void base_look(struct base *base, struct base_view *view);

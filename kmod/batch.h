@@ -5,7 +5,10 @@
 #ifndef TWHEEL_BATCH_H
 #define TWHEEL_BATCH_H
 
+#include "base_hold.h"
 #include "context_types.h"
+#include "event_time.h"
+#include "ready.h"
 
 /**
  * struct context_batch - a series of commands to one context, under its mutex
@@ -52,7 +55,39 @@ void twheel_context_end(struct context_batch *batch);
 
 void batch_settle(struct context_batch *batch);
 
-void event_ready_here(struct context_batch *batch, struct event *event);
-void event_place(struct context_batch *batch, struct event *event, u64 due_ns);
+/**
+ * event_ready_here() - make an event READY that is on no wheel
+ * @batch: the batch, which holds some base of the event's clock.
+ * @event: the event, which is in no queue either.
+ */
+static inline void event_ready_here(struct context_batch *batch, struct event *event)
+{
+	struct base_hold *hold = &batch->hold;
+
+	batch_assert_base_held(batch);
+	WRITE_ONCE(event->node.base, hold->base->number);
+	event_ready(event, hold_now_ns(hold), &batch->wake);
+}
+
+/**
+ * event_place() - arm an event, or make it READY if its time is past
+ * @batch: the batch, which holds the base that the event goes to.
+ * @event: an event that is on no wheel and in no queue.
+ * @due_ns: when it is due, by the host's clock that it goes by.
+ */
+static inline void event_place(struct context_batch *batch, struct event *event,
+			       u64 due_ns)
+{
+	struct base_hold *hold = &batch->hold;
+
+	batch_assert_base_held(batch);
+	if (due_ns <= hold_now_ns(hold)) {
+		event_ready_here(batch, event);
+	} else {
+		event_set_state(event, EVENT_ARMED);
+		base_arm(hold, &event->node, base_due_tick(due_ns, event->slack_ns),
+			 due_ns);
+	}
+}
 
 #endif /* TWHEEL_BATCH_H */

@@ -10,7 +10,6 @@
  * is undone, as nobody knows its id.
  */
 #include <linux/compat.h>
-#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -83,21 +82,24 @@ static const struct command_rules rules_of[] = {
 	},
 };
 
-/* Which fields are not 0. */
-static u16 fields_set(const struct twheel_cmd *cmd)
+/* Not 0 if a field has a value that is not used. */
+static __always_inline u64 unused_fields(const struct twheel_cmd *cmd, u16 used)
 {
-	return (cmd->id ? FIELD_ID : 0) |
-	       (cmd->data ? FIELD_DATA : 0) |
-	       (cmd->time_ns ? FIELD_TIME : 0) |
-	       (cmd->interval_ns ? FIELD_INTERVAL : 0) |
-	       (cmd->slack_ns ? FIELD_SLACK : 0) |
-	       (cmd->key ? FIELD_KEY : 0) |
-	       (cmd->quorum ? FIELD_QUORUM : 0);
+	return (used & FIELD_ID ? 0 : cmd->id) |
+	       (used & FIELD_DATA ? 0 : cmd->data) |
+	       (used & FIELD_TIME ? 0 : cmd->time_ns) |
+	       (used & FIELD_INTERVAL ? 0 : cmd->interval_ns) |
+	       (used & FIELD_SLACK ? 0 : cmd->slack_ns) |
+	       (used & FIELD_KEY ? 0 : cmd->key) |
+	       (used & FIELD_QUORUM ? 0 : cmd->quorum) |
+	       cmd->reserved;
 }
 
 /* What is wrong with the times and the quorum of an ADD or MODIFY. */
 static int check_arming(const struct twheel_cmd *cmd)
 {
+	if (likely(!cmd->interval_ns && !cmd->quorum))
+		return 0;
 	if (cmd->interval_ns && cmd->interval_ns < base_tick_ns(1))
 		return -EINVAL;
 	if (cmd->quorum > TWHEEL_MAX_WATCHES || (cmd->quorum && cmd->interval_ns))
@@ -105,14 +107,14 @@ static int check_arming(const struct twheel_cmd *cmd)
 	return 0;
 }
 
-static int command_check(const struct command_rules *rules,
-			 const struct twheel_cmd *cmd)
+static __always_inline int command_check(const struct twheel_cmd *cmd, u16 op)
 {
-	if (cmd->reserved || cmd->flags & ~rules->flags ||
-	    fields_set(cmd) & ~rules->fields)
+	const struct command_rules *rules = &rules_of[op];
+
+	if (cmd->flags & ~rules->flags || unused_fields(cmd, rules->fields))
 		return -EINVAL;
 
-	switch (cmd->op) {
+	switch (op) {
 	case TWHEEL_OP_MODIFY:
 		if (cmd->data && !(cmd->flags & TWHEEL_SET_DATA))
 			return -EINVAL;
@@ -126,6 +128,59 @@ static int command_check(const struct command_rules *rules,
 	}
 }
 
+/* As the op is a constant, the compiler makes of its rules what it has to look at. */
+static __always_inline int check_and_run(struct context_batch *batch,
+					 struct twheel_cmd *cmd, u16 op)
+{
+	int ret = command_check(cmd, op);
+
+	return ret ?: rules_of[op].run(batch, cmd);
+}
+
+/* Only an ADD that succeeds has an id to tell. */
+static __always_inline int run_add(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	int ret;
+
+	cmd->id = 0;
+	ret = check_and_run(batch, cmd, TWHEEL_OP_ADD);
+	batch->last_add = cmd->id;
+	return ret;
+}
+
+/* A command that has something where our struct ends is not run. */
+static int refuse_newer(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	if (cmd->op == TWHEEL_OP_ADD) {
+		cmd->id = 0;
+		batch->last_add = 0;
+	}
+	return -E2BIG;
+}
+
+static __always_inline int command_run(struct context_batch *batch,
+				       struct twheel_cmd *cmd)
+{
+	switch (cmd->op) {
+	case TWHEEL_OP_ADD:
+		return run_add(batch, cmd);
+	case TWHEEL_OP_MODIFY:
+		return check_and_run(batch, cmd, TWHEEL_OP_MODIFY);
+	case TWHEEL_OP_CANCEL:
+		return check_and_run(batch, cmd, TWHEEL_OP_CANCEL);
+	case TWHEEL_OP_COMPLETE:
+		return check_and_run(batch, cmd, TWHEEL_OP_COMPLETE);
+	case TWHEEL_OP_WATCH:
+		return check_and_run(batch, cmd, TWHEEL_OP_WATCH);
+	case TWHEEL_OP_SIGNAL:
+		return check_and_run(batch, cmd, TWHEEL_OP_SIGNAL);
+	case TWHEEL_OP_QUERY:
+		return check_and_run(batch, cmd, TWHEEL_OP_QUERY);
+	default:
+		return -EINVAL;
+	}
+}
+
 /**
  * twheel_command_run() - check and run one command
  * @batch: the batch that it is in.
@@ -135,14 +190,7 @@ static int command_check(const struct command_rules *rules,
  */
 int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd)
 {
-	const struct command_rules *rules;
-	int ret;
-
-	if (!cmd->op || cmd->op >= ARRAY_SIZE(rules_of))
-		return -EINVAL;
-	rules = &rules_of[array_index_nospec(cmd->op, ARRAY_SIZE(rules_of))];
-	ret = command_check(rules, cmd);
-	return ret ?: rules->run(batch, cmd);
+	return command_run(batch, cmd);
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_command_run);
 
@@ -174,6 +222,61 @@ static struct twheel_cmd __user *chunk_user(const struct chunk *chunk,
 	return (struct twheel_cmd __user *)(chunk->user + i * chunk->stride);
 }
 
+/*
+ * Write all that a command can answer, while user memory is accessible; false: it cannot
+ * be written.
+ */
+static __always_inline bool put_result(const struct twheel_cmd *cmd,
+				       struct twheel_cmd __user *user)
+{
+	unsafe_put_user(cmd->result, &user->result, fault);
+	if (cmd->op == TWHEEL_OP_ADD)
+		unsafe_put_user(cmd->id, &user->id, fault);
+	if (cmd->op != TWHEEL_OP_QUERY)
+		return true;
+	unsafe_put_user(cmd->time_ns, &user->time_ns, fault);
+	unsafe_put_user(cmd->interval_ns, &user->interval_ns, fault);
+	unsafe_put_user(cmd->slack_ns, &user->slack_ns, fault);
+	return true;
+fault:
+	return false;
+}
+
+/* Copy a command, while user memory is accessible; false: it cannot be read. */
+static __always_inline bool get_command(struct twheel_cmd *cmd,
+					const struct twheel_cmd __user *user)
+{
+	const u64 __user *from = (const u64 __user *)user;
+	u64 *to = (u64 *)cmd;
+
+	static_assert(sizeof(*cmd) == 8 * sizeof(*to));
+	unsafe_get_user(to[0], from + 0, fault);
+	unsafe_get_user(to[1], from + 1, fault);
+	unsafe_get_user(to[2], from + 2, fault);
+	unsafe_get_user(to[3], from + 3, fault);
+	unsafe_get_user(to[4], from + 4, fault);
+	unsafe_get_user(to[5], from + 5, fault);
+	unsafe_get_user(to[6], from + 6, fault);
+	unsafe_get_user(to[7], from + 7, fault);
+	return true;
+fault:
+	return false;
+}
+
+/* Write the results; return how many could be written. */
+static unsigned int write_results(const struct chunk *chunk)
+{
+	unsigned int i;
+
+	if (!user_write_access_begin(chunk->user, chunk->nr * chunk->stride))
+		return 0;
+	for (i = 0; i < chunk->nr; i++)
+		if (!put_result(&chunk->cmds[i], chunk_user(chunk, i)))
+			break;
+	user_write_access_end();
+	return i;
+}
+
 /* Copy commands that are longer than ours, until one cannot be read. */
 static unsigned int copy_longer(struct chunk *chunk)
 {
@@ -195,39 +298,24 @@ static unsigned int copy_longer(struct chunk *chunk)
 	return i;
 }
 
+/* Copy commands and write back what was read to where the results will go. */
 static unsigned int copy_in(struct chunk *chunk)
 {
-	size_t size = chunk->nr * sizeof(chunk->cmds[0]);
+	struct twheel_cmd __user *user = (struct twheel_cmd __user *)chunk->user;
+	struct twheel_cmd *cmds = chunk->cmds;
+	unsigned int nr = chunk->nr, i;
 
 	chunk->newer = 0;
-	if (chunk->stride != sizeof(chunk->cmds[0]))
-		return copy_longer(chunk);
-	return (size - copy_from_user(chunk->cmds, chunk->user, size)) /
-	       sizeof(chunk->cmds[0]);
-}
-
-/* Write all that a command can answer; return for how many that was possible. */
-static unsigned int write_results(const struct chunk *chunk)
-{
-	unsigned int i = 0;
-
-	if (!user_write_access_begin(chunk->user, chunk->nr * chunk->stride))
-		return 0;
-	for (; i < chunk->nr; i++) {
-		const struct twheel_cmd *cmd = &chunk->cmds[i];
-		struct twheel_cmd __user *user = chunk_user(chunk, i);
-
-		unsafe_put_user(cmd->result, &user->result, fault);
-		if (cmd->op == TWHEEL_OP_ADD)
-			unsafe_put_user(cmd->id, &user->id, fault);
-		if (cmd->op != TWHEEL_OP_QUERY)
-			continue;
-		unsafe_put_user(cmd->time_ns, &user->time_ns, fault);
-		unsafe_put_user(cmd->interval_ns, &user->interval_ns, fault);
-		unsafe_put_user(cmd->slack_ns, &user->slack_ns, fault);
+	if (chunk->stride != sizeof(*user)) {
+		chunk->nr = copy_longer(chunk);
+		return write_results(chunk);
 	}
-fault:
-	user_write_access_end();
+	if (!user_access_begin(user, nr * sizeof(*user)))
+		return 0;
+	for (i = 0; i < nr; i++)
+		if (!get_command(&cmds[i], &user[i]) || !put_result(&cmds[i], &user[i]))
+			break;
+	user_access_end();
 	return i;
 }
 
@@ -238,15 +326,10 @@ static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 	for (i = 0; i < chunk->nr; i++) {
 		struct twheel_cmd *cmd = &chunk->cmds[i];
 
-		/* Only an ADD that succeeds has an id to tell. */
-		if (cmd->op == TWHEEL_OP_ADD)
-			cmd->id = 0;
-		if (chunk->newer & BIT_ULL(i))
-			cmd->result = -E2BIG;
+		if (unlikely(chunk->newer & BIT_ULL(i)))
+			cmd->result = refuse_newer(batch, cmd);
 		else
-			cmd->result = twheel_command_run(batch, cmd);
-		if (cmd->op == TWHEEL_OP_ADD)
-			batch->last_add = cmd->id;
+			cmd->result = command_run(batch, cmd);
 	}
 	batch_settle(batch);
 }
@@ -257,7 +340,6 @@ static unsigned int submit_chunk(struct context_batch *batch, struct chunk *chun
 	unsigned int i, done;
 
 	chunk->nr = copy_in(chunk);
-	chunk->nr = write_results(chunk);
 	run_chunk(batch, chunk);
 	done = write_results(chunk);
 	for (i = done; i < chunk->nr; i++) {

@@ -11,6 +11,7 @@
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/module.h>
+#include <linux/sched/isolation.h>
 
 /* hrtimer_init() and a public .function were replaced by hrtimer_setup(). */
 #ifdef TWHEEL_HAVE_HRTIMER_SETUP
@@ -25,6 +26,18 @@ twheel_hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/* May there be isolated CPUs at all?  Without a call, where the kernel lets us see. */
+static inline bool twheel_may_be_isolated(void)
+{
+#if !defined(CONFIG_CPU_ISOLATION)
+	return false;
+#elif defined(TWHEEL_HAVE_HOUSEKEEPING_OVERRIDDEN)
+	return static_branch_unlikely(&housekeeping_overridden);
+#else
+	return true;
+#endif
+}
 
 /*
  * What the caller of IORING_OP_URING_CMD put into the sqe's cmd area, and how to

@@ -113,8 +113,8 @@ static void page_disarm(struct event_page *page)
 	struct base_hold hold = {};
 	unsigned int i;
 
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		struct event *event = &page->events[i];
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++) {
+		struct event *event = &page->slots[i];
 
 		if (event_state(event) != EVENT_ARMED)
 			continue;
@@ -135,15 +135,15 @@ static void page_disarm(struct event_page *page)
  */
 void twheel_context_destroy(struct context *context)
 {
+	struct event_table *table = &context->events;
 	struct event_page *page;
-	unsigned long number;
+	u32 number;
 
 	if (context->has_notice)
 		clock_notice_end(&context->notice);
 	/* An event that is due meanwhile gets into the ready queue: all first. */
-	xa_for_each(&context->events.pages, number, page) {
-		if (!xa_is_value(page))
-			page_disarm(page);
+	for (number = 0; (page = events_page_from(table, &number)); number++) {
+		page_disarm(page);
 		cond_resched();
 	}
 	ready_exit(context);
@@ -233,31 +233,38 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_configure);
 
 /* --- commands --------------------------------------------------------------- */
 
-/* Arm an event that is on no wheel and in no queue, as an ADD or MODIFY asks. */
-static void event_arm(struct context_batch *batch, struct event *event,
-		      const struct twheel_cmd *cmd)
+/*
+ * Arm an event that is on no wheel and in no queue, as an ADD or MODIFY asks.  @flags is
+ * EVENT_OPERATION, if it has one, or 0.
+ */
+static __always_inline void event_arm(struct context_batch *batch, struct event *event,
+				      const struct twheel_cmd *cmd, u8 flags)
 {
 	struct context *context = batch->context;
-	bool absolute = cmd->flags & TWHEEL_ABS;
+	enum base_clock clock = context->clock;
 	u64 due_ns;
 
-	if (!event_operation(event))
+	if (likely(!flags))
 		event->interval_ns = cmd->interval_ns;
 	event->slack_ns = max(cmd->slack_ns, context->slack_ns);
-	event->node.flags &= EVENT_OPERATION;
-	event->node.flags |= NODE_EVENT;
-	if (cmd->flags & TWHEEL_CANCEL_ON_SET)
-		event->node.flags |= EVENT_CANCEL_ON_SET;
-	if (!absolute && context->clock == BASE_REALTIME)
-		event->node.flags |= EVENT_BY_MONOTONIC;
+	flags |= NODE_EVENT;
+	if (unlikely(cmd->flags & TWHEEL_CANCEL_ON_SET))
+		flags |= EVENT_CANCEL_ON_SET;
+	if (unlikely(!(cmd->flags & TWHEEL_ABS) && clock == BASE_REALTIME)) {
+		flags |= EVENT_BY_MONOTONIC;
+		clock = BASE_MONOTONIC;
+	}
+	event->node.flags = flags;
 
-	base_hold_cpu(&batch->hold, event_clock(event), context->cpu);
-	if (absolute) {
-		due_ns = context_host_ns(context, context->clock, cmd->time_ns);
+	base_hold_cpu(&batch->hold, clock, context->cpu);
+	if (cmd->flags & TWHEEL_ABS) {
+		due_ns = context_host_ns(context, clock, cmd->time_ns);
 		event->due_ns = cmd->time_ns;
 	} else {
 		due_ns = add_saturating(hold_now_ns(&batch->hold), cmd->time_ns);
-		event->due_ns = event_relative_seen_ns(event, due_ns);
+		event->due_ns = likely(!(flags & EVENT_BY_MONOTONIC)) ?
+				context_seen_ns(context, clock, due_ns) :
+				event_monotonic_due_ns(event, due_ns);
 	}
 	event_place(batch, event, due_ns);
 }
@@ -266,12 +273,10 @@ static void event_arm(struct context_batch *batch, struct event *event,
 static void event_stop_held(struct context_batch *batch, struct event *event)
 {
 	batch_assert_base_held(batch);
-	if (event_state(event) == EVENT_ARMED) {
+	if (likely(event_state(event) == EVENT_ARMED))
 		base_disarm(&batch->hold, &event->node);
-	} else {
-		base_release(&batch->hold);
+	else
 		event_unready(event);
-	}
 }
 
 static void event_stop(struct context_batch *batch, struct event *event)
@@ -299,8 +304,8 @@ static void page_clock_set(struct context_batch *batch, struct event_page *page)
 {
 	unsigned int i;
 
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		struct event *event = &page->events[i];
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++) {
+		struct event *event = &page->slots[i];
 
 		if (event_state(event) != EVENT_FREE &&
 		    event->node.flags & EVENT_CANCEL_ON_SET)
@@ -314,16 +319,16 @@ static void sweep_clock_set(struct context_batch *batch)
 {
 	struct context *context = batch->context;
 	s64 offset_ns = clock_offset_ns();
+	struct event_table *table = &context->events;
 	struct event_page *page;
-	unsigned long number;
+	u32 number;
 
 	lockdep_assert_held(&context->mutex);
 	if (offset_ns == context->offset_ns)
 		return;
 	base_release(&batch->hold);
-	xa_for_each(&context->events.pages, number, page) {
-		if (!xa_is_value(page))
-			page_clock_set(batch, page);
+	for (number = 0; (page = events_page_from(table, &number)); number++) {
+		page_clock_set(batch, page);
 		cond_resched();
 	}
 	/* What is due until here still finds that the clock was set. */
@@ -362,7 +367,7 @@ static void follow_clock(struct context_batch *batch)
 /* What an ADD or MODIFY asks for that depends on the context's clock. */
 static int prepare_arm(struct context_batch *batch, const struct twheel_cmd *cmd)
 {
-	if (!(cmd->flags & TWHEEL_CANCEL_ON_SET))
+	if (likely(!(cmd->flags & TWHEEL_CANCEL_ON_SET)))
 		return 0;
 	if (!(cmd->flags & TWHEEL_ABS) || batch->context->clock != BASE_REALTIME)
 		return -EINVAL;
@@ -385,32 +390,34 @@ int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 	struct event *event;
 	int ret = prepare_arm(batch, cmd);
 
-	if (ret)
+	if (unlikely(ret))
 		return ret;
 	if (context_used(context) >= context->max_events)
 		return -ENOSPC;
-	if (list_empty(&context->events.partial)) {
-		base_release(&batch->hold);
-		ret = events_grow(&context->events);
-		if (ret)
-			return ret;
-	}
-	if (cmd->quorum > 1) {
+	if (unlikely(cmd->quorum > 1)) {
 		base_release(&batch->hold);
 		operation = event_operation_create(cmd->quorum, 0);
 		if (!operation)
 			return -ENOMEM;
 	}
+	if (unlikely(events_lack_room(&context->events))) {
+		base_release(&batch->hold);
+		ret = events_make_room(&context->events);
+		if (ret) {
+			event_operation_free(operation);
+			return ret;
+		}
+	}
 
 	event = event_alloc(&context->events);
-	if (operation)
+	if (unlikely(operation))
 		event_set_operation(event, operation);
 	event->data = cmd->data;
 	cmd->id = event_id(event);
 	context->counts.added++;
 	/* Before it can be READY: context_has_armed(). */
 	WRITE_ONCE(context->used, context->used + 1);
-	event_arm(batch, event, cmd);
+	event_arm(batch, event, cmd, operation ? EVENT_OPERATION : 0);
 	return 0;
 }
 
@@ -498,7 +505,7 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
 		event_revive(batch, event);
 	if (cmd->flags & TWHEEL_SET_DATA)
 		event->data = cmd->data;
-	event_arm(batch, event, cmd);
+	event_arm(batch, event, cmd, event->node.flags & EVENT_OPERATION);
 	return 0;
 }
 

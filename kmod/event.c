@@ -6,9 +6,13 @@
  * ---
  * An id is the generation of the slot, and the page's number and the position in
  * it.  Each use of a slot has a generation of its own; a slot that had the last
- * one is never used again.  A page that is given back leaves behind, in the array
- * of pages, the generation that its number goes on with.  So no id matches a later
- * event, and any 64 bits that a caller brings name one of its events or none.
+ * one is never used again.  A page that is given back leaves behind, with its number,
+ * the generation that it goes on with.  So no id matches a later event, and any 64
+ * bits that a caller brings name one of its events or none.
+ *
+ * The numbers are an array, which grows by doubling and stays as long as the table, so
+ * that an id leads to its event by two loads.  A number that lost its page is used again
+ * before a new one, unless all of its generations are used up.
  *
  * A page belongs to a table and is aligned, so an event finds its page and the page
  * names the table, which is a part of a context: no pointer per event.
@@ -16,24 +20,22 @@
  * The caller serialises all calls about a table.
  */
 #include <linux/err.h>
-#include <linux/nospec.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "base.h"
 #include "event.h"
 
-static_assert(sizeof(struct event) <= 64);
-static_assert(sizeof(struct event_page) <= EVENT_PAGE_SIZE);
+static_assert(sizeof(struct event) == 64);
+static_assert(sizeof(struct event_page) == EVENT_PAGE_SIZE);
 static_assert(offsetof(struct event, fired_ns) + sizeof(u64) <=
 	      offsetof(struct event, node.base));
-static_assert(EVENT_PAGE_EVENTS < 1 << EVENT_INDEX_BITS);
+static_assert(EVENT_PAGE_SLOTS == 1 << EVENT_INDEX_BITS);
+static_assert(offsetofend(struct event_page, number) <= sizeof(struct event));
 
-/*
- * In &struct event_table.pages, a number without a page has a value, the generation that
- * its slots begin with, and this mark unless that is used up.
- */
-#define PAGE_VACANT	XA_MARK_0
+/* The room of the first array of numbers. */
+#define NUMBERS_MIN	8
 
 static struct kmem_cache *page_cache;
 
@@ -48,11 +50,11 @@ static struct event_page *page_create(struct event_table *table, u32 number,
 	if (!page)
 		return NULL;
 	page->table = table;
-	page->usable = GENMASK_ULL(EVENT_PAGE_EVENTS - 1, 0);
+	page->usable = GENMASK_ULL(EVENT_PAGE_SLOTS - 1, EVENT_SLOT_FIRST);
 	page->used = 0;
 	page->number = number;
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		page->events[i].node = (struct twheel_node){
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++) {
+		page->slots[i].node = (struct twheel_node){
 			.flags = NODE_EVENT,
 			.state = EVENT_FREE,
 			.tag = generation,
@@ -61,49 +63,133 @@ static struct event_page *page_create(struct event_table *table, u32 number,
 	return page;
 }
 
+/* Make room for more numbers; false: for want of memory. */
+static bool numbers_grow(struct event_table *table)
+{
+	u32 room = max(2 * table->room, (u32)NUMBERS_MIN);
+	struct event_number *numbers =
+		kvmalloc_array(room, sizeof(*numbers), EVENT_GFP | __GFP_ACCOUNT);
+
+	if (!numbers)
+		return false;
+	if (table->numbers)
+		memcpy(numbers, table->numbers, table->nr_numbers * sizeof(*numbers));
+	kvfree(table->numbers);
+	table->numbers = numbers;
+	table->room = room;
+	return true;
+}
+
+/* Take a number that has no page; NULL: for want of memory. */
+static struct event_number *number_take(struct event_table *table)
+{
+	struct event_number *number;
+
+	if (table->vacant) {
+		number = &table->numbers[table->vacant - 1];
+		table->vacant = number->next_vacant;
+		return number;
+	}
+	if (table->nr_numbers == table->room && !numbers_grow(table))
+		return NULL;
+	number = &table->numbers[table->nr_numbers++];
+	*number = (struct event_number){ .generation = 1 };
+	return number;
+}
+
+/* Give a number back, whose page is gone or was never there. */
+static void number_give(struct event_table *table, struct event_number *number)
+{
+	number->page = NULL;
+	if (number->generation > EVENT_GENERATION_MAX)
+		return;
+	number->next_vacant = table->vacant;
+	table->vacant = number - table->numbers + 1;
+}
+
+/* Get an empty page.  Returns as events_make_room(). */
+static int events_grow(struct event_table *table)
+{
+	struct event_number *number;
+
+	if (!table->vacant && table->nr_numbers == EVENT_PAGES_MAX)
+		return -ENOSPC;
+	if (!account_charge(table->account, EVENT_PAGE_EVENTS))
+		return -ENOSPC;
+
+	number = number_take(table);
+	if (!number)
+		goto no_number;
+	number->page = page_create(table, number - table->numbers, number->generation);
+	if (!number->page)
+		goto no_page;
+	hlist_add_head(&number->page->place, &table->empty);
+	table->nr_empty++;
+	return 0;
+
+no_page:
+	number_give(table, number);
+no_number:
+	account_uncharge(table->account, EVENT_PAGE_EVENTS);
+	return -ENOMEM;
+}
+
 /**
- * events_grow() - get a page with usable slots
- * @table: the table.
+ * events_make_room() - see to it that there is a usable slot
+ * @table: the table, all of whose pages with an event are full; it is about to get one.
  *
  * Context: a task that holds the mutex and no base; sleeps.
  *
  * Return: 0; -ENOSPC, there are no more ids, or the user is full; -ENOMEM.
  */
-int events_grow(struct event_table *table)
+int events_make_room(struct event_table *table)
 {
-	unsigned long number = 0;
-	struct event_page *page;
-	u32 generation = 1;
-	void *vacant, *old;
+	struct hlist_node *place;
 
-	vacant = xa_find(&table->pages, &number, ULONG_MAX, PAGE_VACANT);
-	if (vacant)
-		generation = xa_to_value(vacant);
-	else
-		number = table->next_number;
-	if (number >= EVENT_PAGES_MAX ||
-	    !account_charge(table->account, EVENT_PAGE_EVENTS))
-		return -ENOSPC;
+	if (!table->nr_empty) {
+		int ret = events_grow(table);
 
-	page = page_create(table, number, generation);
-	if (!page)
-		goto no_page;
-	old = xa_store(&table->pages, number, page, EVENT_GFP);
-	if (xa_is_err(old))
-		goto no_place;
-	if (vacant)
-		xa_clear_mark(&table->pages, number, PAGE_VACANT);
-	else
-		table->next_number++;
-	list_add_tail(&page->partial, &table->partial);
-	table->nr_empty++;
+		if (ret)
+			return ret;
+	}
+	place = table->empty.first;
+	hlist_del(place);
+	hlist_add_head(place, &table->partial);
+	table->nr_empty--;
 	return 0;
+}
 
-no_place:
-	kmem_cache_free(page_cache, page);
-no_page:
-	account_uncharge(table->account, EVENT_PAGE_EVENTS);
-	return -ENOMEM;
+/**
+ * page_end() - a page has lost its last event
+ * @page: the page.
+ */
+void page_end(struct event_page *page)
+{
+	/* One whose slots are all used up stays until the end. */
+	if (!page->usable)
+		return;
+	hlist_del(&page->place);
+	hlist_add_head(&page->place, &page->table->empty);
+	page->table->nr_empty++;
+}
+
+/**
+ * events_page_from() - the page with the lowest number from some number on
+ * @table: the table.
+ * @number: the number; out: that of the page.
+ *
+ * Context: a task that holds the mutex, or the last user of the context; sleeps.
+ *
+ * Return: the page, or NULL.
+ */
+struct event_page *events_page_from(const struct event_table *table, u32 *number)
+{
+	for (; *number < table->nr_numbers; ++*number) {
+		if (table->numbers[*number].page)
+			return table->numbers[*number].page;
+		cond_resched();
+	}
+	return NULL;
 }
 
 static void page_free(struct event_page *page)
@@ -115,17 +201,13 @@ static void page_free(struct event_page *page)
 /* Give an empty page back; its number remembers how far its slots have come. */
 static void page_release(struct event_table *table, struct event_page *page)
 {
-	u32 generation = 0;
+	struct event_number *number = &table->numbers[page->number];
 	unsigned int i;
 
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++)
-		generation = max(generation, page->events[i].node.tag);
-
-	/* Replaces an entry, which needs no memory. */
-	xa_store(&table->pages, page->number, xa_mk_value(generation), GFP_KERNEL);
-	if (generation <= EVENT_GENERATION_MAX)
-		xa_set_mark(&table->pages, page->number, PAGE_VACANT);
-	list_del(&page->partial);
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++)
+		number->generation = max(number->generation, page->slots[i].node.tag);
+	number_give(table, number);
+	hlist_del(&page->place);
 	table->nr_empty--;
 	page_free(page);
 }
@@ -136,85 +218,14 @@ static void page_release(struct event_table *table, struct event_page *page)
  *
  * One stays, so that a lone event does not cost a page each time.
  *
- * Context: as events_grow().
+ * Context: as events_make_room().
  */
 void events_trim(struct event_table *table)
 {
 	while (table->nr_empty > 1) {
-		page_release(table, list_last_entry(&table->partial,
-						    struct event_page, partial));
+		page_release(table, hlist_entry(table->empty.first, struct event_page,
+						place));
 		cond_resched();
-	}
-}
-
-/* --- events ----------------------------------------------------------------- */
-
-/**
- * event_find() - the event of an id
- * @table: the table.
- * @id: any number.
- *
- * Return: the event; NULL: there is none.
- */
-struct event *event_find(struct event_table *table, u64 id)
-{
-	u32 slot = id & ((1U << EVENT_INDEX_BITS) - 1);
-	struct event_page *page;
-	struct event *event;
-
-	page = xa_load(&table->pages, (u32)id >> EVENT_INDEX_BITS);
-	if (!page || xa_is_value(page) || slot >= EVENT_PAGE_EVENTS)
-		return NULL;
-
-	event = &page->events[array_index_nospec(slot, EVENT_PAGE_EVENTS)];
-	if (event->node.tag != id >> 32 || event_state(event) == EVENT_FREE)
-		return NULL;
-	return event;
-}
-
-/**
- * event_alloc() - take a slot
- * @table: the table, which has a page with a usable one.
- *
- * Return: an event that is nowhere; its state is FREE until it is armed.
- */
-struct event *event_alloc(struct event_table *table)
-{
-	struct event_page *page = list_first_entry(&table->partial,
-						   struct event_page, partial);
-	struct event *event = &page->events[__ffs64(page->usable)];
-
-	page->usable &= page->usable - 1;
-	if (!page->usable)
-		list_del(&page->partial);
-	if (!page->used++)
-		table->nr_empty--;
-	wheel_node_init(&event->node.wheel);
-	return event;
-}
-
-/**
- * event_free() - give a slot back
- * @event: an event without operation, on no wheel and in no queue.
- *
- * events_trim() must follow.
- */
-void event_free(struct event *event)
-{
-	struct event_page *page = page_of(event);
-	struct event_table *table = page->table;
-
-	event_set_state(event, EVENT_FREE);
-	page->used--;
-	if (event->node.tag++ < EVENT_GENERATION_MAX) {
-		if (!page->usable)
-			list_add(&page->partial, &table->partial);
-		page->usable |= BIT_ULL(event - page->events);
-	}
-	/* One whose slots are all used up stays until the end. */
-	if (!page->used && page->usable) {
-		list_move_tail(&page->partial, &table->partial);
-		table->nr_empty++;
 	}
 }
 
@@ -233,9 +244,12 @@ int events_create(struct event_table *table)
 	table->account = account_open();
 	if (IS_ERR(table->account))
 		return PTR_ERR(table->account);
-	xa_init_flags(&table->pages, XA_FLAGS_ACCOUNT);
-	INIT_LIST_HEAD(&table->partial);
-	table->next_number = 0;
+	table->numbers = NULL;
+	table->nr_numbers = 0;
+	table->room = 0;
+	table->vacant = 0;
+	INIT_HLIST_HEAD(&table->partial);
+	INIT_HLIST_HEAD(&table->empty);
 	table->nr_empty = 0;
 	return 0;
 }
@@ -247,14 +261,13 @@ int events_create(struct event_table *table)
 void events_destroy(struct event_table *table)
 {
 	struct event_page *page;
-	unsigned long number;
+	u32 number;
 
-	xa_for_each(&table->pages, number, page) {
-		if (!xa_is_value(page))
-			page_free(page);
+	for (number = 0; (page = events_page_from(table, &number)); number++) {
+		page_free(page);
 		cond_resched();
 	}
-	xa_destroy(&table->pages);
+	kvfree(table->numbers);
 	account_close(table->account);
 }
 

@@ -7,9 +7,10 @@
 #ifndef TWHEEL_EVENT_H
 #define TWHEEL_EVENT_H
 
-#include <linux/bits.h>
+#include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/list.h>
-#include <linux/xarray.h>
+#include <linux/nospec.h>
 
 #include "account.h"
 #include "twheel.h"
@@ -52,7 +53,7 @@ enum event_state {
  * @slack_ns: its slack.
  *
  * It is on a wheel or in the ready queue, never both, so that the two share
- * memory and expiry needs none.
+ * memory and expiry needs none.  It has a cache line to itself.
  */
 struct event {
 	union {
@@ -70,7 +71,7 @@ struct event {
 		u64 value;
 	};
 	u64 slack_ns;
-};
+} __aligned(64);
 
 /**
  * struct event_operation - what few events have, above all those that watch keys
@@ -93,46 +94,71 @@ struct event_operation {
 };
 
 /*
- * A page of events: a head and 63 slots of at most 64 bytes, so that the id of an
- * event, the index of a slot, is the page's number and six bits.
+ * A page of events: 64 slots of 64 bytes, so that the id of an event, the index of a
+ * slot, is the page's number and six bits.  Slot 0 is the head of the page.
  */
 #define EVENT_PAGE_SIZE		4096
-#define EVENT_PAGE_EVENTS	63
+#define EVENT_PAGE_SLOTS	64
+#define EVENT_SLOT_FIRST	1
+#define EVENT_PAGE_EVENTS	(EVENT_PAGE_SLOTS - EVENT_SLOT_FIRST)
 #define EVENT_INDEX_BITS	6
 #define EVENT_PAGES_MAX		(1U << (32 - EVENT_INDEX_BITS))
 
 /**
+ * struct event_number - the number of a page
+ * @page: the page, or NULL.
+ * @generation: without one: what the slots of the next one begin with.
+ * @next_vacant: without one: see &struct event_table.vacant.
+ */
+struct event_number {
+	struct event_page *page;
+	u32 generation;
+	u32 next_vacant;
+};
+
+/**
  * struct event_table - the events of a context
  * @account: who is charged for them: the opener's account, or NULL.
- * @pages: the pages by number; event.c tells more.
- * @next_number: the lowest number that never had a page.
- * @partial: pages with a usable slot, those without an event at the end.
+ * @numbers: the numbers of pages that were ever used.
+ * @nr_numbers: how many they are.
+ * @room: how many there is room for.
+ * @vacant: a number, plus 1, that has no page and may have another one; it names the
+ *	next such, and so on; 0: there is no more.
+ * @partial: pages with an event and a usable slot, or about to have an event.
+ * @empty: pages with a usable slot and no event.
  * @nr_empty: how many these are.
  */
 struct event_table {
 	struct account *account;
-	struct xarray pages;
-	u32 next_number;
-	struct list_head partial;
+	struct event_number *numbers;
+	u32 nr_numbers;
+	u32 room;
+	u32 vacant;
+	struct hlist_head partial;
+	struct hlist_head empty;
 	unsigned int nr_empty;
 };
 
 /**
  * struct event_page - events of one table, aligned to EVENT_PAGE_SIZE
  * @table: the table.
- * @partial: its place in the table's list of pages with a usable slot.
  * @usable: a bit for each slot that is FREE and may be used again.
+ * @place: its place in one of the table's lists, if there is such a slot.
  * @used: how many slots are not FREE.
  * @number: the page's part of the indices.
- * @events: the slots.
+ * @slots: the slots; from EVENT_SLOT_FIRST on they are events.
  */
 struct event_page {
-	struct event_table *table;
-	struct list_head partial;
-	u64 usable;
-	u32 used;
-	u32 number;
-	struct event events[EVENT_PAGE_EVENTS];
+	union {
+		struct {
+			struct event_table *table;
+			u64 usable;
+			struct hlist_node place;
+			u32 used;
+			u32 number;
+		};
+		struct event slots[EVENT_PAGE_SLOTS];
+	};
 };
 
 static inline struct event_page *page_of(const struct event *event)
@@ -140,11 +166,15 @@ static inline struct event_page *page_of(const struct event *event)
 	return PTR_ALIGN_DOWN((struct event_page *)event, EVENT_PAGE_SIZE);
 }
 
+/* The position of an event in its page. */
+static inline u32 event_slot(const struct event *event)
+{
+	return event - page_of(event)->slots;
+}
+
 static inline u32 event_index(const struct event *event)
 {
-	const struct event_page *page = page_of(event);
-
-	return page->number << EVENT_INDEX_BITS | (event - page->events);
+	return page_of(event)->number << EVENT_INDEX_BITS | event_slot(event);
 }
 
 static inline u64 event_id(const struct event *event)
@@ -186,12 +216,86 @@ static inline u32 event_reason(const struct event *event)
 	       TWHEEL_CLOCK_SET : TWHEEL_EXPIRED;
 }
 
-struct event *event_find(struct event_table *table, u64 id);
-struct event *event_alloc(struct event_table *table);
-void event_free(struct event *event);
+/**
+ * event_find() - the event of an id
+ * @table: the table.
+ * @id: any number.
+ *
+ * Return: the event; NULL: there is none.
+ */
+static inline struct event *event_find(const struct event_table *table, u64 id)
+{
+	u32 number = (u32)id >> EVENT_INDEX_BITS;
+	u32 slot = id % EVENT_PAGE_SLOTS;
+	struct event_page *page;
+	struct event *event;
+
+	if (number >= table->nr_numbers || !slot)
+		return NULL;
+	page = table->numbers[array_index_nospec(number, table->nr_numbers)].page;
+	if (!page)
+		return NULL;
+	event = &page->slots[slot];
+	/* The compiler shall keep this address, and not work it out again each time. */
+	OPTIMIZER_HIDE_VAR(event);
+	if (event->node.tag != id >> 32 || event_state(event) == EVENT_FREE)
+		return NULL;
+	return event;
+}
+
+/* Does events_make_room() have to be called before event_alloc()? */
+static inline bool events_lack_room(const struct event_table *table)
+{
+	return hlist_empty(&table->partial);
+}
+
+/**
+ * event_alloc() - take a slot
+ * @table: the table, which does not lack room.
+ *
+ * Return: an event that is nowhere; its state is FREE until it is armed.
+ */
+static inline struct event *event_alloc(struct event_table *table)
+{
+	struct event_page *page = hlist_entry(table->partial.first, struct event_page,
+					      place);
+	struct event *event = &page->slots[__ffs64(page->usable)];
+
+	OPTIMIZER_HIDE_VAR(event);
+	page->used++;
+	page->usable &= page->usable - 1;
+	if (!page->usable)
+		__hlist_del(&page->place);
+	wheel_node_init(&event->node.wheel);
+	return event;
+}
+
+void page_end(struct event_page *page);
+
+/**
+ * event_free() - give a slot back
+ * @event: an event without operation, on no wheel and in no queue.
+ *
+ * events_trim() must follow.
+ */
+static inline void event_free(struct event *event)
+{
+	struct event_page *page = page_of(event);
+
+	event_set_state(event, EVENT_FREE);
+	if (likely(event->node.tag++ < EVENT_GENERATION_MAX)) {
+		if (!page->usable)
+			hlist_add_head(&page->place, &page->table->partial);
+		page->usable |= BIT_ULL(event_slot(event));
+	}
+	if (!--page->used)
+		page_end(page);
+}
+
+struct event_page *events_page_from(const struct event_table *table, u32 *number);
 
 int events_create(struct event_table *table);
-int events_grow(struct event_table *table);
+int events_make_room(struct event_table *table);
 void events_trim(struct event_table *table);
 void events_destroy(struct event_table *table);
 

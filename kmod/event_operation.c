@@ -72,8 +72,11 @@ struct event_operation *event_operation_create(u32 quorum, u64 interval_ns)
 	return operation;
 }
 
-/* Free an operation that no event has, or NULL. */
-static void event_operation_free(struct event_operation *operation)
+/**
+ * event_operation_free() - free an operation that no event has
+ * @operation: the operation, or NULL.
+ */
+void event_operation_free(struct event_operation *operation)
 {
 	if (operation)
 		kmem_cache_free(operation_cache, operation);
@@ -169,22 +172,6 @@ void event_free_operation(struct context *context, struct event *event)
 	event->interval_ns = operation->interval_ns;
 	event->node.flags &= ~EVENT_OPERATION;
 	event_operation_free(operation);
-}
-
-/**
- * batch_free_event() - give an event back
- * @batch: the batch.
- * @event: an event that is on no wheel and in no queue.
- *
- * The end of the batch gives the memory of empty pages back.
- */
-void batch_free_event(struct context_batch *batch, struct event *event)
-{
-	if (event_operation(event)) {
-		base_release(&batch->hold);
-		event_free_operation(batch->context, event);
-	}
-	event_free(event);
 }
 
 /* --- commands --------------------------------------------------------------- */
@@ -467,9 +454,11 @@ static void page_free_operations(struct event_page *page)
 {
 	unsigned int i;
 
-	for (i = 0; i < EVENT_PAGE_EVENTS; i++) {
-		if (event_operation(&page->events[i]))
-			event_free_operation(event_context(page->events), &page->events[i]);
+	for (i = EVENT_SLOT_FIRST; i < EVENT_PAGE_SLOTS; i++) {
+		struct event *event = &page->slots[i];
+
+		if (event_operation(event))
+			event_free_operation(event_context(event), event);
 	}
 }
 
@@ -488,12 +477,12 @@ static void free_keys(struct context *context)
  */
 void event_operations_destroy(struct context *context)
 {
+	struct event_table *table = &context->events;
 	struct event_page *page;
-	unsigned long number;
+	u32 number;
 
-	xa_for_each(&context->events.pages, number, page) {
-		if (!xa_is_value(page))
-			page_free_operations(page);
+	for (number = 0; (page = events_page_from(table, &number)); number++) {
+		page_free_operations(page);
 		cond_resched();
 	}
 	free_keys(context);

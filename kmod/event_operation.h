@@ -11,10 +11,26 @@
 #include "watch.h"
 
 struct event_operation *event_operation_create(u32 quorum, u64 interval_ns);
+void event_operation_free(struct event_operation *operation);
 void event_set_operation(struct event *event, struct event_operation *operation);
 void event_free_operation(struct context *context, struct event *event);
 void event_free_watches(struct context *context, struct event *event);
-void batch_free_event(struct context_batch *batch, struct event *event);
+
+/**
+ * batch_free_event() - give an event back
+ * @batch: the batch.
+ * @event: an event that is on no wheel and in no queue.
+ *
+ * The end of the batch gives the memory of empty pages back.
+ */
+static inline void batch_free_event(struct context_batch *batch, struct event *event)
+{
+	if (unlikely(event->node.flags & EVENT_OPERATION)) {
+		base_release(&batch->hold);
+		event_free_operation(batch->context, event);
+	}
+	event_free(event);
+}
 
 int context_watch(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_signal(struct context_batch *batch, struct twheel_cmd *cmd);

@@ -16,34 +16,6 @@
 
 #include "event_time.h"
 
-/**
- * context_host_ns() - a time that a caller gave, as the host counts
- * @context: the context.
- * @clock: the clock that it is on.
- * @ns: the time; 2^63 and more is never.
- */
-u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns)
-{
-	s64 host_ns;
-
-	if (ns >= BASE_NEVER_NS)
-		return ns;
-	if (check_sub_overflow((s64)ns, context->namespace_ns[clock], &host_ns))
-		return BASE_NEVER_NS;
-	return max_t(s64, host_ns, 0);
-}
-
-/**
- * context_seen_ns() - the reverse: a time of the host's as the caller sees it
- * @context: the context.
- * @clock: the clock that it is on.
- * @ns: the time; 2^63 and more is never.
- */
-u64 context_seen_ns(const struct context *context, enum base_clock clock, u64 ns)
-{
-	return ns >= BASE_NEVER_NS ? ns : ns + context->namespace_ns[clock];
-}
-
 /* Is the event's due_ns on CLOCK_MONOTONIC though its context is not? */
 static bool due_is_monotonic(const struct event *event)
 {
@@ -51,10 +23,10 @@ static bool due_is_monotonic(const struct event *event)
 }
 
 /**
- * event_due_seen_ns() - when an event is due, as its caller sees it
- * @event: the event.
+ * event_monotonic_seen_ns() - event_due_seen_ns() of one that goes by CLOCK_MONOTONIC
+ * @event: the event, of a context on CLOCK_REALTIME.
  */
-u64 event_due_seen_ns(const struct event *event)
+u64 event_monotonic_seen_ns(const struct event *event)
 {
 	if (!due_is_monotonic(event) || event->due_ns >= BASE_NEVER_NS)
 		return event->due_ns;
@@ -74,33 +46,27 @@ u64 event_due_host_ns(const struct event *event)
 }
 
 /**
- * event_relative_seen_ns() - what to keep of the due time of a relative event
- * @event: the event, which is being armed.
- * @due_ns: when it is due, on the host's clock that it goes by.
+ * event_monotonic_due_ns() - what to keep of the due time of a relative event
+ * @event: the event, which is being armed, of a context on CLOCK_REALTIME.
+ * @due_ns: when it is due, on CLOCK_MONOTONIC.
  *
  * Return: the value for &struct event.due_ns.
  */
-u64 event_relative_seen_ns(const struct event *event, u64 due_ns)
+u64 event_monotonic_due_ns(const struct event *event, u64 due_ns)
 {
-	const struct context *context = event_context(event);
-
 	if (due_ns >= BASE_NEVER_NS || due_is_monotonic(event))
 		return due_ns;
-	if (event->node.flags & EVENT_BY_MONOTONIC)
-		return due_ns + clock_offset_ns();
-	return context_seen_ns(context, context->clock, due_ns);
+	return due_ns + clock_offset_ns();
 }
 
 /**
- * event_count() - how many expirations a record covers that is read now
- * @event: a READY event.
+ * event_count_now() - how often a periodic event has expired up to now
+ * @event: a READY event that expired.
  */
-u64 event_count(const struct event *event)
+u64 event_count_now(const struct event *event)
 {
 	u64 now_ns;
 
-	if (!event_interval_ns(event) || event_reason(event) != TWHEEL_EXPIRED)
-		return 1;
 	now_ns = base_clock_ns(event_clock(event));
 	if (!due_is_monotonic(event))
 		now_ns = context_seen_ns(event_context(event), event_clock(event),

@@ -23,14 +23,68 @@ static inline enum base_clock event_clock(const struct event *event)
 	       BASE_MONOTONIC : event_context(event)->clock;
 }
 
-u64 context_host_ns(const struct context *context, enum base_clock clock, u64 ns);
-u64 context_seen_ns(const struct context *context, enum base_clock clock, u64 ns);
+/**
+ * context_host_ns() - a time that a caller gave, as the host counts
+ * @context: the context.
+ * @clock: the clock that it is on.
+ * @ns: the time; 2^63 and more is never.
+ */
+static inline u64 context_host_ns(const struct context *context,
+				  enum base_clock clock, u64 ns)
+{
+	s64 host_ns;
+
+	if (ns >= BASE_NEVER_NS)
+		return ns;
+	if (check_sub_overflow((s64)ns, context->namespace_ns[clock], &host_ns))
+		return BASE_NEVER_NS;
+	return max_t(s64, host_ns, 0);
+}
+
+/**
+ * context_seen_ns() - the reverse: a time of the host's as the caller sees it
+ * @context: the context.
+ * @clock: the clock that it is on.
+ * @ns: the time; 2^63 and more is never.
+ */
+static inline u64 context_seen_ns(const struct context *context,
+				  enum base_clock clock, u64 ns)
+{
+	return ns >= BASE_NEVER_NS ? ns : ns + context->namespace_ns[clock];
+}
+
 bool context_clock_was_set(const struct context *context);
 bool context_wants_sweep(const struct context *context);
 
-u64 event_due_seen_ns(const struct event *event);
+u64 event_monotonic_seen_ns(const struct event *event);
 u64 event_due_host_ns(const struct event *event);
-u64 event_relative_seen_ns(const struct event *event, u64 due_ns);
-u64 event_count(const struct event *event);
+u64 event_monotonic_due_ns(const struct event *event, u64 due_ns);
+u64 event_count_now(const struct event *event);
+
+/**
+ * event_due_seen_ns() - when an event is due, as its caller sees it
+ * @event: the event.
+ */
+static inline u64 event_due_seen_ns(const struct event *event)
+{
+	if (unlikely(event->node.flags & EVENT_BY_MONOTONIC))
+		return event_monotonic_seen_ns(event);
+	return event->due_ns;
+}
+
+/* Is a READY event to be armed again when its record is read? */
+static inline bool event_goes_on(const struct event *event)
+{
+	return event_interval_ns(event) && event_reason(event) == TWHEEL_EXPIRED;
+}
+
+/**
+ * event_count() - how many expirations a record covers that is read now
+ * @event: a READY event.
+ */
+static inline u64 event_count(const struct event *event)
+{
+	return unlikely(event_goes_on(event)) ? event_count_now(event) : 1;
+}
 
 #endif /* TWHEEL_EVENT_TIME_H */

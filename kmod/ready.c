@@ -175,44 +175,48 @@ static u64 time_to_wake(const struct context *context)
 	return context->wake_delay_ns - min(age_ns, context->wake_delay_ns);
 }
 
+/*
+ * Some events were taken out of the queue, @nr of them.  Where the age of a record makes
+ * the context readable, that is from now on the age of the oldest one that is left.
+ */
+static void count_left(struct context *context, unsigned int nr)
+{
+	lockdep_assert_held(&context->mutex);
+	lockdep_assert_held(&context->ready_lock);
+	if (context->wake_count > 1 && context->nr_ready > nr) {
+		list_splice_tail_init(&context->ready, &context->reading);
+		set_wake_time(context, time_to_wake(context));
+	}
+	set_nr_ready(context, context->nr_ready - nr);
+}
+
 /**
- * ready_left() - some events have left the ready queue
+ * ready_left() - events have left the older part of the ready queue
  * @context: the context, whose mutex is held.
  * @nr: how many they are.
- *
- * Subtracts them from @nr_ready.  Where the age of a record makes the context
- * readable, that is from now on the age of the oldest one that is still there.
  */
 void ready_left(struct context *context, unsigned int nr)
 {
-	u64 after_ns = context->wake_delay_ns;
-
-	lockdep_assert_held(&context->mutex);
-	if (context->wake_count > 1) {
-		ready_collect(context);
-		if (!list_empty(&context->reading))
-			after_ns = time_to_wake(context);
-	}
 	raw_spin_lock_irq(&context->ready_lock);
-	if (context->nr_ready > nr)
-		set_wake_time(context, after_ns);
-	set_nr_ready(context, context->nr_ready - nr);
+	count_left(context, nr);
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
 /**
  * event_unready() - take an event out of the ready queue
- * @event: a READY event, in whichever part of the queue; the mutex is held.
+ * @event: a READY event, in whichever part of the queue; its base is held, and the
+ *	mutex.
  */
 void event_unready(struct event *event)
 {
 	struct context *context = event_context(event);
 
-	lockdep_assert_held(&context->mutex);
-	raw_spin_lock_irq(&context->ready_lock);
+	/* A base is held with interrupts off. */
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&context->ready_lock);
 	list_del(&event->ready);
-	raw_spin_unlock_irq(&context->ready_lock);
-	ready_left(context, 1);
+	count_left(context, 1);
+	raw_spin_unlock(&context->ready_lock);
 }
 
 /*

@@ -3,6 +3,8 @@
  * What is copied out of a context: records, and lists of its events.
  */
 #include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
 
 #include "compat.h"
 #include "event_operation.h"
@@ -15,43 +17,49 @@
 
 /* --- records ---------------------------------------------------------------- */
 
-static struct twheel_record event_record(const struct event *event)
+/* What completed an event. */
+static void record_completion(const struct event *event, struct twheel_record *record)
 {
-	const struct context *context = event_context(event);
-	struct twheel_record record = {
-		.data = event->data,
-		.id = event_id(event),
-		.due_ns = event_due_seen_ns(event),
-		.fired_ns = context_seen_ns(context, context->clock, event->fired_ns),
-		.count = event_count(event),
-		.reason = event_reason(event),
-	};
-
-	if (record.reason != TWHEEL_COMPLETED)
-		return record;
 	if (event->node.flags & EVENT_SIGNALLED)
-		record.flags = TWHEEL_RECORD_SIGNAL;
+		record->flags = TWHEEL_RECORD_SIGNAL;
 	if (event_operation(event)) {
-		record.key = event->operation->key;
-		record.value = event->operation->value;
+		record->key = event->operation->key;
+		record->value = event->operation->value;
 	} else {
-		record.value = event->value;
+		record->value = event->value;
 	}
-	return record;
+}
+
+static __always_inline void event_record(const struct context *context,
+					 const struct event *event,
+					 struct twheel_record *record)
+{
+	record->data = event->data;
+	record->id = event_id(event);
+	record->due_ns = event_due_seen_ns(event);
+	record->fired_ns = context_seen_ns(context, context->clock, event->fired_ns);
+	record->count = event_count(event);
+	record->value = 0;
+	record->key = 0;
+	record->reason = event_reason(event);
+	record->flags = 0;
+	if (record->reason == TWHEEL_COMPLETED)
+		record_completion(event, record);
 }
 
 /* Write the records of the oldest READY events into the chunk; return how many. */
 static unsigned int records_prepare(struct context *context, size_t room)
 {
+	unsigned int max = min_t(size_t, room, CONTEXT_CHUNK);
+	struct twheel_record *record = context->out;
 	struct event *event;
-	unsigned int nr = 0;
 
 	list_for_each_entry(event, &context->reading, ready) {
-		if (nr == CONTEXT_CHUNK || nr == room)
+		if (record == &context->out[max])
 			break;
-		context->out[nr++] = event_record(event);
+		event_record(context, event, record++);
 	}
-	return nr;
+	return record - context->out;
 }
 
 /*
@@ -82,26 +90,63 @@ static void event_rearm(struct context_batch *batch, struct event *event,
 static void records_finish(struct context_batch *batch, unsigned int nr)
 {
 	struct context *context = batch->context;
-	unsigned int i;
+	struct event *event, *next;
+	struct list_head *end;
+	unsigned int i = 0;
+	LIST_HEAD(done);
 
 	lockdep_assert_held(&context->mutex);
-	for (i = 0; i < nr; i++) {
-		struct event *event = list_first_entry(&context->reading,
-						       struct event, ready);
+	for (end = context->reading.next; i < nr; i++)
+		end = end->next;
+	list_cut_before(&done, &context->reading, end);
 
-		list_del(&event->ready);
-		if (event_interval_ns(event) &&
-		    event_reason(event) == TWHEEL_EXPIRED) {
+	i = 0;
+	list_for_each_entry_safe(event, next, &done, ready) {
+		if (unlikely(event_goes_on(event))) {
 			event_rearm(batch, event, context->out[i].count);
 		} else {
 			batch_free_event(batch, event);
 			context->counts.finished++;
 		}
+		i++;
 	}
 	context->counts.records += nr;
 	base_release(&batch->hold);
 	ready_left(context, nr);
 	batch_settle(batch);
+}
+
+/* Copy a structure of 64 bytes, while user memory is accessible; false: not possible. */
+static __always_inline bool put_structure(const u64 *from, u64 __user *to)
+{
+	unsafe_put_user(from[0], to + 0, fault);
+	unsafe_put_user(from[1], to + 1, fault);
+	unsafe_put_user(from[2], to + 2, fault);
+	unsafe_put_user(from[3], to + 3, fault);
+	unsafe_put_user(from[4], to + 4, fault);
+	unsafe_put_user(from[5], to + 5, fault);
+	unsafe_put_user(from[6], to + 6, fault);
+	unsafe_put_user(from[7], to + 7, fault);
+	return true;
+fault:
+	return false;
+}
+
+/* Copy @nr structures of 64 bytes to where user memory is in one piece; how many. */
+static unsigned int copy_to_piece(const void *from, unsigned int nr, struct iov_iter *to)
+{
+	u64 __user *user = to->ubuf + to->iov_offset;
+	const u64 *word = from;
+	unsigned int i;
+
+	if (!user_write_access_begin(user, nr * 64))
+		return 0;
+	for (i = 0; i < nr; i++, word += 8, user += 8)
+		if (!put_structure(word, user))
+			break;
+	user_write_access_end();
+	iov_iter_advance(to, i * 64);
+	return i;
 }
 
 /* Copy @nr structures of @size out, each with zeros up to @stride; how many. */
@@ -110,6 +155,8 @@ static unsigned int copy_out(const void *from, size_t size, unsigned int nr,
 {
 	unsigned int i;
 
+	if (stride == 64 && iter_is_ubuf(to))
+		return copy_to_piece(from, nr, to);
 	if (stride == size)
 		return copy_to_iter(from, nr * size, to) / size;
 
@@ -325,19 +372,6 @@ static struct twheel_entry event_entry(const struct event *event)
 	};
 }
 
-/* The page with the lowest number that is not below @number, which it changes. */
-static struct event_page *page_from(struct context *context,
-				    unsigned long *number)
-{
-	void *page;
-
-	for (page = xa_find(&context->events.pages, number, ULONG_MAX, XA_PRESENT);
-	     xa_is_value(page);
-	     page = xa_find_after(&context->events.pages, number, ULONG_MAX, XA_PRESENT))
-		cond_resched();
-	return page;
-}
-
 /*
  * Write entries of the events from an index on into the chunk; return how many.
  * @index becomes that of the last one.
@@ -345,22 +379,24 @@ static struct event_page *page_from(struct context *context,
 static unsigned int entries_prepare(struct context *context, u64 *index,
 				    size_t room)
 {
-	unsigned long number = *index >> EVENT_INDEX_BITS;
-	unsigned int slot = *index & ((1U << EVENT_INDEX_BITS) - 1);
+	u32 number = *index >> EVENT_INDEX_BITS;
+	unsigned int slot = max_t(u32, *index % EVENT_PAGE_SLOTS, EVENT_SLOT_FIRST);
 	unsigned int nr = 0;
 	struct event_page *page;
 
 	lockdep_assert_held(&context->mutex);
-	while ((page = page_from(context, &number))) {
+	while ((page = events_page_from(&context->events, &number))) {
 		if (number != *index >> EVENT_INDEX_BITS)
-			slot = 0;
-		for (; slot < EVENT_PAGE_EVENTS; slot++) {
+			slot = EVENT_SLOT_FIRST;
+		for (; slot < EVENT_PAGE_SLOTS; slot++) {
+			const struct event *event = &page->slots[slot];
+
 			if (nr == CONTEXT_CHUNK || nr == room)
 				return nr;
-			if (event_state(&page->events[slot]) == EVENT_FREE)
+			if (event_state(event) == EVENT_FREE)
 				continue;
-			context->entries[nr++] = event_entry(&page->events[slot]);
-			*index = event_index(&page->events[slot]);
+			context->entries[nr++] = event_entry(event);
+			*index = event_index(event);
 		}
 		number++;
 	}

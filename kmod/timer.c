@@ -8,7 +8,7 @@
  */
 #include <linux/export.h>
 
-#include "base.h"
+#include "base_hold.h"
 #include "compat.h"
 #include "timer_debug.h"
 #include "twheel.h"
@@ -98,22 +98,29 @@ static bool disarm(struct base_hold *hold, struct twheel_timer *timer)
 	return true;
 }
 
-/* When it is due.  The tick that has begun is too soon: see twheel_timer_arm(). */
-static u64 due_ns(struct base_hold *hold, u64 time_ns, unsigned int flags)
+/* Put the timer on the wheel of the base that is held. */
+static __always_inline void place(struct base_hold *hold, struct twheel_timer *timer,
+				  u64 time_ns, u64 slack_ns, unsigned int flags)
 {
+	u64 due_tick = base_due_tick(time_ns, slack_ns);
 	u64 now_ns;
 
-	if (flags & TWHEEL_TIMER_ABS && base_sees_to(hold, time_ns))
-		return time_ns;
-	now_ns = hold_now_ns(hold);
-	if (!(flags & TWHEEL_TIMER_ABS) && check_add_overflow(time_ns, now_ns, &time_ns))
-		time_ns = U64_MAX;
-	return max(time_ns, base_tick_ns(base_tick_at(now_ns) + 1));
+	timer_debug_activate(timer);
+	if (!(flags & TWHEEL_TIMER_ABS) || !base_sees_to(hold, due_tick)) {
+		now_ns = hold_now_ns(hold);
+		if (!(flags & TWHEEL_TIMER_ABS) &&
+		    check_add_overflow(time_ns, now_ns, &time_ns))
+			time_ns = U64_MAX;
+		/* The tick that has begun is too soon: see twheel_timer_arm(). */
+		time_ns = max(time_ns, base_tick_ns(base_tick_at(now_ns) + 1));
+		due_tick = base_due_tick(time_ns, slack_ns);
+	}
+	base_arm(hold, &timer->node, due_tick, time_ns);
 }
 
 /* Arm the timer, unless @only_pending asks for one that is armed already. */
-static int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
-	       unsigned int flags, bool only_pending)
+static __always_inline int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
+			       unsigned int flags, bool only_pending)
 {
 	struct base_hold hold = {};
 	int ret;
@@ -121,8 +128,8 @@ static int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
 	if (flags & ~TWHEEL_TIMER_ABS)
 		return -EINVAL;
 
-	base_hold_node(&hold, &timer->node);
-	if (timer->node.state == TIMER_SHUT_DOWN) {
+	base_hold_first(&hold, &timer->node);
+	if (unlikely(timer->node.state == TIMER_SHUT_DOWN)) {
 		ret = -ESHUTDOWN;
 	} else if (only_pending && !wheel_queued(&timer->node.wheel)) {
 		ret = 0;
@@ -130,9 +137,7 @@ static int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
 		ret = disarm(&hold, timer);
 		if (!function_runs(&hold, timer))
 			base_move_here(&hold, &timer->node);
-		timer_debug_activate(timer);
-		base_arm(&hold, &timer->node, due_ns(&hold, time_ns, flags),
-			 slack_ns);
+		place(&hold, timer, time_ns, slack_ns, flags);
 	}
 	base_release(&hold);
 	return ret;
@@ -201,7 +206,7 @@ bool twheel_timer_cancel(struct twheel_timer *timer)
 	struct base_hold hold = {};
 	bool armed;
 
-	base_hold_node(&hold, &timer->node);
+	base_hold_first(&hold, &timer->node);
 	armed = disarm(&hold, timer);
 	base_release(&hold);
 	return armed;
@@ -222,7 +227,7 @@ static bool cancel_sync(struct twheel_timer *timer, enum timer_state state)
 		struct base *base;
 		bool runs;
 
-		base_hold_node(&hold, &timer->node);
+		base_hold_first(&hold, &timer->node);
 		base = hold.base;
 		if (state == TIMER_SHUT_DOWN)
 			timer->node.state = TIMER_SHUT_DOWN;
@@ -286,7 +291,7 @@ bool twheel_timer_pending(struct twheel_timer *timer)
 	struct base_hold hold = {};
 	bool armed;
 
-	base_hold_node(&hold, &timer->node);
+	base_hold_first(&hold, &timer->node);
 	armed = wheel_queued(&timer->node.wheel);
 	base_release(&hold);
 	return armed;

@@ -36,12 +36,13 @@ static void context_suite_exit(struct kunit *test)
 static struct event *event_of(struct kunit *test, u64 id)
 {
 	struct context *context = test->priv;
-	struct event_page *page = xa_load(&context->events.pages,
-					  (u32)id >> EVENT_INDEX_BITS);
+	u32 number = (u32)id >> EVENT_INDEX_BITS;
+	struct event_page *page;
 
+	KUNIT_ASSERT_LT(test, number, context->events.nr_numbers);
+	page = context->events.numbers[number].page;
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_ASSERT_FALSE(test, xa_is_value(page));
-	return &page->events[id % (1U << EVENT_INDEX_BITS)];
+	return &page->slots[id % EVENT_PAGE_SLOTS];
 }
 
 /* --- ids and memory --------------------------------------------------------- */
@@ -113,10 +114,10 @@ static void page_of_retired_slots_leaves_its_number_unused(struct kunit *test)
 	}
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, cancel(test, ids[i]), 0);
-	KUNIT_EXPECT_EQ(test, context->events.next_number, 2U);
+	KUNIT_EXPECT_EQ(test, context->events.nr_numbers, 2U);
 	KUNIT_EXPECT_EQ(test, add(test, HOUR_NS, &ids[0]), 0);
 	KUNIT_EXPECT_EQ(test, (u32)ids[0] >> EVENT_INDEX_BITS, 2U);
-	KUNIT_EXPECT_EQ(test, context->events.next_number, 3U);
+	KUNIT_EXPECT_EQ(test, context->events.nr_numbers, 3U);
 }
 
 static void memory_given_back_does_not_bring_old_ids_back(struct kunit *test)
@@ -138,8 +139,52 @@ static void memory_given_back_does_not_bring_old_ids_back(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, cancel(test, mine[i]), 0);
 	}
 	/* The numbers were used again, so the ids differ by generation alone. */
-	KUNIT_EXPECT_LE(test, context->events.next_number,
+	KUNIT_EXPECT_LE(test, context->events.nr_numbers,
 			DIV_ROUND_UP(NR, EVENT_PAGE_EVENTS) + 1);
+	kvfree(ids);
+}
+
+/* Cancel events in an order of pages by chance; each page goes when it is empty. */
+static void cancel_page_by_page(struct kunit *test, const u64 *ids, unsigned int pages)
+{
+	unsigned int step = 1 + 2 * (get_random_u32() % (pages / 2)), i, k;
+
+	for (i = 0; i < pages; i++) {
+		const u64 *page = ids + i * step % pages * EVENT_PAGE_EVENTS;
+
+		for (k = 0; k < EVENT_PAGE_EVENTS; k++)
+			KUNIT_ASSERT_EQ(test, cancel(test, page[k]), 0);
+	}
+}
+
+/* While the array of page numbers grows, and pages go and come in any order. */
+static void id_leads_to_its_event_wherever_its_page_is(struct kunit *test)
+{
+	enum { PAGES = 64, NR = PAGES * EVENT_PAGE_EVENTS, ROUNDS = 4 };
+	u64 *ids = kvcalloc(NR * ROUNDS, sizeof(*ids), GFP_KERNEL);
+	struct context *context = test->priv;
+	unsigned int round, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, ids);
+	for (round = 0; round < ROUNDS; round++) {
+		u64 *mine = ids + round * NR;
+
+		for (i = 0; i < NR; i++) {
+			KUNIT_ASSERT_EQ(test, add(test, HOUR_NS + i, &mine[i]), 0);
+			event_of(test, mine[i])->data = i;
+		}
+		for (i = 0; i < NR; i++) {
+			struct event *event = event_find(&context->events, mine[i]);
+
+			KUNIT_ASSERT_NOT_NULL(test, event);
+			KUNIT_ASSERT_EQ(test, event->data, (u64)i);
+			KUNIT_ASSERT_EQ(test, event_id(event), mine[i]);
+		}
+		for (i = 0; i < round * NR; i++)
+			KUNIT_ASSERT_NULL(test, event_find(&context->events, ids[i]));
+		cancel_page_by_page(test, mine, PAGES);
+	}
+	KUNIT_EXPECT_EQ(test, context->events.nr_numbers, (u32)PAGES);
 	kvfree(ids);
 }
 
@@ -149,16 +194,14 @@ static void empty_pages_but_one_are_given_back(struct kunit *test)
 	struct context *context = test->priv;
 	u64 *ids = kunit_kcalloc(test, NR, sizeof(*ids), GFP_KERNEL);
 	unsigned int i, pages = 0;
-	unsigned long number;
-	void *entry;
 
 	KUNIT_ASSERT_NOT_NULL(test, ids);
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, add(test, HOUR_NS, &ids[i]), 0);
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, cancel(test, ids[i]), 0);
-	xa_for_each(&context->events.pages, number, entry)
-		pages += !xa_is_value(entry);
+	for (i = 0; i < context->events.nr_numbers; i++)
+		pages += !!context->events.numbers[i].page;
 	KUNIT_EXPECT_EQ(test, pages, 1U);
 }
 
@@ -966,6 +1009,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(slot_with_the_last_generation_is_retired),
 	KUNIT_CASE(page_of_retired_slots_leaves_its_number_unused),
 	KUNIT_CASE(memory_given_back_does_not_bring_old_ids_back),
+	KUNIT_CASE(id_leads_to_its_event_wherever_its_page_is),
 	KUNIT_CASE(empty_pages_but_one_are_given_back),
 	KUNIT_CASE(full_context_refuses_and_recovers),
 	KUNIT_CASE(past_event_is_ready_when_add_returns),

@@ -140,7 +140,7 @@ static int add_one(struct kunit *test, const struct attempt *attempt)
 	return ret;
 }
 
-/* So many that the array of pages has to grow too, by two levels. */
+/* So many that the array of page numbers has to grow too, several times. */
 static void failing_add_changes_nothing(struct kunit *test)
 {
 	enum { PAGES = 66 };
@@ -155,7 +155,7 @@ static void failing_add_changes_nothing(struct kunit *test)
 		failed += attempt.failed;
 	}
 	attempt.failed = failed;
-	KUNIT_EXPECT_EQ(test, context->events.next_number, (u32)PAGES);
+	KUNIT_EXPECT_EQ(test, context->events.nr_numbers, (u32)PAGES);
 	/* A page each, at least. */
 	KUNIT_EXPECT_TRUE(test, !failed || failed >= PAGES);
 	expect_faults(test, &attempt);

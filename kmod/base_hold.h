@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Holds of a base's lock, and what is done to nodes in them.
+ *
+ * All that arms and cancels comes through here, so what it always needs is inline: with
+ * many nodes each of them is a cache miss, and a processor only waits for two misses at
+ * a time if few instructions are between them.  base.c has the rest, and tells who may
+ * touch what.
+ */
+#ifndef TWHEEL_BASE_HOLD_H
+#define TWHEEL_BASE_HOLD_H
+
+#include <linux/ktime.h>
+#include <linux/overflow.h>
+
+#include "base.h"
+#include "compat.h"
+#include "trace.h"
+
+/**
+ * struct base_hold - somebody's hold of one base's lock
+ * @base: whose lock is held, with interrupts off; NULL: none.
+ * @flags: for the end of the hold.
+ * @now_ns: what hold_now_ns() returns; 0: the clock was not read yet.
+ * @touched: how many nodes were touched since the lock was taken.
+ * @began_ns: when that was, in a kernel that debugs spinlocks.
+ * @program: the hrtimer must be set when the hold ends.
+ * @serves: @base was found to serve @cpu.
+ * @cpu: see @serves; a CPU, or BASE_ANY_CPU.
+ *
+ * Lets a series of commands take the lock once, read the clock once if they need it,
+ * and look once where to arm.  The lock is dropped when another base is needed, after
+ * BASE_BATCH nodes, and by base_release().
+ */
+struct base_hold {
+	struct base *base;
+	unsigned long flags;
+	u64 now_ns;
+#ifdef CONFIG_DEBUG_SPINLOCK
+	u64 began_ns;
+#endif
+	unsigned int touched;
+	bool program;
+	bool serves;
+	unsigned int cpu;
+};
+
+/* --- for the functions below ------------------------------------------------ */
+
+void hold_read_clock(struct base_hold *hold);
+bool hold_program(struct base_hold *hold);
+void base_kick(struct base *base);
+void base_hold_serving(struct base_hold *hold, enum base_clock clock,
+		       unsigned int cpu);
+void base_hold_another(struct base_hold *hold, const struct twheel_node *node);
+void base_move(struct base_hold *hold, struct twheel_node *node);
+
+#ifdef CONFIG_DEBUG_SPINLOCK
+static inline void hold_note_begin(struct base_hold *hold)
+{
+	hold->began_ns = ktime_get_mono_fast_ns();
+}
+
+static inline void hold_note_length(struct base_hold *hold)
+{
+	struct base *base = hold->base;
+
+	base->longest_hold_ns = max(base->longest_hold_ns,
+				    ktime_get_mono_fast_ns() - hold->began_ns);
+}
+#else
+static inline void hold_note_begin(struct base_hold *hold) { }
+static inline void hold_note_length(struct base_hold *hold) { }
+#endif
+
+/* Interrupts are off.  sparse: the hold owns the lock until hold_leave(). */
+static inline void hold_enter(struct base_hold *hold, struct base *base)
+{
+	raw_spin_lock(&base->lock);
+	__release(&base->lock);
+	hold->base = base;
+	hold->now_ns = 0;
+	hold->touched = 0;
+	hold->program = false;
+	hold->serves = false;
+	hold_note_begin(hold);
+}
+
+static inline void hold_leave(struct base_hold *hold)
+{
+	struct base *base = hold->base;
+	bool kick = unlikely(hold->program) && hold_program(hold);
+
+	if (hold->touched > base->most_touched)
+		base->most_touched = hold->touched;
+	hold_note_length(hold);
+	hold->base = NULL;
+	hold->serves = false;
+	__acquire(&base->lock);
+	raw_spin_unlock(&base->lock);
+	if (unlikely(kick))
+		base_kick(base);
+}
+
+/* Set the hrtimer when the hold ends, if it has to be earlier. */
+static inline void hold_wants(struct base_hold *hold, u64 tick)
+{
+	if (unlikely(tick < hold->base->programmed_tick))
+		hold->program = true;
+}
+
+/* --- holds ------------------------------------------------------------------ */
+
+/* For who relies on a hold. */
+static inline void base_assert_held(const struct base_hold *hold)
+{
+	lockdep_assert_held(&hold->base->lock);
+}
+
+/**
+ * hold_now_ns() - the time, on the base's clock
+ * @hold: a hold of a base.
+ *
+ * The clock is read when somebody first asks in a hold, as many do not.
+ */
+static inline u64 hold_now_ns(struct base_hold *hold)
+{
+	if (!hold->now_ns)
+		hold_read_clock(hold);
+	return hold->now_ns;
+}
+
+/*
+ * The tick that it is, or was when somebody last read the clock.  It says where a wheel
+ * may stand.  A clock that can be set back is read.
+ */
+static inline u64 hold_tick(struct base_hold *hold)
+{
+	if (hold->base->clock == BASE_REALTIME)
+		hold_now_ns(hold);
+	return hold->base->read_tick;
+}
+
+/**
+ * base_release() - end a hold
+ * @hold: a hold, of a base or of none.
+ *
+ * Sets the hrtimer if what was armed asks for it.
+ */
+static inline void base_release(struct base_hold *hold)
+{
+	if (!hold->base)
+		return;
+	hold_leave(hold);
+	local_irq_restore(hold->flags);
+}
+
+/**
+ * base_hold_cpu() - hold the base that nodes are armed on
+ * @hold: a hold, of a base or of none.
+ * @clock: the clock.
+ * @cpu: the CPU that their owner names, or BASE_ANY_CPU.
+ *
+ * Context: any but NMI.  Interrupts are off until base_release().
+ */
+static inline void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
+				 unsigned int cpu)
+{
+	if (hold->serves && hold->cpu == cpu && hold->base->clock == clock &&
+	    hold->touched < BASE_BATCH)
+		hold->touched++;
+	else
+		base_hold_serving(hold, clock, cpu);
+}
+
+/**
+ * base_hold_first() - hold the base that a node is on, or was last
+ * @hold: a hold of none.
+ * @node: the node.
+ *
+ * Context: any but NMI.  Interrupts are off until base_release().
+ */
+static inline void base_hold_first(struct base_hold *hold,
+				   const struct twheel_node *node)
+{
+	for (;;) {
+		unsigned int number = READ_ONCE(node->base);
+
+		if (likely(number != BASE_MIGRATING)) {
+			local_irq_save(hold->flags);
+			hold_enter(hold, base_of_number(number));
+			hold->touched = 1;
+			if (likely(READ_ONCE(node->base) == number))
+				return;
+			base_release(hold);
+		}
+		cpu_relax();
+	}
+}
+
+/**
+ * base_hold_node() - hold the base that a node is on, or was last
+ * @hold: a hold, of a base or of none.
+ * @node: the node.
+ *
+ * Context: any but NMI.  Interrupts are off until base_release().
+ */
+static inline void base_hold_node(struct base_hold *hold, const struct twheel_node *node)
+{
+	/* A node that names the base that is held goes on naming it. */
+	if (hold->base && READ_ONCE(node->base) == hold->base->number &&
+	    hold->touched < BASE_BATCH)
+		hold->touched++;
+	else
+		base_hold_another(hold, node);
+}
+
+/**
+ * base_move_here() - let a node be armed on the CPU that we are on
+ * @hold: a hold of the base of @node; then of the base that serves this CPU.
+ * @node: a node that is on no wheel.
+ */
+static inline void base_move_here(struct base_hold *hold, struct twheel_node *node)
+{
+	const struct base *base = hold->base;
+
+	if (twheel_may_be_isolated() || base->cpu != smp_processor_id() || !base->online)
+		base_move(hold, node);
+}
+
+/* --- nodes ------------------------------------------------------------------ */
+
+/**
+ * base_due_tick() - when a node comes out: a tick
+ * @due_ns: when it is due, on the base's clock; 2^63 and more is never.
+ * @slack_ns: how much later than that it may come out.
+ */
+static inline u64 base_due_tick(u64 due_ns, u64 slack_ns)
+{
+	u64 last_ns;
+
+	if (due_ns >= BASE_NEVER_NS)
+		return base_tick_at(BASE_NEVER_NS);
+	if (!slack_ns)
+		return base_tick_after(due_ns);
+	if (check_add_overflow(due_ns, slack_ns, &last_ns))
+		last_ns = S64_MAX;
+	return wheel_roundest(base_tick_after(due_ns),
+			      base_tick_at(min_t(u64, last_ns, S64_MAX)));
+}
+
+/**
+ * base_sees_to() - is a tick so late that there is nothing to be done for it now?
+ * @hold: a hold of a base.
+ * @tick: the tick, on the base's clock.
+ *
+ * Return: true: it had not come when the clock was last read, and a timer is set for it
+ * or for an earlier one; so that a node can be armed for it without reading the clock.
+ * Not during a run, which would go on with what has become due meanwhile.
+ */
+static inline bool base_sees_to(const struct base_hold *hold, u64 tick)
+{
+	const struct base *base = hold->base;
+
+	base_assert_held(hold);
+	return tick >= base->programmed_tick && tick > base->read_tick &&
+	       !base->running && base->clock != BASE_REALTIME;
+}
+
+/**
+ * base_arm() - put a node on the wheel of the base that is held
+ * @hold: a hold of a base.
+ * @node: a node that is on no wheel.
+ * @due_tick: when it comes out: base_due_tick().
+ * @due_ns: for the trace: when it is due.
+ */
+static inline void base_arm(struct base_hold *hold, struct twheel_node *node,
+			    u64 due_tick, u64 due_ns)
+{
+	struct base *base = hold->base;
+
+	base_assert_held(hold);
+	WRITE_ONCE(node->base, base->number);
+	hold_wants(hold, wheels_add(&base->wheels, &node->wheel, due_tick,
+				    hold_tick(hold)));
+	trace_twheel_arm(base, node, due_ns, base_tick_ns(due_tick));
+}
+
+/**
+ * base_disarm() - take a node off before its time
+ * @hold: a hold of the base of @node.
+ * @node: a node that is on a wheel, or has just come out of it.
+ */
+static inline void base_disarm(struct base_hold *hold, struct twheel_node *node)
+{
+	base_assert_held(hold);
+	wheels_del(&hold->base->wheels, &node->wheel);
+	trace_twheel_cancel(hold->base, node);
+}
+
+/**
+ * base_complete() - take a node off because what it waited for has come
+ * @hold: a hold of the base of @node.
+ * @node: a node that is on a wheel.
+ * @key: for the trace: the key of the signal that completed it.
+ * @value: for the trace: the value.
+ */
+static inline void base_complete(struct base_hold *hold, struct twheel_node *node,
+				 u64 key, u64 value)
+{
+	base_assert_held(hold);
+	wheels_del(&hold->base->wheels, &node->wheel);
+	trace_twheel_complete(hold->base, node, key, value);
+}
+
+#endif /* TWHEEL_BASE_HOLD_H */
