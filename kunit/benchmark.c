@@ -13,8 +13,9 @@
  * let go: what it takes until the last function was called, in CPU time for one timer.
  * There is no interrupt for each of them, and what an interrupt costs is not compared.
  *
- * late: timers are left to expire one by one; the result is how much later than it
- * could have been each one's function was called.
+ * late: timers of twheel and hrtimers are left to expire, one by one, at the same time;
+ * the result is how much later than its tick, or its time, each one's function was
+ * called.
  *
  * To be fair
  * ----------
@@ -56,6 +57,9 @@
 
 /* Timers that shall expire are due when all of them are armed, at this pace. */
 #define LEAD_NS_EACH	2000ULL
+
+/* The same when they must not be late, and have to be prepared as well. */
+#define LATE_LEAD_NS_EACH	20000ULL
 
 static char *what = "arm";
 module_param(what, charp, 0444);
@@ -108,25 +112,12 @@ struct load {
 };
 
 /**
- * struct lateness - how late timers were
- * @due_ns: when each of the items is due.
- * @ns: how late those that have expired were; NULL: nobody wants to know.
- * @nr: how many these are.
- */
-struct lateness {
-	u64 *due_ns;
-	u32 *ns;
-	unsigned int nr;
-};
-
-/**
  * struct competitor - an interface for timers
  * @name: for the results.
  * @setup: prepare a timer.
  * @time: what arming takes for a time on CLOCK_MONOTONIC.
  * @arm_all: arm all timers of a load.
  * @cancel_all: cancel them.
- * @tick_shift: the function is to be called at the next tick of so many bits.
  */
 struct competitor {
 	const char *name;
@@ -134,39 +125,58 @@ struct competitor {
 	u64 (*time)(u64 due_ns);
 	void (*arm_all)(const struct load *load);
 	void (*cancel_all)(const struct load *load);
-	const unsigned int *tick_shift;
+};
+
+/**
+ * struct lateness - how late timers of an interface are
+ * @load: the timers.
+ * @due_ns: when the function of each of them should be called.
+ * @ns: how much later it was, of all rounds.
+ * @round_ns: the part of it for this round; NULL: nobody wants to know.
+ */
+struct lateness {
+	struct load load;
+	u64 *due_ns;
+	u32 *ns;
+	u32 *round_ns;
 };
 
 /* The results of many passes. */
 struct samples {
 	unsigned int nr;
 	u64 ns[MAX_SAMPLES];
-	unsigned int timers;
 };
 
 /* Timers that have expired; all functions are called on one CPU, in softirq context. */
 static DECLARE_COMPLETION(all_expired);
 static unsigned int nr_expired, nr_armed;
-static struct item *first_item;
-static struct lateness lateness;
+static struct lateness twheel_lateness, hrtimer_lateness;
 
 static struct rnd_state random;
 
 /* --- expiry ----------------------------------------------------------------- */
 
-static void note_lateness(const struct item *item)
+static void note_lateness(const struct lateness *lateness, const struct item *item)
 {
-	u64 late_ns = ktime_get_ns() - lateness.due_ns[item - first_item];
+	size_t i = item - lateness->load.items;
 
-	lateness.ns[lateness.nr++] = min_t(u64, late_ns, U32_MAX);
+	lateness->round_ns[i] = min_t(u64, ktime_get_ns() - lateness->due_ns[i], U32_MAX);
 }
 
-static void item_expired(const struct item *item)
+static __always_inline void item_expired(const struct item *item,
+					 const struct lateness *lateness)
 {
-	if (lateness.ns)
-		note_lateness(item);
+	if (lateness && lateness->round_ns)
+		note_lateness(lateness, item);
 	if (++nr_expired == nr_armed)
 		complete(&all_expired);
+}
+
+static void expect_to_expire(unsigned int nr)
+{
+	nr_armed = nr;
+	nr_expired = 0;
+	reinit_completion(&all_expired);
 }
 
 /* --- the interfaces --------------------------------------------------------- */
@@ -191,7 +201,7 @@ for_all_cancel(const struct load *load, void (*cancel)(struct item *item))
 
 static void twheel_expired(struct twheel_timer *timer)
 {
-	item_expired(container_of(timer, struct item, twheel));
+	item_expired(container_of(timer, struct item, twheel), &twheel_lateness);
 }
 
 static void twheel_setup(struct item *item)
@@ -241,7 +251,7 @@ static void twheel_cancel_all(const struct load *load)
 
 static void timer_list_expired(struct timer_list *timer)
 {
-	item_expired(container_of(timer, struct item, timer_list));
+	item_expired(container_of(timer, struct item, timer_list), NULL);
 }
 
 static void timer_list_setup(struct item *item)
@@ -276,7 +286,7 @@ static void timer_list_cancel_all(const struct load *load)
 
 static enum hrtimer_restart hrtimer_expired(struct hrtimer *timer)
 {
-	item_expired(container_of(timer, struct item, hrtimer));
+	item_expired(container_of(timer, struct item, hrtimer), &hrtimer_lateness);
 	return HRTIMER_NORESTART;
 }
 
@@ -311,42 +321,47 @@ static void hrtimer_cancel_all(const struct load *load)
 	for_all_cancel(load, hrtimer_item_cancel);
 }
 
-static const unsigned int no_tick;
+enum {
+	TWHEEL_ABS,
+	TWHEEL_REL,
+	TIMER_LIST,
+	HRTIMER,
+	NR_COMPETITORS,
+};
 
-static const struct competitor competitors[] = {
-	{
+static const struct competitor competitors[NR_COMPETITORS] = {
+	[TWHEEL_ABS] = {
 		.name = "twheel_abs",
 		.setup = twheel_setup,
 		.time = twheel_abs_time,
 		.arm_all = twheel_abs_arm_all,
 		.cancel_all = twheel_cancel_all,
-		.tick_shift = &tick_shift,
-	}, {
+	},
+	[TWHEEL_REL] = {
 		.name = "twheel_rel",
 		.setup = twheel_setup,
 		.time = twheel_rel_time,
 		.arm_all = twheel_rel_arm_all,
 		.cancel_all = twheel_cancel_all,
-		.tick_shift = &tick_shift,
-	}, {
+	},
+	[TIMER_LIST] = {
 		.name = "timer_list",
 		.setup = timer_list_setup,
 		.time = timer_list_time,
 		.arm_all = timer_list_arm_all,
 		.cancel_all = timer_list_cancel_all,
-		.tick_shift = &no_tick,
-	}, {
+	},
+	[HRTIMER] = {
 		.name = "hrtimer",
 		.setup = hrtimer_item_setup,
 		.time = hrtimer_time,
 		.arm_all = hrtimer_arm_all,
 		.cancel_all = hrtimer_cancel_all,
-		.tick_shift = &no_tick,
 	},
 };
 
-static struct samples arm_samples[ARRAY_SIZE(competitors)];
-static struct samples cancel_samples[ARRAY_SIZE(competitors)];
+static struct samples arm_samples[NR_COMPETITORS];
+static struct samples cancel_samples[NR_COMPETITORS];
 
 /* --- the CPU ---------------------------------------------------------------- */
 
@@ -483,10 +498,6 @@ static void load_prepare(struct load *load, const struct competitor *competitor,
 		competitor->setup(&load->items[i]);
 		load->times[i] = competitor->time(load->due_ns[i] + shift_ns);
 	}
-	first_item = load->items;
-	nr_armed = load->nr;
-	nr_expired = 0;
-	reinit_completion(&all_expired);
 }
 
 /* --- results ---------------------------------------------------------------- */
@@ -532,7 +543,7 @@ static void samples_print(struct samples *samples, const char *name,
 	samples->nr = 0;
 }
 
-static void lateness_print(const char *name)
+static void lateness_print(const char *name, u32 *ns, unsigned int nr)
 {
 	static const struct {
 		const char *name;
@@ -540,12 +551,12 @@ static void lateness_print(const char *name)
 	} parts[] = {
 		{ "p50", 500 }, { "p99", 990 }, { "p999", 999 }, { "max", 1000 },
 	};
-	unsigned int i, last = lateness.nr - 1;
+	unsigned int i;
 
-	sort(lateness.ns, lateness.nr, sizeof(lateness.ns[0]), compare_u32, NULL);
+	sort(ns, nr, sizeof(*ns), compare_u32, NULL);
 	for (i = 0; i < ARRAY_SIZE(parts); i++)
 		pr_info("twheel_benchmark: result l1.%s.%s.%s %u ns\n", name, parts[i].name,
-			load_name, lateness.ns[(u64)last * parts[i].per_mille / 1000]);
+			load_name, ns[(u64)(nr - 1) * parts[i].per_mille / 1000]);
 }
 
 /* --- what is measured ------------------------------------------------------- */
@@ -573,7 +584,7 @@ static void round_arm(struct load *load)
 	unsigned int i;
 
 	load_shuffle(load, FAR_MIN_NS, FAR_SPAN_NS);
-	for (i = 0; i < ARRAY_SIZE(competitors); i++) {
+	for (i = 0; i < NR_COMPETITORS; i++) {
 		if (!is_wanted(&competitors[i]))
 			continue;
 		load_prepare(load, &competitors[i], ktime_get_ns());
@@ -586,7 +597,7 @@ static void print_arm(unsigned int nr)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(competitors); i++) {
+	for (i = 0; i < NR_COMPETITORS; i++) {
 		samples_print(&arm_samples[i], competitors[i].name, "arm", nr);
 		samples_print(&cancel_samples[i], competitors[i].name, "cancel", nr);
 	}
@@ -605,6 +616,7 @@ static void pass_expire(struct load *load, unsigned int i)
 	u64 begin_ns = ktime_get_ns(), released_ns;
 
 	load_prepare(load, &competitors[i], begin_ns);
+	expect_to_expire(load->nr);
 	local_bh_disable();
 	competitors[i].arm_all(load);
 	hold_off_softirqs_until(begin_ns + all_due_ns(load));
@@ -619,8 +631,8 @@ static void round_expire(struct load *load)
 	unsigned int i;
 
 	load_shuffle(load, load->nr * LEAD_NS_EACH, span_ms * NSEC_PER_MSEC);
-	for (i = 0; i < ARRAY_SIZE(competitors); i++)
-		if (is_wanted(&competitors[i]) && competitors[i].time != twheel_rel_time)
+	for (i = 0; i < NR_COMPETITORS; i++)
+		if (is_wanted(&competitors[i]) && i != TWHEEL_REL)
 			pass_expire(load, i);
 }
 
@@ -628,82 +640,79 @@ static void print_expire(unsigned int nr)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(competitors); i++)
+	for (i = 0; i < NR_COMPETITORS; i++)
 		samples_print(&arm_samples[i], competitors[i].name, "expire", nr);
 }
 
-/* When the function should be called. */
-static u64 rounded_up(u64 due_ns, unsigned int shift)
+static void lateness_free(struct lateness *lateness)
 {
-	u64 tick_ns = 1ULL << shift;
-
-	return (due_ns + tick_ns - 1) & ~(tick_ns - 1);
+	lateness->round_ns = NULL;
+	load_free(&lateness->load);
+	vfree(lateness->due_ns);
+	vfree(lateness->ns);
 }
 
-static void pass_late(struct load *load, const struct competitor *competitor)
+static int lateness_alloc(struct lateness *lateness, unsigned int nr)
 {
-	u64 begin_ns = ktime_get_ns();
+	int ret = load_alloc(&lateness->load, nr);
+
+	if (ret)
+		return ret;
+	lateness->due_ns = vzalloc(array_size(nr, sizeof(*lateness->due_ns)));
+	lateness->ns = vzalloc(array3_size(nr, rounds, sizeof(*lateness->ns)));
+	if (lateness->due_ns && lateness->ns)
+		return 0;
+	lateness_free(lateness);
+	return -ENOMEM;
+}
+
+/* Functions should be called at the next tick of so many bits. */
+static void lateness_prepare(struct lateness *lateness, unsigned int round,
+			     const struct competitor *competitor, unsigned int shift)
+{
+	struct load *load = &lateness->load;
+	u64 tick_ns = 1ULL << shift, now_ns = ktime_get_ns();
 	unsigned int i;
 
-	load_prepare(load, competitor, begin_ns);
+	lateness->round_ns = lateness->ns + (size_t)round * load->nr;
+	load_shuffle(load, load->nr * LATE_LEAD_NS_EACH, span_ms * NSEC_PER_MSEC);
+	load_prepare(load, competitor, now_ns);
 	for (i = 0; i < load->nr; i++)
-		lateness.due_ns[load->arm_order[i]] =
-			rounded_up(load->due_ns[i] + begin_ns, *competitor->tick_shift);
-	competitor->arm_all(load);
+		lateness->due_ns[load->arm_order[i]] =
+			(load->due_ns[i] + now_ns + tick_ns - 1) & ~(tick_ns - 1);
+}
+
+/*
+ * The timers of both are armed at the same time, so that what stops the machine for a
+ * while, where it is a virtual one, stops both.
+ */
+static void round_late(struct lateness *twheel, struct lateness *hrtimer, unsigned int round)
+{
+	lateness_prepare(twheel, round, &competitors[TWHEEL_ABS], tick_shift);
+	lateness_prepare(hrtimer, round, &competitors[HRTIMER], 0);
+	expect_to_expire(twheel->load.nr + hrtimer->load.nr);
+	competitors[TWHEEL_ABS].arm_all(&twheel->load);
+	competitors[HRTIMER].arm_all(&hrtimer->load);
 	wait_for_completion(&all_expired);
 }
 
-/* timer_list is not meant to be in time. */
-static bool is_exact(const struct competitor *competitor)
+static int measure_late(unsigned int nr)
 {
-	return competitor->time == twheel_abs_time || competitor->time == hrtimer_time;
-}
+	unsigned int round;
+	int ret = lateness_alloc(&twheel_lateness, nr);
 
-static void measure_lateness(struct load *load, u32 *late_ns[])
-{
-	unsigned int i, round;
-
-	for (round = 0; round < rounds; round++) {
-		load_shuffle(load, load->nr * LEAD_NS_EACH, span_ms * NSEC_PER_MSEC);
-		for (i = 0; i < ARRAY_SIZE(competitors); i++) {
-			if (!late_ns[i])
-				continue;
-			lateness.ns = late_ns[i];
-			lateness.nr = round * load->nr;
-			pass_late(load, &competitors[i]);
-		}
-	}
-	for (i = 0; i < ARRAY_SIZE(competitors); i++) {
-		if (!late_ns[i])
-			continue;
-		lateness.ns = late_ns[i];
-		lateness_print(competitors[i].name);
-	}
-	lateness.ns = NULL;
-}
-
-static int measure_late(struct load *load)
-{
-	u32 *late_ns[ARRAY_SIZE(competitors)] = {};
-	unsigned int i;
-	int ret = -ENOMEM;
-
-	lateness.due_ns = vzalloc(array_size(load->nr, sizeof(*lateness.due_ns)));
-	if (!lateness.due_ns)
+	if (ret)
 		return ret;
-	for (i = 0; i < ARRAY_SIZE(competitors); i++) {
-		if (!is_wanted(&competitors[i]) || !is_exact(&competitors[i]))
-			continue;
-		late_ns[i] = vzalloc(array3_size(load->nr, rounds, sizeof(u32)));
-		if (!late_ns[i])
-			goto out;
-	}
-	measure_lateness(load, late_ns);
-	ret = 0;
+	ret = lateness_alloc(&hrtimer_lateness, nr);
+	if (ret)
+		goto out;
+	for (round = 0; round < rounds; round++)
+		round_late(&twheel_lateness, &hrtimer_lateness, round);
+	lateness_print(competitors[TWHEEL_ABS].name, twheel_lateness.ns, nr * rounds);
+	lateness_print(competitors[HRTIMER].name, hrtimer_lateness.ns, nr * rounds);
+	lateness_free(&hrtimer_lateness);
 out:
-	for (i = 0; i < ARRAY_SIZE(competitors); i++)
-		vfree(late_ns[i]);
-	vfree(lateness.due_ns);
+	lateness_free(&twheel_lateness);
 	return ret;
 }
 
@@ -718,7 +727,7 @@ static void measure_rounds(struct load *load, unsigned int nr_rounds,
 	print(load->nr);
 }
 
-static int measure(unsigned int nr)
+static int measure_cost(unsigned int nr)
 {
 	struct load load;
 	int ret = load_alloc(&load, nr);
@@ -728,14 +737,21 @@ static int measure(unsigned int nr)
 	if (!strcmp(what, "arm"))
 		measure_rounds(&load, rounds * max(ROUND_TIMERS / nr, 1U), round_arm,
 			       print_arm);
-	else if (!strcmp(what, "expire"))
-		measure_rounds(&load, rounds, round_expire, print_expire);
-	else if (!strcmp(what, "late"))
-		ret = measure_late(&load);
 	else
-		ret = -EINVAL;
+		measure_rounds(&load, rounds, round_expire, print_expire);
 	load_free(&load);
 	return ret;
+}
+
+static int measure(unsigned int nr)
+{
+	if (!nr || !rounds)
+		return -EINVAL;
+	if (!strcmp(what, "late"))
+		return measure_late(nr);
+	if (!strcmp(what, "arm") || !strcmp(what, "expire"))
+		return measure_cost(nr);
+	return -EINVAL;
 }
 
 /* The process that loads the module stays on the CPU that it is on. */
@@ -749,7 +765,7 @@ static int __init benchmark_init(void)
 	prandom_seed_state(&random, 1);
 	ret = set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	for (i = 0; i < nr_counts && !ret; i++)
-		ret = counts[i] && rounds ? measure(counts[i]) : -EINVAL;
+		ret = measure(counts[i]);
 	return ret;
 }
 module_init(benchmark_init);

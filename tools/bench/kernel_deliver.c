@@ -21,7 +21,7 @@ static struct twheel_record records[4096];
 
 #define PARAMETERS	"/sys/module/twheel_benchmark/parameters/"
 #define TICKS		(1ULL << 20)
-#define ROUNDS		5
+#define ROUNDS_MAX	100
 
 /* Events are due when all of them are armed, at this pace. */
 #define LEAD_NS_EACH	5000ULL
@@ -110,16 +110,17 @@ static double run(int fd, unsigned int nr)
 int main(int argc, char **argv)
 {
 	unsigned int i, nr = argc > 1 ? strtoul(argv[1], NULL, 0) : 0;
-	double samples[ROUNDS];
+	unsigned int rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 5;
+	double samples[ROUNDS_MAX];
 	int fd = device_open();
 
-	if (!nr)
-		errx(1, "usage: kernel_deliver EVENTS");
+	if (!nr || !rounds || rounds > ROUNDS_MAX)
+		errx(1, "usage: kernel_deliver EVENTS [ROUNDS]");
 	/* read() shall wait */
 	if (fcntl(fd, F_SETFL, 0))
 		err(1, "F_SETFL");
-	for (i = 0; i < ROUNDS; i++)
+	for (i = 0; i < rounds; i++)
 		samples[i] = run(fd, nr);
-	printf("result k3.twheel.%u %.1f ns\n", nr, median(samples, ROUNDS));
+	printf("result k3.twheel.%u %.1f ns\n", nr, median(samples, rounds));
 	return 0;
 }
