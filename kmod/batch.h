@@ -75,8 +75,8 @@ static inline void event_ready_here(struct context_batch *batch, struct event *e
  * @event: an event that is on no wheel and in no queue.
  * @due_ns: when it is due, by the host's clock that it goes by.
  */
-static inline void event_place(struct context_batch *batch, struct event *event,
-			       u64 due_ns)
+static __always_inline void event_place(struct context_batch *batch, struct event *event,
+					u64 due_ns)
 {
 	struct base_hold *hold = &batch->hold;
 

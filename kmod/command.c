@@ -96,7 +96,7 @@ static __always_inline u64 unused_fields(const struct twheel_cmd *cmd, u16 used)
 }
 
 /* What is wrong with the times and the quorum of an ADD or MODIFY. */
-static int check_arming(const struct twheel_cmd *cmd)
+static __always_inline int check_arming(const struct twheel_cmd *cmd)
 {
 	if (likely(!cmd->interval_ns && !cmd->quorum))
 		return 0;
@@ -161,13 +161,15 @@ static int refuse_newer(struct context_batch *batch, struct twheel_cmd *cmd)
 static __always_inline int command_run(struct context_batch *batch,
 				       struct twheel_cmd *cmd)
 {
-	switch (cmd->op) {
-	case TWHEEL_OP_ADD:
+	/* What there is most of comes first: of a switch, the compiler makes a search. */
+	if (cmd->op == TWHEEL_OP_ADD)
 		return run_add(batch, cmd);
-	case TWHEEL_OP_MODIFY:
-		return check_and_run(batch, cmd, TWHEEL_OP_MODIFY);
-	case TWHEEL_OP_CANCEL:
+	if (cmd->op == TWHEEL_OP_CANCEL)
 		return check_and_run(batch, cmd, TWHEEL_OP_CANCEL);
+	if (cmd->op == TWHEEL_OP_MODIFY)
+		return check_and_run(batch, cmd, TWHEEL_OP_MODIFY);
+
+	switch (cmd->op) {
 	case TWHEEL_OP_COMPLETE:
 		return check_and_run(batch, cmd, TWHEEL_OP_COMPLETE);
 	case TWHEEL_OP_WATCH:
@@ -249,6 +251,8 @@ static __always_inline bool get_command(struct twheel_cmd *cmd,
 	const u64 __user *from = (const u64 __user *)user;
 	u64 *to = (u64 *)cmd;
 
+	/* One pointer will do, where the compiler would count on several. */
+	OPTIMIZER_HIDE_VAR(from);
 	static_assert(sizeof(*cmd) == 8 * sizeof(*to));
 	unsafe_get_user(to[0], from + 0, fault);
 	unsafe_get_user(to[1], from + 1, fault);
@@ -321,12 +325,11 @@ static unsigned int copy_in(struct chunk *chunk)
 
 static void run_chunk(struct context_batch *batch, struct chunk *chunk)
 {
-	unsigned int i;
+	struct twheel_cmd *cmd = chunk->cmds, *end = cmd + chunk->nr;
+	u64 newer = chunk->newer;
 
-	for (i = 0; i < chunk->nr; i++) {
-		struct twheel_cmd *cmd = &chunk->cmds[i];
-
-		if (unlikely(chunk->newer & BIT_ULL(i)))
+	for (; cmd < end; cmd++, newer >>= 1) {
+		if (unlikely(newer & 1))
 			cmd->result = refuse_newer(batch, cmd);
 		else
 			cmd->result = command_run(batch, cmd);

@@ -375,6 +375,50 @@ static int prepare_arm(struct context_batch *batch, const struct twheel_cmd *cmd
 	return 0;
 }
 
+/* Add an event, with @operation or NULL.  Returns 0, -ENOSPC or -ENOMEM. */
+static __always_inline int add_event(struct context_batch *batch, struct twheel_cmd *cmd,
+				     struct event_operation *operation)
+{
+	struct context *context = batch->context;
+	struct event *event;
+
+	if (unlikely(events_lack_room(&context->events))) {
+		int ret;
+
+		base_release(&batch->hold);
+		ret = events_make_room(&context->events);
+		if (ret)
+			return ret;
+	}
+
+	event = event_alloc(&context->events);
+	if (operation)
+		event_set_operation(event, operation);
+	event->data = cmd->data;
+	cmd->id = event_id(event);
+	context->counts.added++;
+	/* Before it can be READY: context_has_armed(). */
+	WRITE_ONCE(context->used, context->used + 1);
+	event_arm(batch, event, cmd, operation ? EVENT_OPERATION : 0);
+	return 0;
+}
+
+/* Add an event that more than one watch completes. */
+static noinline int add_operation(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	struct event_operation *operation;
+	int ret;
+
+	base_release(&batch->hold);
+	operation = event_operation_create(cmd->quorum, 0);
+	if (!operation)
+		return -ENOMEM;
+	ret = add_event(batch, cmd, operation);
+	if (ret)
+		event_operation_free(operation);
+	return ret;
+}
+
 /**
  * context_add() - arm a new event
  * @batch: the batch.
@@ -386,39 +430,15 @@ static int prepare_arm(struct context_batch *batch, const struct twheel_cmd *cmd
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct context *context = batch->context;
-	struct event_operation *operation = NULL;
-	struct event *event;
 	int ret = prepare_arm(batch, cmd);
 
 	if (unlikely(ret))
 		return ret;
 	if (context_used(context) >= context->max_events)
 		return -ENOSPC;
-	if (unlikely(cmd->quorum > 1)) {
-		base_release(&batch->hold);
-		operation = event_operation_create(cmd->quorum, 0);
-		if (!operation)
-			return -ENOMEM;
-	}
-	if (unlikely(events_lack_room(&context->events))) {
-		base_release(&batch->hold);
-		ret = events_make_room(&context->events);
-		if (ret) {
-			event_operation_free(operation);
-			return ret;
-		}
-	}
-
-	event = event_alloc(&context->events);
-	if (unlikely(operation))
-		event_set_operation(event, operation);
-	event->data = cmd->data;
-	cmd->id = event_id(event);
-	context->counts.added++;
-	/* Before it can be READY: context_has_armed(). */
-	WRITE_ONCE(context->used, context->used + 1);
-	event_arm(batch, event, cmd, operation ? EVENT_OPERATION : 0);
-	return 0;
+	if (unlikely(cmd->quorum > 1))
+		return add_operation(batch, cmd);
+	return add_event(batch, cmd, NULL);
 }
 
 /**

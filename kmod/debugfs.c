@@ -42,7 +42,8 @@ static void show_level(struct seq_file *seq, const struct wheel *wheel,
 	for (i = 0; i < WHEEL_SLOTS; i++)
 		armed += wheel->slots[level][i].count;
 	seq_printf(seq, "level:\t%u\t%016llx\t%016llx\t%llu\t", level,
-		   wheel->occupied[level], wheel->crowded[level], armed);
+		   wheel->occupied.slots[level], wheel->crowded.slots[level],
+		   armed);
 	for (i = 0; i < WHEEL_SLOTS; i++)
 		seq_printf(seq, "%u%c", wheel->slots[level][i].count,
 			   i < WHEEL_SLOTS - 1 ? ' ' : '\n');

@@ -13,7 +13,7 @@ static inline u64 add_saturating(u64 a, u64 b)
 {
 	u64 sum;
 
-	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
+	return unlikely(check_add_overflow(a, b, &sum)) ? U64_MAX : sum;
 }
 
 /* The clock that an event goes by. */

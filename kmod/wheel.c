@@ -30,9 +30,24 @@
  * time, and the first one occupied holds the level's earliest node.
  *
  * Finding the next tick that has work is a rotation and a find-first-bit for
- * each occupied level, and the least of the slots' min.  No scan, no heap.
+ * each occupied level, and the least of the slots' min.  No scan, no heap.  While
+ * level 0 has a node that is due before upper_min, one rotation is enough.
  *
- * A slot of more than WHEEL_CROWDED nodes is marked as crowded, for all to see.
+ * The lists of a slot
+ * -------------------
+ * A list is walked by one load after another, each of which may have to wait for
+ * memory.  So a slot of levels 1 to WHEEL_LISTED has WHEEL_LISTS lists, and a cascade
+ * takes a node of each in turn: while one is moved, the next ones of the other lists
+ * are on their way.  A hash of the due tick chooses the list:
+ *
+ *   slot   min 2050   count 5   filled 0b101
+ *     list 0   |<-> 2060 <-> 2050 <-> 2060        in the order of arming;
+ *     list 1   | empty                            equal ticks share it
+ *     list 2   |<-> 2071 <-> 2071
+ *     ..
+ *
+ * A slot of level 0 holds one tick only, and those of the high levels are few and are
+ * moved rarely: these have one list each.
  *
  * The lazy cascade
  * ----------------
@@ -42,17 +57,46 @@
  * clk's own slot of level 0 and come out.  A lone node at whatever distance is
  * touched once, and one that is cancelled before its time is never touched.
  *
+ * Prefetch
+ * --------
+ * With many nodes in a slot, the one that is due first would have to wait for all the
+ * others to be moved.  So slots of more than WHEEL_CROWDED nodes are moved down ahead of
+ * their time, by wheel_prefetch().  Slot K of level L may be from the beginning of the
+ * window before its own on, when all of it is in reach of level L - 1, and no new node
+ * is put there any more:
+ *
+ *            may be moved down               its window
+ *           |----------------------------.--|-----------------------------|
+ *        (K - 1) << 5L                   F  K << 5L
+ *
+ * Who has advanced the wheel for nodes that were due gives what is left of the budget
+ * to prefetch: no time is too early in that window, and the slot with the least min
+ * comes first.  As a rule that is enough.
+ *
+ * From F on, prefetch goes on for as long as it takes, by rounds of WHEEL_URGENT nodes
+ * in one tick.  Behind F there is a slot of the next lower level, whose own prefetch
+ * needs that time, and a tick for each WHEEL_URGENT nodes in the slot:
+ *
+ *   F = (K << 5L) - 32^(L - 1) - count / WHEEL_URGENT rounded up
+ *
+ * A slot of more than WHEEL_URGENT nodes is urgent: wheel_next() does not go past its F.
+ * So there is at most one such wakeup for WHEEL_URGENT nodes that are moved, and none
+ * where enough others come in that window.  With each round F gets later by a tick; were
+ * it reached late, rounds follow one another until it has passed or the slot is not
+ * crowded.  What is due comes out first, before each part of a round.
+ *
  * The order
  * ---------
  * Nodes of the same tick come out in the order in which they were armed.  As clk
  * only grows, of two nodes of one tick the older one is on a higher or on the
  * same level, and there before the younger.  To keep that, a cascade takes a slot
- * from its tail and puts each node to the front of a lower slot: not simply of
+ * from its tails and puts each node to the front of a lower slot: not simply of
  * the lowest in reach, but of the first one below, from the top, that may hold a
  * node of the same tick (it is occupied, and its min is not after that tick).
  * Why: at clk 0, z is armed for 2050 and x for 2100 (one slot of level 2).  At
  * clk 100, y is armed for 2100 (level 1).  z's time takes x down; on level 0, x
- * would be below y, which is younger, and y would come out first.
+ * would be below y, which is younger, and y would come out first.  That goes for
+ * prefetch as well; what it leaves in the slot is older than what it has moved.
  *
  * All nodes of another wheel can be taken over in the same way, one by one, as if
  * from a level above the top one: wheel_pop(), wheel_add_older().
@@ -62,24 +106,29 @@
  *
  * Bounded steps
  * -------------
- * wheel_advance() moves at most as many nodes as it is told to and then returns,
- * with the wheel consistent: clk stays at a tick until that tick is empty.  The
- * caller may drop its lock in between, and add and remove what it likes.
+ * wheel_advance() and wheel_prefetch() move at most as many nodes as they are told to
+ * and then return, with the wheel consistent: clk stays at a tick until that tick is
+ * empty.  The caller may drop its lock in between, and add and remove what it likes.
  *
  * What always holds (wheel_check() looks)
  * ---------------------------------------
  * - no node is due before clk;
  * - each node is in the slot of its due tick, and its level reaches that slot;
  * - a slot's occupied bit is set if and only if it has a node, its crowded bit if
- *   and only if it has more than WHEEL_CROWDED; a level's bit is set if and only
- *   if one of its slots is occupied;
+ *   and only if it has more than WHEEL_CROWDED, its urgent bit if and only if it has
+ *   more than WHEEL_URGENT; a level's bit is set if and only if one of its slots' is;
  * - a slot's count is the number of its nodes, its min is in its window and not
- *   after the due tick of any of them;
- * - wheel_next() is not after the earliest due tick.
+ *   after the due tick of any of them, and WHEEL_NEVER if there is none;
+ * - a node is in the list of its due tick, which is marked as filled;
+ * - upper_min is not after the min of any slot above level 0;
+ * - wheel_next() is not before clk and not after the earliest due tick.
  */
 #include <linux/bitops.h>
+#include <linux/hash.h>
 #include <linux/list.h>
+#include <linux/math.h>
 #include <linux/minmax.h>
+#include <linux/prefetch.h>
 #include <linux/string.h>
 
 #include "wheel.h"
@@ -121,45 +170,79 @@ static struct wheel_slot *slot_of(struct wheel *wheel, u64 tick,
 	return &wheel->slots[level][slot_index(tick, level)];
 }
 
-/* Account for @node, which the caller is about to link into its slot. */
-static struct wheel_slot *slot_enter(struct wheel *wheel,
-				     struct wheel_node *node, u64 due,
-				     unsigned int level)
+/* Which list of its slot a node of @tick is in. */
+static unsigned int list_number(const struct wheel_slot *slot, u64 tick)
 {
-	struct wheel_slot *slot = slot_of(wheel, due, level);
-	u64 bit = BIT_ULL(slot_index(due, level));
-
-	node->place = wheel_place(due, level, wheel->side);
-	if (!slot->count++) {
-		slot->min = due;
-		wheel->occupied[level] |= bit;
-		wheel->levels |= BIT(level);
-	} else {
-		slot->min = min(slot->min, due);
-	}
-	if (slot->count == WHEEL_CROWDED + 1)
-		wheel->crowded[level] |= bit;
-	wheel->armed++;
-	return slot;
+	return hash_64(tick, 16) & slot->mask;
 }
 
-/* Take @node out of its slot. */
-static void slot_leave(struct wheel *wheel, struct wheel_node *node)
+static void map_set(struct wheel_map *map, unsigned int level,
+		    unsigned int index)
 {
-	unsigned int level = wheel_level(node);
-	u64 due = wheel_due(node);
-	struct wheel_slot *slot = slot_of(wheel, due, level);
-	u64 bit = BIT_ULL(slot_index(due, level));
+	map->slots[level] |= BIT_ULL(index);
+	map->levels |= BIT(level);
+}
 
-	list_del(&node->list);
-	if (!--slot->count) {
-		wheel->occupied[level] &= ~bit;
-		if (!wheel->occupied[level])
-			wheel->levels &= ~BIT(level);
+static void map_clear(struct wheel_map *map, unsigned int level,
+		      unsigned int index)
+{
+	map->slots[level] &= ~BIT_ULL(index);
+	if (!map->slots[level])
+		map->levels &= ~BIT(level);
+}
+
+/* The first slot of @level in @map, in the order of time from clk on. */
+static unsigned int map_first(const struct wheel_map *map, u64 clk,
+			      unsigned int level)
+{
+	unsigned int here = slot_index(clk, level);
+
+	return (here + __ffs64(ror64(map->slots[level], here))) % WHEEL_SLOTS;
+}
+
+/* Account for a node in its slot; return the list, for the caller to link it. */
+static __always_inline struct list_head *slot_enter(struct wheel *wheel,
+						    struct wheel_node *node,
+						    u64 due, unsigned int level)
+{
+	unsigned int index = slot_index(due, level);
+	struct wheel_slot *slot = &wheel->slots[level][index];
+	unsigned int number = list_number(slot, due);
+
+	node->place = wheel_place(due, level, wheel->side);
+	slot->min = min(slot->min, due);
+	slot->count++;
+	slot->filled |= BIT(number);
+	map_set(&wheel->occupied, level, index);
+	if (slot->count == WHEEL_CROWDED + 1)
+		map_set(&wheel->crowded, level, index);
+	if (slot->count == WHEEL_URGENT + 1)
+		map_set(&wheel->urgent, level, index);
+	return &wheel->lists[slot->lists + number];
+}
+
+/* Account for @nr nodes that the caller takes out of a slot. */
+static void slot_leave(struct wheel *wheel, unsigned int level,
+		       unsigned int index, unsigned int nr)
+{
+	struct wheel_slot *slot = &wheel->slots[level][index];
+	unsigned int before = slot->count, after = before - nr;
+
+	slot->count = after;
+	if (!after) {
+		slot->min = WHEEL_NEVER;
+		slot->filled = 0;
+		map_clear(&wheel->occupied, level, index);
 	}
-	if (slot->count == WHEEL_CROWDED)
-		wheel->crowded[level] &= ~bit;
-	wheel->armed--;
+	if (after <= WHEEL_CROWDED && before > WHEEL_CROWDED)
+		map_clear(&wheel->crowded, level, index);
+	if (after <= WHEEL_URGENT && before > WHEEL_URGENT)
+		map_clear(&wheel->urgent, level, index);
+}
+
+static bool has_many_lists(unsigned int level)
+{
+	return level && level <= WHEEL_LISTED;
 }
 
 /**
@@ -169,13 +252,23 @@ static void slot_leave(struct wheel *wheel, struct wheel_node *node)
  */
 void wheel_init(struct wheel *wheel, u64 now)
 {
-	unsigned int level, i;
+	struct wheel_slot *slots = &wheel->slots[0][0];
+	unsigned int i, nr, lists = 0;
 
 	memset(wheel, 0, sizeof(*wheel));
 	wheel->clk = now;
-	for (level = 0; level < WHEEL_LEVELS; level++)
-		for (i = 0; i < WHEEL_SLOTS; i++)
-			INIT_LIST_HEAD(&wheel->slots[level][i].nodes);
+	wheel->upper_min = WHEEL_NEVER;
+	for (i = 0; i < WHEEL_LEVELS * WHEEL_SLOTS; i++) {
+		nr = has_many_lists(i / WHEEL_SLOTS) ? WHEEL_LISTS : 1;
+		slots[i] = (struct wheel_slot){
+			.min = WHEEL_NEVER,
+			.lists = lists,
+			.mask = nr - 1,
+		};
+		lists += nr;
+	}
+	for (i = 0; i < WHEEL_NR_LISTS; i++)
+		INIT_LIST_HEAD(&wheel->lists[i]);
 }
 
 /**
@@ -186,36 +279,89 @@ void wheel_init(struct wheel *wheel, u64 now)
 void wheel_restart(struct wheel *wheel, u64 now)
 {
 	wheel->clk = now;
+	wheel->round = 0;
 }
 
-/* The first slot of a level that is occupied, in the order of time from clk on. */
-static unsigned int first_slot(const struct wheel *wheel, unsigned int level)
+/* The earliest due tick on level 0; WHEEL_NEVER: there is none. */
+static u64 least_on_level_0(const struct wheel *wheel)
 {
-	unsigned int here = slot_index(wheel->clk, level);
-	unsigned int ahead = __ffs64(ror64(wheel->occupied[level], here));
+	u64 occupied = wheel->occupied.slots[0];
 
-	return (here + ahead) % WHEEL_SLOTS;
+	if (!occupied)
+		return WHEEL_NEVER;
+	return wheel->clk + __ffs64(ror64(occupied, wheel->clk % WHEEL_SLOTS));
+}
+
+/* The least min above level 0; WHEEL_NEVER: there is none. */
+static u64 least_above_level_0(const struct wheel *wheel)
+{
+	u64 least = WHEEL_NEVER;
+	unsigned int levels;
+
+	for (levels = wheel->occupied.levels & ~1; levels; levels &= levels - 1) {
+		unsigned int level = __ffs(levels);
+		unsigned int first = map_first(&wheel->occupied, wheel->clk, level);
+
+		least = min(least, wheel->slots[level][first].min);
+	}
+	return least;
+}
+
+/* The least min; WHEEL_NEVER if the wheel is empty. */
+static u64 least_min(const struct wheel *wheel)
+{
+	u64 least = least_on_level_0(wheel);
+
+	return least <= wheel->upper_min ? least :
+	       min(least, least_above_level_0(wheel));
+}
+
+/* The tick from which on a slot is to be prefetched: see "Prefetch" above. */
+static u64 forced_tick(const struct wheel *wheel, unsigned int level,
+		       const struct wheel_slot *slot)
+{
+	unsigned int shift = WHEEL_LEVEL_SHIFT * level;
+	u64 begin = window_of(slot->min, level) << shift;
+	u64 span = 1ULL << shift;
+	u64 ahead = (span >> WHEEL_LEVEL_SHIFT) +
+		    DIV_ROUND_UP(slot->count, WHEEL_URGENT);
+
+	return max(wheel->clk, begin - min3(ahead, span, begin));
+}
+
+/*
+ * The least forced tick of the slots in @map; WHEEL_NEVER: there is none.  On one level,
+ * the slots' forced ticks are in the order of time as the slots are.
+ */
+static u64 least_forced(const struct wheel *wheel, const struct wheel_map *map)
+{
+	u64 least = WHEEL_NEVER;
+	unsigned int levels;
+
+	/* There is no level that slots of level 0 could be moved down to. */
+	for (levels = map->levels & ~1; levels; levels &= levels - 1) {
+		unsigned int level = __ffs(levels);
+		unsigned int first = map_first(map, wheel->clk, level);
+
+		least = min(least, forced_tick(wheel, level,
+					       &wheel->slots[level][first]));
+	}
+	return least;
 }
 
 /**
  * wheel_next() - the next tick that has work
  * @wheel: the wheel.
  *
- * Return: a tick not after the earliest due tick, and equal to it unless a node
- * was removed; WHEEL_NEVER if the wheel is empty.
+ * Return: a tick not before clk and not after the earliest due tick, and equal to that
+ * unless a node was removed or a slot has to be prefetched before; WHEEL_NEVER if the
+ * wheel is empty.
  */
 u64 wheel_next(const struct wheel *wheel)
 {
-	u64 next = WHEEL_NEVER;
-	u64 levels;
-
-	for (levels = wheel->levels; levels; levels &= levels - 1) {
-		unsigned int level = __ffs64(levels);
-		unsigned int first = first_slot(wheel, level);
-
-		next = min(next, wheel->slots[level][first].min);
-	}
-	return next;
+	if (wheel->round && wheel->crowded.levels)
+		return wheel->clk;
+	return min(least_min(wheel), least_forced(wheel, &wheel->urgent));
 }
 
 /**
@@ -240,7 +386,20 @@ u64 wheel_roundest(u64 first, u64 last)
 static void catch_up(struct wheel *wheel, u64 now)
 {
 	if (wheel->clk < now)
-		wheel->clk = max(wheel->clk, min(now, wheel_next(wheel)));
+		wheel->clk = min(now, least_min(wheel));
+}
+
+/*
+ * When the wheel has to be advanced because of a node that was added.  The slot's forced
+ * tick becomes earlier with every WHEEL_URGENT nodes; in between, it is known.
+ */
+static u64 wanted_tick(struct wheel *wheel, u64 due, unsigned int level)
+{
+	struct wheel_slot *slot = slot_of(wheel, due, level);
+
+	if (slot->count % WHEEL_URGENT != 1 || slot->count == 1 || !level)
+		return due;
+	return min(due, forced_tick(wheel, level, slot));
 }
 
 /**
@@ -251,17 +410,21 @@ static void catch_up(struct wheel *wheel, u64 now)
  *	taken as clk.
  * @now: the current tick.
  *
- * Return: the tick at which the wheel has to be advanced because of that.
+ * Return: the tick at which the wheel has to be advanced, as far as that is news since
+ * the last wheel_next(): @due, or an earlier one.
  */
 u64 wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now)
 {
-	struct wheel_slot *slot;
+	unsigned int level;
 
 	catch_up(wheel, now);
 	due = max(due, wheel->clk);
-	slot = slot_enter(wheel, node, due, lowest_level(wheel->clk, due));
-	list_add_tail(&node->list, &slot->nodes);
-	return due;
+	level = lowest_level(wheel->clk, due);
+	list_add_tail(&node->list, slot_enter(wheel, node, due, level));
+	wheel->armed++;
+	if (level)
+		wheel->upper_min = min(wheel->upper_min, due);
+	return wanted_tick(wheel, due, level);
 }
 
 /**
@@ -271,11 +434,15 @@ u64 wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now)
  */
 void wheel_del(struct wheel *wheel, struct wheel_node *node)
 {
-	if (wheel_level(node) == WHEEL_OUT)
-		list_del(&node->list);
-	else
-		slot_leave(wheel, node);
-	node->place = wheel_place(wheel_due(node), WHEEL_IDLE, 0);
+	unsigned int level = wheel_level(node);
+	u64 due = wheel_due(node);
+
+	list_del(&node->list);
+	node->place = wheel_place(due, WHEEL_IDLE, 0);
+	if (level == WHEEL_OUT)
+		return;
+	slot_leave(wheel, level, slot_index(due, level), 1);
+	wheel->armed--;
 }
 
 /*
@@ -291,31 +458,56 @@ static unsigned int level_of_older(struct wheel *wheel, u64 due,
 	for (level = above - 1; level > lowest; level--) {
 		struct wheel_slot *slot = slot_of(wheel, due, level);
 
-		if (slot->count && slot->min <= due)
+		if (slot->min <= due)
 			break;
 	}
 	return level;
 }
 
-/* Move nodes of @slot down, from its tail; return how many. */
-static unsigned int cascade(struct wheel *wheel, struct wheel_slot *slot,
-			    unsigned int budget)
+/* Put a node that comes from level @above on a lower one. */
+static void move_down(struct wheel *wheel, struct wheel_node *node,
+		      unsigned int above)
 {
-	unsigned int moved = 0;
+	u64 due = wheel_due(node);
+	unsigned int level = level_of_older(wheel, due, above);
 
-	while (slot->count && moved < budget) {
-		struct wheel_node *node =
-			list_last_entry(&slot->nodes, struct wheel_node, list);
-		u64 due = wheel_due(node);
-		unsigned int level = level_of_older(wheel, due,
-						    wheel_level(node));
+	list_add(&node->list, slot_enter(wheel, node, due, level));
+}
 
-		slot_leave(wheel, node);
-		list_add(&node->list,
-			 &slot_enter(wheel, node, due, level)->nodes);
+/*
+ * Move at most @budget nodes of a slot down; return how many.  The lists take turns.
+ * Until the end they can be walked from their tails only.
+ */
+static unsigned int cascade(struct wheel *wheel, unsigned int level,
+			    unsigned int index, unsigned int budget)
+{
+	struct wheel_slot *slot = &wheel->slots[level][index];
+	struct list_head *lists = &wheel->lists[slot->lists], *list;
+	unsigned int filled = slot->filled;
+	unsigned int moved = 0, turn;
+
+	budget = min(budget, slot->count);
+	for (turn = filled; turn; turn &= turn - 1)
+		prefetchw(lists[__ffs(turn)].prev);
+	for (turn = filled; moved < budget; turn &= turn - 1) {
+		struct list_head *last;
+
+		if (!turn)
+			turn = filled;
+		list = &lists[__ffs(turn)];
+		last = list->prev;
+		if (last == list)
+			continue;
+		list->prev = last->prev;
+		prefetchw(last->prev);
+		move_down(wheel, list_entry(last, struct wheel_node, list), level);
 		moved++;
 	}
-	wheel->cascaded += moved;
+	for (turn = filled; turn; turn &= turn - 1) {
+		list = &lists[__ffs(turn)];
+		list->prev->next = list;
+	}
+	slot_leave(wheel, level, index, moved);
 	return moved;
 }
 
@@ -339,26 +531,32 @@ u64 wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
 	catch_up(wheel, now);
 	due = max(due, wheel->clk);
 	level = level_of_older(wheel, due, WHEEL_LEVELS);
-	list_add(&node->list, &slot_enter(wheel, node, due, level)->nodes);
-	return due;
+	list_add(&node->list, slot_enter(wheel, node, due, level));
+	wheel->armed++;
+	if (level)
+		wheel->upper_min = min(wheel->upper_min, due);
+	return wanted_tick(wheel, due, level);
 }
 
 /**
  * wheel_pop() - take a node out, of those of its tick the youngest
  * @wheel: a wheel that is not empty.
  *
- * Goes by levels from the lowest one up, and on a level by time.
+ * Goes by levels from the lowest one up, and on a level by windows.
  *
  * Return: the node, which is nowhere and still has its due tick.
  */
 struct wheel_node *wheel_pop(struct wheel *wheel)
 {
-	unsigned int level = __ffs64(wheel->levels);
-	unsigned int index = first_slot(wheel, level);
-	struct wheel_node *node =
-		list_last_entry(&wheel->slots[level][index].nodes,
-				struct wheel_node, list);
+	unsigned int level = __ffs64(wheel->occupied.levels);
+	unsigned int index = map_first(&wheel->occupied, wheel->clk, level);
+	struct list_head *list = &wheel->lists[wheel->slots[level][index].lists];
+	struct wheel_node *node;
 
+	while (list_empty(list))
+		list++;
+	node = list_last_entry(list, struct wheel_node, list);
+	prefetchw(node->list.prev);
 	wheel_del(wheel, node);
 	return node;
 }
@@ -367,17 +565,21 @@ struct wheel_node *wheel_pop(struct wheel *wheel)
 static unsigned int take_due(struct wheel *wheel, unsigned int budget,
 			     struct list_head *out)
 {
-	struct wheel_slot *slot = slot_of(wheel, wheel->clk, 0);
-	unsigned int taken = 0;
+	unsigned int index = slot_index(wheel->clk, 0), taken;
+	struct wheel_slot *slot = &wheel->slots[0][index];
+	struct list_head *list = &wheel->lists[slot->lists];
+	struct list_head *last = list;
 
-	while (slot->count && taken < budget) {
-		struct wheel_node *node =
-			list_first_entry(&slot->nodes, struct wheel_node, list);
-
-		slot_leave(wheel, node);
-		list_add_tail(&node->list, out);
-		node->place = wheel_place(wheel->clk, WHEEL_OUT, wheel->side);
-		taken++;
+	budget = min(budget, slot->count);
+	for (taken = 0; taken < budget; taken++) {
+		last = last->next;
+		list_entry(last, struct wheel_node, list)->place =
+			wheel_place(wheel->clk, WHEEL_OUT, wheel->side);
+	}
+	if (taken) {
+		list_bulk_move_tail(out, list->next, last);
+		slot_leave(wheel, 0, index, taken);
+		wheel->armed -= taken;
 	}
 	return taken;
 }
@@ -388,14 +590,20 @@ static unsigned int run_tick(struct wheel *wheel, unsigned int budget,
 {
 	unsigned int level, touched = 0;
 
-	for (level = fls(wheel->levels); level-- > 1;) {
-		struct wheel_slot *slot = slot_of(wheel, wheel->clk, level);
+	if (wheel->clk < wheel->upper_min)
+		return take_due(wheel, budget, out);
 
-		if (slot->count && slot->min <= wheel->clk)
-			touched += cascade(wheel, slot, budget - touched);
+	for (level = fls(wheel->occupied.levels); level-- > 1;) {
+		unsigned int index = slot_index(wheel->clk, level);
+		struct wheel_slot *slot = &wheel->slots[level][index];
+
+		if (slot->min <= wheel->clk)
+			touched += cascade(wheel, level, index, budget - touched);
 		if (touched == budget)
-			return touched;
+			break;
 	}
+	wheel->cascaded += touched;
+	wheel->upper_min = least_above_level_0(wheel);
 	return touched + take_due(wheel, budget - touched, out);
 }
 
@@ -408,13 +616,14 @@ static unsigned int run_tick(struct wheel *wheel, unsigned int budget,
  *	of one tick by age.  Until the caller initialises a node again, wheel_del()
  *	takes it off the list.
  *
- * Return: true if there is more to do at or before @now.
+ * Return: true if there is more to do at or before @now.  If not, wheel_prefetch()
+ * has a use for what is left of the budget.
  */
 bool wheel_advance(struct wheel *wheel, u64 now, unsigned int *budget,
 		   struct list_head *out)
 {
 	for (;;) {
-		u64 next = wheel_next(wheel);
+		u64 next = least_min(wheel);
 
 		if (next > now) {
 			wheel->clk = max(wheel->clk, now);
@@ -427,44 +636,136 @@ bool wheel_advance(struct wheel *wheel, u64 now, unsigned int *budget,
 	}
 }
 
+/*
+ * The crowded slot that may be moved down and has the least min; false: there is none.
+ * It is in the window of clk, or in the one after that.
+ */
+static bool find_crowded(const struct wheel *wheel, unsigned int *level,
+			 unsigned int *index)
+{
+	u64 least = WHEEL_NEVER;
+	unsigned int levels;
+
+	for (levels = wheel->crowded.levels & ~1; levels; levels &= levels - 1) {
+		unsigned int l = __ffs(levels);
+		unsigned int first = map_first(&wheel->crowded, wheel->clk, l);
+		u64 min = wheel->slots[l][first].min;
+
+		if (min < least &&
+		    window_of(min, l) - window_of(wheel->clk, l) <= 1) {
+			least = min;
+			*level = l;
+			*index = first;
+		}
+	}
+	return least != WHEEL_NEVER;
+}
+
+/**
+ * wheel_prefetch() - move nodes of crowded slots down ahead of their time
+ * @wheel: a wheel on which wheel_advance() to @now has just left nothing to do.
+ * @now: the current tick.
+ * @budget: as for wheel_advance().
+ *
+ * Return: true if there is more to do at or before @now.
+ */
+bool wheel_prefetch(struct wheel *wheel, u64 now, unsigned int *budget)
+{
+	unsigned int level, index, moved;
+
+	while (find_crowded(wheel, &level, &index)) {
+		if (!wheel->round && least_forced(wheel, &wheel->crowded) <= now)
+			wheel->round = WHEEL_URGENT;
+		if (!*budget)
+			return wheel->round && wheel->clk <= now;
+		moved = cascade(wheel, level, index, *budget);
+		*budget -= moved;
+		wheel->prefetched += moved;
+		wheel->round -= min(wheel->round, moved);
+	}
+	wheel->round = 0;
+	return false;
+}
+
 #ifdef WHEEL_CHECK
+/* The invariants of a node that is in a list of a slot. */
+static const char *check_node(const struct wheel *wheel,
+			      const struct wheel_node *node, unsigned int level,
+			      unsigned int index, unsigned int number)
+{
+	const struct wheel_slot *slot = &wheel->slots[level][index];
+	u64 due = wheel_due(node);
+
+	if (due < wheel->clk)
+		return "a node is due before clk";
+	if (wheel_level(node) != level)
+		return "a node is not on the level it names";
+	if (wheel_side(node) != wheel->side)
+		return "a node is not on the wheel it names";
+	if (slot_index(due, level) != index)
+		return "a node is not in the slot of its due tick";
+	if (number != list_number(slot, due))
+		return "a node is not in the list of its due tick";
+	if (!(slot->filled & BIT(number)))
+		return "a list is not marked as filled";
+	if (!in_reach(wheel->clk, due, level))
+		return "a node is out of its level's reach";
+	if (slot->min > due)
+		return "a slot's min is after the due tick of a node";
+	if (window_of(slot->min, level) != window_of(due, level))
+		return "a slot's min is outside of its window";
+	return NULL;
+}
+
+static bool map_has(const struct wheel_map *map, unsigned int level,
+		    unsigned int index)
+{
+	return map->slots[level] & BIT_ULL(index);
+}
+
 /* The invariants of one slot; the earliest due tick in it goes to @earliest. */
 static const char *check_slot(const struct wheel *wheel, unsigned int level,
 			      unsigned int index, u64 *earliest)
 {
 	const struct wheel_slot *slot = &wheel->slots[level][index];
+	const struct list_head *lists = &wheel->lists[slot->lists];
 	const struct wheel_node *node;
-	bool occupied = wheel->occupied[level] & BIT_ULL(index);
-	bool crowded = wheel->crowded[level] & BIT_ULL(index);
-	u32 count = 0;
-	u64 due;
+	unsigned int i, count = 0;
 
-	list_for_each_entry(node, &slot->nodes, list) {
-		count++;
-		due = wheel_due(node);
-		*earliest = min(*earliest, due);
-		if (due < wheel->clk)
-			return "a node is due before clk";
-		if (wheel_level(node) != level)
-			return "a node is not on the level it names";
-		if (wheel_side(node) != wheel->side)
-			return "a node is not on the wheel it names";
-		if (slot_index(due, level) != index)
-			return "a node is not in the slot of its due tick";
-		if (!in_reach(wheel->clk, due, level))
-			return "a node is out of its level's reach";
-		if (slot->min > due)
-			return "a slot's min is after the due tick of a node";
-		if (window_of(slot->min, level) != window_of(due, level))
-			return "a slot's min is outside of its window";
+	for (i = 0; i <= slot->mask; i++) {
+		list_for_each_entry(node, &lists[i], list) {
+			const char *broken = check_node(wheel, node, level,
+							index, i);
+
+			if (broken)
+				return broken;
+			count++;
+			*earliest = min(*earliest, wheel_due(node));
+		}
 	}
+	if (!count && slot->min != WHEEL_NEVER)
+		return "an empty slot has a min";
 	if (count != slot->count)
 		return "a slot's count is not the number of its nodes";
-	if (occupied == !count)
+	if (map_has(&wheel->occupied, level, index) != !!count)
 		return "an occupied bit is wrong";
-	if (crowded ? count <= WHEEL_CROWDED : count > WHEEL_CROWDED)
+	if (count > WHEEL_CROWDED ? !map_has(&wheel->crowded, level, index) :
+				    map_has(&wheel->crowded, level, index))
 		return "a crowded bit is wrong";
+	if (count > WHEEL_URGENT ? !map_has(&wheel->urgent, level, index) :
+				   map_has(&wheel->urgent, level, index))
+		return "an urgent bit is wrong";
 	return NULL;
+}
+
+static bool map_levels_hold(const struct wheel_map *map)
+{
+	unsigned int level;
+
+	for (level = 0; level < WHEEL_LEVELS; level++)
+		if (!!(map->levels & BIT(level)) != !!map->slots[level])
+			return false;
+	return true;
 }
 
 /**
@@ -487,13 +788,18 @@ const char *wheel_check(const struct wheel *wheel)
 				return broken;
 			armed += wheel->slots[level][i].count;
 		}
-		if (!!(wheel->levels & BIT(level)) != !!wheel->occupied[level])
-			return "a level's bit is wrong";
 	}
+	if (!map_levels_hold(&wheel->occupied) ||
+	    !map_levels_hold(&wheel->crowded) || !map_levels_hold(&wheel->urgent))
+		return "a level's bit is wrong";
 	if (armed != wheel->armed)
 		return "armed is not the number of nodes";
 	if (wheel_next(wheel) > earliest)
 		return "next is after the earliest due tick";
+	if (wheel->upper_min > least_above_level_0(wheel))
+		return "upper_min is after the min of a slot";
+	if (wheel_next(wheel) < wheel->clk)
+		return "next is before clk";
 	return NULL;
 }
 #endif /* WHEEL_CHECK */

@@ -15,8 +15,23 @@
 #define WHEEL_SLOTS		64
 #define WHEEL_LEVEL_SHIFT	5	/* a slot of level L spans 32^L ticks */
 
-/* A slot with more nodes than this is crowded. */
+/*
+ * A slot with more nodes than WHEEL_CROWDED is crowded: it is moved down ahead of its
+ * time when there is time.  One with more than WHEEL_URGENT is urgent: the time for
+ * that is made, WHEEL_URGENT nodes in a tick.  Tests have smaller ones.
+ */
+#ifndef WHEEL_CROWDED
 #define WHEEL_CROWDED		64
+#define WHEEL_URGENT		256
+#endif
+
+/* How many lists a slot has on levels 1 to WHEEL_LISTED; on the others, one. */
+#ifndef WHEEL_LISTS
+#define WHEEL_LISTS		8
+#endif
+#define WHEEL_LISTED		4
+#define WHEEL_NR_LISTS		(WHEEL_SLOTS * (WHEEL_LISTED * WHEEL_LISTS + \
+						WHEEL_LEVELS - WHEEL_LISTED))
 
 /* How far from clk the top level reaches, in ticks. */
 #define WHEEL_REACH		(63ULL << (WHEEL_LEVEL_SHIFT * (WHEEL_LEVELS - 1)))
@@ -50,37 +65,61 @@ struct wheel_node {
 #define WHEEL_SIDE_MASK		3
 
 /**
- * struct wheel_slot - the nodes of one window of one level
- * @nodes: in the order of arming.
- * @min: the earliest due tick among them; after a removal, a lower bound of it.
+ * struct wheel_slot - what is known of the nodes of one window of one level
+ * @min: the earliest due tick among them, WHEEL_NEVER if there is none; after a
+ *	removal, a lower bound of it.
  * @count: how many there are.
+ * @lists: where its lists are in &struct wheel.lists.
+ * @mask: how many lists it has, a power of two, less one.
+ * @filled: a bit for each list that has nodes, and perhaps for some that have not.
  */
 struct wheel_slot {
-	struct list_head nodes;
 	u64 min;
 	u32 count;
+	u16 lists;
+	u8 mask;
+	u8 filled;
+};
+
+/**
+ * struct wheel_map - a set of slots
+ * @slots: of each level, a bit for each slot in the set.
+ * @levels: a bit for each level that has one.
+ */
+struct wheel_map {
+	u64 slots[WHEEL_LEVELS];
+	u32 levels;
 };
 
 /**
  * struct wheel - a timing wheel
  * @clk: the tick it stands at; no node is due before it.
+ * @upper_min: not after the min of any slot above level 0.
  * @armed: how many nodes are in its slots.
- * @cascaded: how many times a node was moved to a lower level, ever.
- * @levels: a bit for each level that is not empty.
+ * @cascaded: how many times a node was moved to a lower level at its slot's min, ever.
+ * @prefetched: how many times one was moved there before that, ever.
+ * @round: how many nodes are still to be moved ahead of their time at this tick.
  * @side: which one of its owner's wheels it is, 0 to 3; for the owner to set.
- * @occupied: of each level, a bit for each slot that is not empty.
- * @crowded: of each level, a bit for each slot of more than WHEEL_CROWDED nodes.
+ * @occupied: the slots that are not empty.
+ * @crowded: the slots of more than WHEEL_CROWDED nodes.
+ * @urgent: the slots of more than WHEEL_URGENT nodes.
  * @slots: the slots.
+ * @lists: the nodes of the slots, each list in the order of arming; nodes of one tick
+ *	share a list.
  */
 struct wheel {
 	u64 clk;
+	u64 upper_min;
 	u64 armed;
 	u64 cascaded;
-	u32 levels;
+	u64 prefetched;
+	u32 round;
 	u32 side;
-	u64 occupied[WHEEL_LEVELS];
-	u64 crowded[WHEEL_LEVELS];
+	struct wheel_map occupied;
+	struct wheel_map crowded;
+	struct wheel_map urgent;
 	struct wheel_slot slots[WHEEL_LEVELS][WHEEL_SLOTS];
+	struct list_head lists[WHEEL_NR_LISTS];
 };
 
 /* The tick that @node waits for, or waited for last. */
@@ -130,6 +169,7 @@ u64 wheel_next(const struct wheel *wheel);
 u64 wheel_roundest(u64 first, u64 last);
 bool wheel_advance(struct wheel *wheel, u64 now, unsigned int *budget,
 		   struct list_head *out);
+bool wheel_prefetch(struct wheel *wheel, u64 now, unsigned int *budget);
 const char *wheel_check(const struct wheel *wheel);
 
 #endif /* TWHEEL_WHEEL_H */

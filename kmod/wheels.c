@@ -19,7 +19,8 @@
  *
  * All wheels are advanced, the nearest one first.  What is armed for a tick goes to
  * the farthest wheel whose clk is not after that tick.  So the nodes of one tick are
- * on one wheel, and their order is that wheel's.
+ * on one wheel, and their order is that wheel's.  Prefetch on a wheel that stands ahead
+ * is not forced before the clock gets there.
  *
  * Limbo
  * -----
@@ -148,16 +149,8 @@ static void limbo_add(struct wheels *wheels, struct wheel_node *node, u64 due,
 	wheels->nr_limbo++;
 }
 
-/**
- * wheels_add() - let a node wait for a tick
- * @wheels: the wheels.
- * @node: a node that is nowhere.
- * @due: as for wheel_add().
- * @now: the current tick, which may be less than at the last call.
- *
- * Return: the tick at which the wheels have to be advanced because of that.
- */
-u64 wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now)
+/* The slow path of wheels_add(). */
+u64 wheels_add_somewhere(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now)
 {
 	struct wheel *wheel = wheel_for(wheels, due, now);
 
@@ -187,17 +180,9 @@ u64 wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
 	return now;
 }
 
-/**
- * wheels_del() - take a node out, wherever it is
- * @wheels: the wheels.
- * @node: a node that is on one of @wheels, or on the list of what came out.
- */
-void wheels_del(struct wheels *wheels, struct wheel_node *node)
+/* The slow path of wheels_del(): take a node out of limbo. */
+void limbo_del(struct wheels *wheels, struct wheel_node *node)
 {
-	if (wheel_level(node) != WHEEL_LIMBO) {
-		wheel_del(&wheels->wheel[wheel_side(node)], node);
-		return;
-	}
 	list_del(&node->list);
 	node->place = wheel_place(wheel_due(node), WHEEL_IDLE, 0);
 	wheels->nr_limbo--;
@@ -294,7 +279,7 @@ static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 }
 
 /**
- * wheels_advance() - go on towards a tick
+ * wheels_advance() - go on towards a tick, and prefetch with what the budget leaves
  * @wheels: the wheels.
  * @now: as for wheels_add().
  * @budget: how many nodes may be touched, at least 2.
@@ -315,8 +300,10 @@ bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
 		empty_limbo(wheels, now, &half);
 		budget += half;
 	}
+	/* While a wheel has nodes that are not due, no farther one has any that are. */
 	for (i = wheels->nr_used; i-- > 0;)
-		if (wheel_advance(wheel_at(wheels, i), now, &budget, out))
+		if (wheel_advance(wheel_at(wheels, i), now, &budget, out) ||
+		    wheel_prefetch(wheel_at(wheels, i), now, &budget))
 			return true;
 	while (wheels->nr_used > 1 && drop_empty(wheels))
 		;
@@ -324,17 +311,25 @@ bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
 }
 
 #ifdef WHEEL_CHECK
-/* Is a node of @wheel due after @tick? */
-static bool is_due_after(const struct wheel *wheel, u64 tick)
+/* Is a node of @list due after @tick? */
+static bool is_due_after(const struct list_head *list, u64 tick)
 {
 	const struct wheel_node *node;
+
+	list_for_each_entry(node, list, list)
+		if (wheel_due(node) > tick)
+			return true;
+	return false;
+}
+
+/* Is a node of @wheel due after @tick? */
+static bool has_due_after(const struct wheel *wheel, u64 tick)
+{
 	unsigned int i;
 
-	for (i = 0; i < WHEEL_LEVELS * WHEEL_SLOTS; i++)
-		list_for_each_entry(node, &wheel->slots[i / WHEEL_SLOTS]
-							[i % WHEEL_SLOTS].nodes, list)
-			if (wheel_due(node) > tick)
-				return true;
+	for (i = 0; i < WHEEL_NR_LISTS; i++)
+		if (is_due_after(&wheel->lists[i], tick))
+			return true;
 	return false;
 }
 
@@ -360,7 +355,7 @@ const char *wheels_check(const struct wheels *wheels)
 			return "a wheel that is not in use has a node";
 		for (j = 0; j < i && i < wheels->nr_used; j++)
 			if (wheel_at(wheels, j)->armed &&
-			    is_due_after(wheel, wheel_at(wheels, j)->clk))
+			    has_due_after(wheel, wheel_at(wheels, j)->clk))
 				return "a node is due after the clk of a farther wheel";
 	}
 	list_for_each_entry(node, &wheels->limbo, list) {

@@ -43,15 +43,49 @@ static inline struct wheel *wheels_farthest(const struct wheels *wheels)
 
 void wheels_init(struct wheels *wheels, struct wheel *wheel, unsigned int nr,
 		 u64 now);
-u64 wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due, u64 now);
+u64 wheels_add_somewhere(struct wheels *wheels, struct wheel_node *node, u64 due,
+			 u64 now);
+void limbo_del(struct wheels *wheels, struct wheel_node *node);
 u64 wheels_add_older(struct wheels *wheels, struct wheel_node *node, u64 due,
 		     u64 now);
-void wheels_del(struct wheels *wheels, struct wheel_node *node);
 struct wheel_node *wheels_pop(struct wheels *wheels);
 u64 wheels_armed(const struct wheels *wheels);
 u64 wheels_next(const struct wheels *wheels, u64 now);
 bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
 		    struct list_head *out);
 const char *wheels_check(const struct wheels *wheels);
+
+/**
+ * wheels_add() - let a node wait for a tick
+ * @wheels: the wheels.
+ * @node: a node that is nowhere.
+ * @due: as for wheel_add().
+ * @now: the current tick, which may be less than at the last call.
+ *
+ * Return: as wheel_add().
+ */
+static inline u64 wheels_add(struct wheels *wheels, struct wheel_node *node, u64 due,
+			     u64 now)
+{
+	struct wheel *wheel = wheels_farthest(wheels);
+
+	/* As a rule there is one wheel, which takes all. */
+	if (due >= wheel->clk && !wheels->nr_limbo)
+		return wheel_add(wheel, node, due, now);
+	return wheels_add_somewhere(wheels, node, due, now);
+}
+
+/**
+ * wheels_del() - take a node out, wherever it is
+ * @wheels: the wheels.
+ * @node: a node that is on one of @wheels, or on the list of what came out.
+ */
+static inline void wheels_del(struct wheels *wheels, struct wheel_node *node)
+{
+	if (wheel_level(node) != WHEEL_LIMBO)
+		wheel_del(&wheels->wheel[wheel_side(node)], node);
+	else
+		limbo_del(wheels, node);
+}
 
 #endif /* TWHEEL_WHEELS_H */

@@ -24,6 +24,8 @@ struct fixture {
 	struct wheel *wheel;
 	struct wheel_node *nodes;
 	unsigned int stops;	/* distinct ticks at which something was done */
+	unsigned int extra;	/* of these, at which nothing came out */
+	u64 most_before_due;	/* nodes moved at a tick before one came out */
 };
 
 static struct fixture fixture_make(struct kunit *test, unsigned int nr, u64 now)
@@ -50,6 +52,13 @@ static void check(struct fixture *fixture)
 			   "holds");
 }
 
+/* With many nodes that takes long. */
+static void check_at_times(struct fixture *fixture)
+{
+	if (fixture->wheel->armed < 1000 || fixture->stops % 256 == 0)
+		check(fixture);
+}
+
 /* Go on towards a tick; true: the budget was not enough. */
 static bool advance(struct fixture *fixture, u64 now, unsigned int budget,
 		    struct list_head *out)
@@ -57,15 +66,46 @@ static bool advance(struct fixture *fixture, u64 now, unsigned int budget,
 	return wheel_advance(fixture->wheel, now, &budget, out);
 }
 
+static u64 moves(const struct fixture *fixture)
+{
+	return fixture->wheel->cascaded + fixture->wheel->prefetched;
+}
+
+/* What the owner of a wheel does while it holds its lock; true: there is more to do. */
+static bool hold(struct fixture *fixture, u64 now, struct list_head *out)
+{
+	u64 before = moves(fixture) - fixture->wheel->armed;
+	unsigned int budget = 64;
+	bool more = wheel_advance(fixture->wheel, now, &budget, out) ||
+		    wheel_prefetch(fixture->wheel, now, &budget);
+
+	KUNIT_ASSERT_EQ(fixture->test, 64ULL - budget,
+			moves(fixture) - fixture->wheel->armed - before);
+	return more;
+}
+
 /* Hop to the next tick with work and do all of it; what came out goes to @out. */
 static void hop(struct fixture *fixture, struct list_head *out)
 {
-	u64 next = wheel_next(fixture->wheel);
+	u64 next = wheel_next(fixture->wheel), armed = fixture->wheel->armed;
+	u64 before = moves(fixture), moved;
+	bool more;
 
 	fixture->stops++;
-	while (advance(fixture, next, 64, out))
-		check(fixture);
-	check(fixture);
+	do {
+		bool first = fixture->wheel->armed == armed;
+
+		moved = moves(fixture) - before - fixture->wheel->cascaded;
+		more = hold(fixture, next, out);
+		moved += fixture->wheel->cascaded;
+		if (first && fixture->wheel->armed < armed)
+			fixture->most_before_due = max(fixture->most_before_due,
+						       moved);
+		check_at_times(fixture);
+	} while (more);
+	KUNIT_ASSERT_GT(fixture->test, wheel_next(fixture->wheel), next);
+	if (fixture->wheel->armed == armed)
+		fixture->extra++;
 }
 
 static void hop_until_empty(struct fixture *fixture, struct list_head *out)
@@ -315,6 +355,194 @@ static void due_tick_that_has_passed_is_taken_as_the_current_one(struct kunit *t
 	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 0L);
 }
 
+/* --- prefetch --------------------------------------------------------------- */
+
+/* Arm nodes evenly in [@first, @first + @span), in a random order. */
+static void arm_evenly(struct fixture *fixture, unsigned int nr, u64 first, u64 span)
+{
+	struct model_generator generator = { .seed = 42 };
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		u64 number;
+
+		model_generate(&generator.source, &number);
+		wheel_add(fixture->wheel, &fixture->nodes[i], first + number % span,
+			  fixture->wheel->clk);
+	}
+}
+
+/* How many distinct due ticks there are among nodes that came out, in their order. */
+static unsigned int count_ticks(struct fixture *fixture, struct list_head *out)
+{
+	unsigned int distinct = 0;
+	u64 last = WHEEL_NEVER;
+	long i;
+
+	while ((i = pop(fixture, out)) >= 0) {
+		u64 due = wheel_due(&fixture->nodes[i]);
+
+		KUNIT_ASSERT_TRUE(fixture->test, last == WHEEL_NEVER || last <= due);
+		distinct += due != last;
+		last = due;
+	}
+	return distinct;
+}
+
+/* Slot 40 of level 2, which begins at 40960. */
+#define SLOT_BEGIN	(40ULL << 10)
+#define SLOT_TICKS	BIT_ULL(10)
+
+static void crowded_slot_is_moved_down_in_the_window_before_its_own(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 100, 0);
+	LIST_HEAD(out);
+
+	arm_evenly(&fixture, 100, SLOT_BEGIN, SLOT_TICKS);
+	KUNIT_EXPECT_FALSE(test, hold(&fixture, SLOT_BEGIN - SLOT_TICKS - 1, &out));
+	KUNIT_EXPECT_EQ(test, moves(&fixture), 0ULL);
+	KUNIT_EXPECT_FALSE(test, hold(&fixture, SLOT_BEGIN - SLOT_TICKS, &out));
+	KUNIT_EXPECT_EQ(test, fixture.wheel->prefetched, 64ULL);
+	check(&fixture);
+	/* What is left is not crowded. */
+	KUNIT_EXPECT_FALSE(test, hold(&fixture, SLOT_BEGIN - SLOT_TICKS, &out));
+	KUNIT_EXPECT_EQ(test, fixture.wheel->prefetched, 64ULL);
+	KUNIT_EXPECT_TRUE(test, list_empty(&out));
+	hop_until_empty(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, fixture.extra, 0U);
+}
+
+static void crowded_slot_that_is_not_urgent_forces_no_wakeup(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 256, 0);
+	LIST_HEAD(out);
+
+	arm_evenly(&fixture, 256, SLOT_BEGIN, SLOT_TICKS);
+	KUNIT_EXPECT_GE(test, wheel_next(fixture.wheel), SLOT_BEGIN);
+	hop_until_empty(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, fixture.extra, 0U);
+	KUNIT_EXPECT_EQ(test, fixture.stops, count_ticks(&fixture, &out));
+}
+
+static void urgent_slot_forces_wakeups_as_late_as_they_can_be(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 1793, 0);
+	LIST_HEAD(out);
+
+	arm_evenly(&fixture, 1793, SLOT_BEGIN, SLOT_TICKS);
+	/* Eight rounds of 256, though the last is of one node, and a slot of level 1. */
+	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), SLOT_BEGIN - 32 - 8);
+	hop(&fixture, &out);
+	KUNIT_EXPECT_EQ(test, fixture.wheel->prefetched, 256ULL);
+	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), SLOT_BEGIN - 32 - 7);
+	hop_until_empty(&fixture, &out);
+	KUNIT_EXPECT_GT(test, fixture.extra, 0U);
+	KUNIT_EXPECT_LE(test, fixture.extra * 256ULL, fixture.wheel->prefetched);
+	KUNIT_EXPECT_EQ(test, fixture.stops - fixture.extra,
+			count_ticks(&fixture, &out));
+}
+
+static void add_that_makes_a_slot_urgent_tells_when(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 600, 0);
+	unsigned int i;
+
+	for (i = 0; i < 600; i++) {
+		u64 expected = SLOT_BEGIN + i;
+		u64 wanted = wheel_add(fixture.wheel, &fixture.nodes[i],
+				       SLOT_BEGIN + i, 0);
+
+		if (i == 256)
+			expected = SLOT_BEGIN - 32 - 2;
+		else if (i == 512)
+			expected = SLOT_BEGIN - 32 - 3;
+		KUNIT_ASSERT_EQ(test, wanted, expected);
+	}
+	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), SLOT_BEGIN - 32 - 3);
+}
+
+/* Reached after its forced tick, however late, it is moved at once, by parts. */
+static void urgent_slot_that_is_reached_late_is_moved_in_holds(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 2000, 0);
+	unsigned int holds = 1;
+	LIST_HEAD(out);
+
+	arm_evenly(&fixture, 2000, SLOT_BEGIN, SLOT_TICKS);
+	while (hold(&fixture, SLOT_BEGIN - 1, &out)) {
+		KUNIT_ASSERT_EQ(test, wheel_next(fixture.wheel), SLOT_BEGIN - 1);
+		KUNIT_ASSERT_LT(test, holds++, 4000U / 64);
+		check(&fixture);
+	}
+	KUNIT_EXPECT_LE(test, fixture.wheel->slots[2][40].count, 64U);
+	KUNIT_EXPECT_TRUE(test, list_empty(&out));
+}
+
+/* One that is due while a round goes on comes out with the next hold. */
+static void due_node_comes_out_before_a_round_goes_on(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 2001, 0);
+	u64 forced = SLOT_BEGIN - 32 - 8;
+	LIST_HEAD(out);
+
+	arm_evenly(&fixture, 2000, SLOT_BEGIN, SLOT_TICKS);
+	KUNIT_EXPECT_TRUE(test, hold(&fixture, forced, &out));
+	wheel_add(fixture.wheel, &fixture.nodes[2000], forced, forced);
+	KUNIT_EXPECT_TRUE(test, hold(&fixture, forced, &out));
+	KUNIT_EXPECT_EQ(test, pop(&fixture, &out), 2000L);
+}
+
+static void uniform_load_needs_no_extra_wakeup(struct kunit *test)
+{
+	static const unsigned int bits[] = { 10, 13, 20 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bits); i++) {
+		struct fixture fixture = fixture_make(test, 8000, 12345);
+		LIST_HEAD(out);
+
+		arm_evenly(&fixture, 8000, 12346, BIT_ULL(bits[i]));
+		hop_until_empty(&fixture, &out);
+		KUNIT_EXPECT_EQ(test, fixture.extra, 0U);
+		KUNIT_EXPECT_EQ(test, fixture.stops, count_ticks(&fixture, &out));
+		KUNIT_EXPECT_LE(test, fixture.most_before_due, 256ULL);
+	}
+}
+
+static void few_nodes_are_moved_before_one_that_is_due(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 20000, 0);
+	LIST_HEAD(out);
+
+	/* All in one slot of level 3. */
+	arm_evenly(&fixture, 20000, 40ULL << 15, BIT_ULL(15));
+	hop_until_empty(&fixture, &out);
+	KUNIT_EXPECT_LE(test, fixture.most_before_due, 256ULL);
+	KUNIT_EXPECT_LE(test, fixture.extra * 256ULL, fixture.wheel->prefetched);
+	KUNIT_EXPECT_EQ(test, fixture.stops - fixture.extra,
+			count_ticks(&fixture, &out));
+}
+
+/* The younger ones of a tick are moved down first. */
+static void half_prefetched_slot_keeps_the_order_of_a_tick(struct kunit *test)
+{
+	struct fixture fixture = fixture_make(test, 300, 0);
+	LIST_HEAD(out);
+	long i;
+
+	for (i = 0; i < 200; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i], SLOT_BEGIN + 500, 0);
+	hold(&fixture, SLOT_BEGIN - 500, &out);
+	KUNIT_EXPECT_EQ(test, fixture.wheel->slots[2][40].count, 200U - 64);
+	for (i = 200; i < 300; i++)
+		wheel_add(fixture.wheel, &fixture.nodes[i], SLOT_BEGIN + 500,
+			  SLOT_BEGIN - 500);
+	check(&fixture);
+	hop_until_empty(&fixture, &out);
+	for (i = 0; i < 300; i++)
+		KUNIT_ASSERT_EQ(test, pop(&fixture, &out), i);
+}
+
 /* --- slack ------------------------------------------------------------------ */
 
 static void roundest_tick_is_a_multiple_of_the_power_of_two_that_fits(struct kunit *test)
@@ -413,7 +641,7 @@ static void nodes_that_move_to_another_wheel_come_out_before_younger_ones(struct
 	}
 	KUNIT_EXPECT_EQ(test, wheel_next(other), WHEEL_NEVER);
 	hop_until_empty(&fixture, &out);
-	KUNIT_EXPECT_EQ(test, fixture.stops, 1U);
+	KUNIT_EXPECT_EQ(test, fixture.stops - fixture.extra, 1U);
 	for (i = 0; i < OLD + YOUNG; i++)
 		KUNIT_ASSERT_EQ(test, pop(&fixture, &out), i);
 }
@@ -450,6 +678,15 @@ static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(node_that_came_out_can_be_taken_off_the_list),
 	KUNIT_CASE(wheel_that_lags_behind_places_nodes_low),
 	KUNIT_CASE(due_tick_that_has_passed_is_taken_as_the_current_one),
+	KUNIT_CASE(crowded_slot_is_moved_down_in_the_window_before_its_own),
+	KUNIT_CASE(crowded_slot_that_is_not_urgent_forces_no_wakeup),
+	KUNIT_CASE(urgent_slot_forces_wakeups_as_late_as_they_can_be),
+	KUNIT_CASE(add_that_makes_a_slot_urgent_tells_when),
+	KUNIT_CASE(urgent_slot_that_is_reached_late_is_moved_in_holds),
+	KUNIT_CASE(due_node_comes_out_before_a_round_goes_on),
+	KUNIT_CASE(uniform_load_needs_no_extra_wakeup),
+	KUNIT_CASE(few_nodes_are_moved_before_one_that_is_due),
+	KUNIT_CASE(half_prefetched_slot_keeps_the_order_of_a_tick),
 	KUNIT_CASE(roundest_tick_is_a_multiple_of_the_power_of_two_that_fits),
 	KUNIT_CASE(roundest_tick_never_leaves_its_range),
 	KUNIT_CASE(nodes_with_slack_share_their_stops),

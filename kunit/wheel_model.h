@@ -49,6 +49,9 @@ struct wheel_model {
 	unsigned int nr_idle;
 	struct model_node *sorted[MODEL_NODES];	/* by due, then age */
 	unsigned int nr_sorted;
+	unsigned int windows[WHEEL_LEVELS][WHEEL_SLOTS];	/* nodes of each */
+	u64 programmed;		/* when the owner of the wheel would advance it */
+	u64 forced;		/* how often prefetch had to be done at a tick */
 };
 
 /* splitmix64, with the state in @seed. */
@@ -135,6 +138,7 @@ static inline void model_restart(struct wheel_model *model, u64 number)
 
 	model->now = model_magnitude(number, MODEL_BITS);
 	model->removed = false;
+	model->programmed = WHEEL_NEVER;
 	model->nr_idle = 0;
 	model->nr_sorted = 0;
 	model->main = 0;
@@ -210,16 +214,17 @@ static inline const char *model_arm(struct wheel_model *model,
 {
 	u64 first = model_due(model, how, number);
 	u64 last = first + model_slack(how);
-	u64 due = wheel_roundest(first, last);
+	u64 due = wheel_roundest(first, last), wanted;
 
 	if (due != model_roundest(first, last))
 		return "a node's due tick is not the roundest within its slack";
-	wheel_add(model_wheel(model), &node->node, due, model->now);
+	wanted = wheel_add(model_wheel(model), &node->node, due, model->now);
 	if (wheel_side(&node->node) != model->main)
 		return "a node does not know which wheel it is on";
 	node->due = wheel_due(&node->node);
 	node->age = model->armings++;
 	model_insert(model, node);
+	model->programmed = min(model->programmed, wanted);
 	return NULL;
 }
 
@@ -232,6 +237,40 @@ static inline struct model_node *model_cancel(struct wheel_model *model,
 	model_remove(model, node);
 	model->removed = true;
 	return node;
+}
+
+/*
+ * The tick at which prefetch of an urgent slot is forced, by the definition; 0 for a
+ * slot that is not urgent.
+ */
+static inline u64 model_forced(unsigned int level, u64 window, unsigned int count)
+{
+	u64 span = 1ULL << (WHEEL_LEVEL_SHIFT * level);
+	u64 from = window ? (window - 1) * span : 0;
+	u64 ahead = span / 32 + (count + WHEEL_URGENT - 1) / WHEEL_URGENT;
+
+	if (!level || count <= WHEEL_URGENT)
+		return WHEEL_NEVER;
+	return window * span > ahead ? max(from, window * span - ahead) : from;
+}
+
+/* The least tick at which prefetch is forced. */
+static inline u64 model_least_forced(struct wheel_model *model)
+{
+	struct wheel *wheel = model_wheel(model);
+	u64 least = WHEEL_NEVER;
+	unsigned int i;
+
+	memset(model->windows, 0, sizeof(model->windows));
+	for (i = 0; i < model->nr_sorted; i++) {
+		struct wheel_node *node = &model->sorted[i]->node;
+		unsigned int level = wheel_level(node);
+		u64 window = wheel_due(node) >> (WHEEL_LEVEL_SHIFT * level);
+		unsigned int *count = &model->windows[level][window % WHEEL_SLOTS];
+
+		least = min(least, model_forced(level, window, ++*count));
+	}
+	return max(least, wheel->clk);
 }
 
 /* Let time pass, to the next tick with work, to a near or to a far one. */
@@ -258,14 +297,17 @@ static inline const char *model_advance(struct wheel_model *model, u64 how,
 					u64 number)
 {
 	unsigned int budget = 1 + (how >> 8) % 64, left = budget, out = 0;
-	u64 cascaded = model_wheel(model)->cascaded;
 	struct wheel *wheel = model_wheel(model);
+	u64 moved = wheel->cascaded + wheel->prefetched;
 	struct wheel_node *node, *safe;
 	LIST_HEAD(list);
-	bool more;
+	bool more, due;
 
 	model->now = max(model->now, model_later(model, how, number));
-	more = wheel_advance(wheel, model->now, &left, &list);
+	due = wheel_advance(wheel, model->now, &left, &list);
+	more = due || wheel_prefetch(wheel, model->now, &left);
+	model->programmed = wheel_next(wheel);
+	model->forced += more && !due;
 
 	list_for_each_entry_safe(node, safe, &list, list) {
 		struct model_node *first = model->sorted[0];
@@ -280,14 +322,17 @@ static inline const char *model_advance(struct wheel_model *model, u64 how,
 		model_remove(model, first);
 		out++;
 	}
-	if (left > budget || budget - left != out + wheel->cascaded - cascaded)
+	moved = wheel->cascaded + wheel->prefetched - moved;
+	if (left > budget || budget - left != out + moved)
 		return "what is left of the budget is not what was not touched";
 	if (more && wheel_next(wheel) > model->now)
 		return "there is said to be more to do, and there is not";
-	if (!more && model->nr_sorted && model->sorted[0]->due <= model->now)
+	if (!due && model->nr_sorted && model->sorted[0]->due <= model->now)
 		return "a node that is due was left behind";
-	if (!more && wheel->clk != model->now)
+	if (!due && wheel->clk != model->now)
 		return "clk did not get to now";
+	if (!more && wheel_next(wheel) <= model->now)
+		return "there is said to be no more to do, and there is";
 	return NULL;
 }
 
@@ -303,7 +348,9 @@ static inline const char *model_wait(struct wheel_model *model, u64 number)
 	model->now = min(model->now + model_magnitude(number, 20), next - 1);
 	do {
 		budget = 64;
-	} while (wheel_advance(model_wheel(model), model->now, &budget, &list));
+	} while (wheel_advance(model_wheel(model), model->now, &budget, &list) ||
+		 wheel_prefetch(model_wheel(model), model->now, &budget));
+	model->programmed = wheel_next(model_wheel(model));
 	return list_empty(&list) ? NULL : "a node came out early";
 }
 
@@ -335,18 +382,21 @@ static inline const char *model_set_back(struct wheel_model *model, u64 how,
 	model->main = !model->main;
 	model->now = from->clk - min(back, from->clk);
 	model->removed = false;
+	model->programmed = WHEEL_NEVER;
 	wheel_restart(model_wheel(model), model->now);
 
 	while (from->armed) {
 		struct wheel_node *node = wheel_pop(from);
 		const char *broken = wheel_check(from);
+		u64 wanted;
 
 		if (broken)
 			return broken;
 		if (wheel_queued(node))
 			return "a node that was popped is somewhere";
-		wheel_add_older(model_wheel(model), node, wheel_due(node),
-				model->now);
+		wanted = wheel_add_older(model_wheel(model), node,
+					 wheel_due(node), model->now);
+		model->programmed = min(model->programmed, wanted);
 		moved++;
 		broken = model_meanwhile(model, ror64(how, moved),
 					 ror64(number, moved));
@@ -358,7 +408,7 @@ static inline const char *model_set_back(struct wheel_model *model, u64 how,
 
 static inline const char *model_check(struct wheel_model *model)
 {
-	u64 next = wheel_next(model_wheel(model));
+	u64 next = wheel_next(model_wheel(model)), expected;
 
 	if (model_wheel(model)->armed != model->nr_sorted)
 		return "the number of armed nodes differs";
@@ -366,8 +416,13 @@ static inline const char *model_check(struct wheel_model *model)
 		model->removed = false;
 		return next == WHEEL_NEVER ? NULL : "an empty wheel has work";
 	}
-	if (!model->removed && next != model->sorted[0]->due)
-		return "next is not the earliest due tick, and nothing was removed";
+	if (next < model->programmed)
+		return "an add did not say when the wheel has to be advanced";
+	expected = min(model->sorted[0]->due, model_least_forced(model));
+	if (next > expected)
+		return "next is later than the next tick with work";
+	if (!model->removed && !model_wheel(model)->round && next != expected)
+		return "next is not the next tick with work, and nothing was removed";
 	return wheel_check(model_wheel(model));
 }
 

@@ -163,6 +163,24 @@ static void node_for_the_gap_is_on_time_whatever_the_others_are(struct kunit *te
 			    &fixture->nodes[NR]);
 }
 
+/* Prefetch that was forced waits until the clock is there again. */
+static void clock_set_back_in_a_round_of_prefetch_finds_nothing_to_do(struct kunit *test)
+{
+	enum { NR = 2000, BEGIN = 40 << 10, FORCED = BEGIN - 32 - 8 };
+	struct fixture *fixture = fixture_make(test, NR, 0);
+	LIST_HEAD(out);
+	unsigned int i;
+
+	for (i = 0; i < NR; i++)
+		wheels_add(&fixture->wheels, &fixture->nodes[i], BEGIN + i % 1000, 0);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 0), (u64)FORCED);
+	KUNIT_EXPECT_TRUE(test, wheels_advance(&fixture->wheels, FORCED, 64, &out));
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, FORCED), (u64)FORCED);
+	KUNIT_EXPECT_FALSE(test, wheels_advance(&fixture->wheels, FORCED - 1, 64, &out));
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, FORCED - 1), (u64)FORCED);
+	KUNIT_EXPECT_TRUE(test, list_empty(&out));
+}
+
 static void fourth_step_back_loses_nothing_and_keeps_the_order(struct kunit *test)
 {
 	struct fixture *fixture = fixture_make(test, 8, 40000);
@@ -251,6 +269,7 @@ static struct kunit_case wheels_cases[] = {
 	KUNIT_CASE(set_back_clock_moves_no_node),
 	KUNIT_CASE(one_tick_keeps_its_order_across_steps_back),
 	KUNIT_CASE(node_for_the_gap_is_on_time_whatever_the_others_are),
+	KUNIT_CASE(clock_set_back_in_a_round_of_prefetch_finds_nothing_to_do),
 	KUNIT_CASE(fourth_step_back_loses_nothing_and_keeps_the_order),
 	KUNIT_CASE(node_in_limbo_can_be_taken_off),
 	KUNIT_CASE(nodes_in_limbo_come_out_while_time_goes_on),

@@ -92,7 +92,7 @@ static inline const char *wheels_model_out(struct wheels_model *model,
 
 static inline const char *wheels_model_advance(struct wheels_model *model)
 {
-	u64 now = model->model.now, cascaded = 0, touched = 0;
+	u64 now = model->model.now, moved = 0, touched = 0;
 	struct wheel_node *node, *safe;
 	const char *broken = NULL;
 	unsigned int i;
@@ -100,17 +100,17 @@ static inline const char *wheels_model_advance(struct wheels_model *model)
 	bool more;
 
 	for (i = 0; i < WHEELS_MAX; i++)
-		cascaded -= model->wheel[i].cascaded;
+		moved -= model->wheel[i].cascaded + model->wheel[i].prefetched;
 	more = wheels_advance(&model->wheels, now, model->budget, &list);
 	for (i = 0; i < WHEELS_MAX; i++)
-		cascaded += model->wheel[i].cascaded;
+		moved += model->wheel[i].cascaded + model->wheel[i].prefetched;
 	list_for_each_entry_safe(node, safe, &list, list) {
 		broken = broken ?: wheels_model_out(model, node);
 		touched++;
 	}
 	if (broken)
 		return broken;
-	if (touched + cascaded > model->budget)
+	if (touched + moved > model->budget)
 		return "more nodes were touched than the budget allows";
 	if (!more && model->model.nr_sorted && model->model.sorted[0]->due <= now)
 		return "a node that is due was left behind";

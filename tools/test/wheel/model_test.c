@@ -18,6 +18,7 @@
 static struct wheel_model model;
 static struct wheels_model wheels_model;
 
+/* Slots have to be urgent at times, or the round shows little. */
 static bool round_holds(u64 seed)
 {
 	struct model_generator generator = {
@@ -34,8 +35,9 @@ static bool round_holds(u64 seed)
 			return false;
 		}
 	}
-	printf("# armed %" PRIu64 " times\n", model.armings);
-	return true;
+	printf("# armed %" PRIu64 " times, prefetch was forced %" PRIu64 " times\n",
+	       model.armings, model.forced);
+	return model.forced;
 }
 
 /* All three wheels and limbo have to be in use at times, or the round shows little. */

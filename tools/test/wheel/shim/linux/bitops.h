@@ -18,6 +18,11 @@ static inline int fls64(u64 word)
 	return word ? 64 - __builtin_clzll(word) : 0;
 }
 
+static inline unsigned long __ffs(unsigned long word)
+{
+	return __builtin_ctzl(word);
+}
+
 static inline unsigned long __ffs64(u64 word)
 {
 	return __builtin_ctzll(word);

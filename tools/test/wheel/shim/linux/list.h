@@ -46,6 +46,19 @@ static inline void list_del(struct list_head *entry)
 	entry->prev = NULL;
 }
 
+/* Move a run of entries, @first to @last, from where they are to the tail of @head. */
+static inline void list_bulk_move_tail(struct list_head *head,
+				       struct list_head *first,
+				       struct list_head *last)
+{
+	first->prev->next = last->next;
+	last->next->prev = first->prev;
+	head->prev->next = first;
+	first->prev = head->prev;
+	last->next = head;
+	head->prev = last;
+}
+
 static inline bool list_empty(const struct list_head *head)
 {
 	return head->next == head;

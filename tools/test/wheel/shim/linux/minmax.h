@@ -12,6 +12,7 @@
 	type shim_b = (b);		\
 	shim_a > shim_b ? shim_a : shim_b; })
 #define min(a, b)	min_t(__typeof__(a), a, b)
+#define min3(a, b, c)	min(min(a, b), c)
 #define max(a, b)	max_t(__typeof__(a), a, b)
 
 #endif
