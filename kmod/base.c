@@ -332,16 +332,10 @@ void base_kick(struct base *base)
 
 /*
  * A hold that armed something earlier ends: set the hrtimer, or return true if
- * base_kick() has to.  During a run, the run does it in the end.
+ * base_kick() has to.
  */
-bool hold_program(struct base_hold *hold)
+bool base_program_or_kick(struct base *base, u64 now_ns)
 {
-	struct base *base = hold->base;
-	u64 now_ns;
-
-	if (base->running)
-		return false;
-	now_ns = hold_now_ns(hold);
 	if (base->cpu == smp_processor_id() || !base->online) {
 		base_program(base, now_ns);
 		return false;
@@ -355,27 +349,45 @@ bool hold_program(struct base_hold *hold)
 
 /* --- holds ------------------------------------------------------------------ */
 
-/* Read the clock: the slow path of hold_now_ns(). */
-void hold_read_clock(struct base_hold *hold)
+/* Read the clock of a base that is held. */
+u64 base_read_clock(struct base *base)
 {
-	struct base *base = hold->base;
+	u64 now_ns = base_clock_ns(base->clock);
 
-	base_assert_held(hold);
-	hold->now_ns = base_clock_ns(base->clock);
-	base->read_tick = base_tick_at(hold->now_ns);
+	lockdep_assert_held(&base->lock);
+	base->read_tick = base_tick_at(now_ns);
+	return now_ns;
+}
+
+/* Lock the base that serves @cpu.  Interrupts are off.  sparse: as hold_enter(). */
+struct base *base_lock_serving(enum base_clock clock, unsigned int cpu)
+{
+	struct base *base = base_get(base_serving_cpu(cpu), clock);
+
+	raw_spin_lock(&base->lock);
+	while (unlikely(!base->online)) {
+		unsigned int gone = base->cpu;
+
+		raw_spin_unlock(&base->lock);
+		base = base_get(substitute_cpu(gone), clock);
+		raw_spin_lock(&base->lock);
+	}
+	__release(&base->lock);
+	return base;
+}
+
+/* Does a base, which is held, serve the CPU that we are on? */
+bool base_serves_here(const struct base *base)
+{
+	return base->online &&
+	       base == base_get(base_serving_cpu(BASE_ANY_CPU), base->clock);
 }
 
 /* Hold the base that serves @cpu.  Interrupts are off. */
 static void hold_enter_cpu(struct base_hold *hold, enum base_clock clock,
 			   unsigned int cpu)
 {
-	hold_enter(hold, base_get(base_serving_cpu(cpu), clock));
-	while (unlikely(!hold->base->online)) {
-		unsigned int gone = hold->base->cpu;
-
-		hold_leave(hold);
-		hold_enter(hold, base_get(substitute_cpu(gone), clock));
-	}
+	hold_begin(hold, base_lock_serving(clock, cpu));
 	hold->serves = true;
 	hold->cpu = cpu;
 }
@@ -418,19 +430,6 @@ void base_hold_another(struct base_hold *hold, const struct twheel_node *node)
 {
 	base_release(hold);
 	base_hold_first(hold, node);
-}
-
-/* The slow path of base_move_here(). */
-void base_move(struct base_hold *hold, struct twheel_node *node)
-{
-	enum base_clock clock = hold->base->clock;
-
-	if (hold_serves(hold, clock, BASE_ANY_CPU))
-		return;
-	WRITE_ONCE(node->base, BASE_MIGRATING);
-	hold_leave(hold);
-	hold_enter_cpu(hold, clock, BASE_ANY_CPU);
-	WRITE_ONCE(node->base, hold->base->number);
 }
 
 /* --- nodes ------------------------------------------------------------------ */
@@ -524,7 +523,7 @@ static u64 run_now_ns(struct base_run *run)
 {
 	if (run->hold.base->clock != BASE_MONOTONIC)
 		return ktime_get_ns();
-	hold_read_clock(&run->hold);
+	run->hold.now_ns = base_read_clock(run->hold.base);
 	return run->hold.now_ns;
 }
 

@@ -3,9 +3,10 @@
  * Holds of a base's lock, and what is done to nodes in them.
  *
  * All that arms and cancels comes through here, so what it always needs is inline: with
- * many nodes each of them is a cache miss, and a processor only waits for two misses at
- * a time if few instructions are between them.  base.c has the rest, and tells who may
- * touch what.
+ * many nodes each of them is a cache miss, and a processor waits for two of them at a
+ * time only if few instructions, and above all few stores, are between them.  A hold on
+ * the stack stays in registers as long as no function gets its address.  base.c has the
+ * rest, and tells who may touch what.
  */
 #ifndef TWHEEL_BASE_HOLD_H
 #define TWHEEL_BASE_HOLD_H
@@ -47,13 +48,27 @@ struct base_hold {
 
 /* --- for the functions below ------------------------------------------------ */
 
-void hold_read_clock(struct base_hold *hold);
-bool hold_program(struct base_hold *hold);
+u64 base_read_clock(struct base *base);
+bool base_program_or_kick(struct base *base, u64 now_ns);
 void base_kick(struct base *base);
 void base_hold_serving(struct base_hold *hold, enum base_clock clock,
 		       unsigned int cpu);
 void base_hold_another(struct base_hold *hold, const struct twheel_node *node);
-void base_move(struct base_hold *hold, struct twheel_node *node);
+bool base_serves_here(const struct base *base);
+struct base *base_lock_serving(enum base_clock clock, unsigned int cpu);
+
+/**
+ * hold_now_ns() - the time, on the base's clock
+ * @hold: a hold of a base.
+ *
+ * The clock is read when somebody first asks in a hold, as many do not.
+ */
+static inline u64 hold_now_ns(struct base_hold *hold)
+{
+	if (!hold->now_ns)
+		hold->now_ns = base_read_clock(hold->base);
+	return hold->now_ns;
+}
 
 #ifdef CONFIG_DEBUG_SPINLOCK
 static inline void hold_note_begin(struct base_hold *hold)
@@ -73,11 +88,9 @@ static inline void hold_note_begin(struct base_hold *hold) { }
 static inline void hold_note_length(struct base_hold *hold) { }
 #endif
 
-/* Interrupts are off.  sparse: the hold owns the lock until hold_leave(). */
-static inline void hold_enter(struct base_hold *hold, struct base *base)
+/* A base was locked for a hold. */
+static inline void hold_begin(struct base_hold *hold, struct base *base)
 {
-	raw_spin_lock(&base->lock);
-	__release(&base->lock);
 	hold->base = base;
 	hold->now_ns = 0;
 	hold->touched = 0;
@@ -86,10 +99,19 @@ static inline void hold_enter(struct base_hold *hold, struct base *base)
 	hold_note_begin(hold);
 }
 
+/* Interrupts are off.  sparse: the hold owns the lock until hold_leave(). */
+static inline void hold_enter(struct base_hold *hold, struct base *base)
+{
+	raw_spin_lock(&base->lock);
+	__release(&base->lock);
+	hold_begin(hold, base);
+}
+
 static inline void hold_leave(struct base_hold *hold)
 {
 	struct base *base = hold->base;
-	bool kick = unlikely(hold->program) && hold_program(hold);
+	bool kick = unlikely(hold->program) && !base->running &&
+		    base_program_or_kick(base, hold_now_ns(hold));
 
 	if (hold->touched > base->most_touched)
 		base->most_touched = hold->touched;
@@ -115,19 +137,6 @@ static inline void hold_wants(struct base_hold *hold, u64 tick)
 static inline void base_assert_held(const struct base_hold *hold)
 {
 	lockdep_assert_held(&hold->base->lock);
-}
-
-/**
- * hold_now_ns() - the time, on the base's clock
- * @hold: a hold of a base.
- *
- * The clock is read when somebody first asks in a hold, as many do not.
- */
-static inline u64 hold_now_ns(struct base_hold *hold)
-{
-	if (!hold->now_ns)
-		hold_read_clock(hold);
-	return hold->now_ns;
 }
 
 /*
@@ -224,8 +233,15 @@ static inline void base_move_here(struct base_hold *hold, struct twheel_node *no
 {
 	const struct base *base = hold->base;
 
-	if (twheel_may_be_isolated() || base->cpu != smp_processor_id() || !base->online)
-		base_move(hold, node);
+	if (likely(!twheel_may_be_isolated() && base->cpu == smp_processor_id() &&
+		   base->online))
+		return;
+	if (base_serves_here(base))
+		return;
+	WRITE_ONCE(node->base, BASE_MIGRATING);
+	hold_leave(hold);
+	hold_begin(hold, base_lock_serving(base->clock, BASE_ANY_CPU));
+	WRITE_ONCE(node->base, hold->base->number);
 }
 
 /* --- nodes ------------------------------------------------------------------ */
@@ -263,8 +279,8 @@ static inline bool base_sees_to(const struct base_hold *hold, u64 tick)
 	const struct base *base = hold->base;
 
 	base_assert_held(hold);
-	return tick >= base->programmed_tick && tick > base->read_tick &&
-	       !base->running && base->clock != BASE_REALTIME;
+	return likely(tick >= base->programmed_tick && tick > base->read_tick &&
+		      !base->running && base->clock != BASE_REALTIME);
 }
 
 /**
@@ -274,8 +290,8 @@ static inline bool base_sees_to(const struct base_hold *hold, u64 tick)
  * @due_tick: when it comes out: base_due_tick().
  * @due_ns: for the trace: when it is due.
  */
-static inline void base_arm(struct base_hold *hold, struct twheel_node *node,
-			    u64 due_tick, u64 due_ns)
+static __always_inline void base_arm(struct base_hold *hold, struct twheel_node *node,
+				     u64 due_tick, u64 due_ns)
 {
 	struct base *base = hold->base;
 

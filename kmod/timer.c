@@ -80,7 +80,7 @@ void twheel_timer_init(struct twheel_timer *timer,
 EXPORT_SYMBOL_GPL(twheel_timer_init);
 
 /* Is its function being called by the base that is held? */
-static bool function_runs(const struct base_hold *hold,
+static __always_inline bool function_runs(const struct base_hold *hold,
 			  const struct twheel_timer *timer)
 {
 	base_assert_held(hold);
@@ -88,7 +88,7 @@ static bool function_runs(const struct base_hold *hold,
 }
 
 /* Take the timer off; true if it was armed. */
-static bool disarm(struct base_hold *hold, struct twheel_timer *timer)
+static __always_inline bool disarm(struct base_hold *hold, struct twheel_timer *timer)
 {
 	base_assert_held(hold);
 	if (!wheel_queued(&timer->node.wheel))
@@ -122,7 +122,7 @@ static __always_inline void place(struct base_hold *hold, struct twheel_timer *t
 static __always_inline int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
 			       unsigned int flags, bool only_pending)
 {
-	struct base_hold hold = {};
+	struct base_hold hold;
 	int ret;
 
 	if (flags & ~TWHEEL_TIMER_ABS)
@@ -203,7 +203,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_modify);
  */
 bool twheel_timer_cancel(struct twheel_timer *timer)
 {
-	struct base_hold hold = {};
+	struct base_hold hold;
 	bool armed;
 
 	base_hold_first(&hold, &timer->node);
@@ -223,7 +223,7 @@ static bool cancel_sync(struct twheel_timer *timer, enum timer_state state)
 	timer_debug_wait(timer);
 
 	for (;;) {
-		struct base_hold hold = {};
+		struct base_hold hold;
 		struct base *base;
 		bool runs;
 
@@ -288,7 +288,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_shutdown);
  */
 bool twheel_timer_pending(struct twheel_timer *timer)
 {
-	struct base_hold hold = {};
+	struct base_hold hold;
 	bool armed;
 
 	base_hold_first(&hold, &timer->node);

@@ -124,6 +124,8 @@
  * - wheel_next() is not before clk and not after the earliest due tick.
  */
 #include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/hash.h>
 #include <linux/list.h>
 #include <linux/math.h>
@@ -159,7 +161,7 @@ static unsigned int lowest_level(u64 clk, u64 due)
 		return 0;
 
 	/* The least level on which the distance is less than 64 windows ... */
-	level = (fls64(distance) - 2) / WHEEL_LEVEL_SHIFT;
+	level = (fls64(distance) - 2U) / WHEEL_LEVEL_SHIFT;
 	/* ... but two ticks may be one window further apart than that. */
 	return in_reach(clk, due, level) ? level : level + 1;
 }
@@ -200,35 +202,65 @@ static unsigned int map_first(const struct wheel_map *map, u64 clk,
 	return (here + __ffs64(ror64(map->slots[level], here))) % WHEEL_SLOTS;
 }
 
-/* Account for a node in its slot; return the list, for the caller to link it. */
-static __always_inline struct list_head *slot_enter(struct wheel *wheel,
-						    struct wheel_node *node,
-						    u64 due, unsigned int level)
+/*
+ * Linking and unlinking, without the calls that CONFIG_DEBUG_LIST makes of it: as the
+ * kernel's own timers, which are in lists that know no such checks.
+ */
+static void link_between(struct wheel_node *node, struct list_head *prev,
+			 struct list_head *next)
 {
-	unsigned int index = slot_index(due, level);
-	struct wheel_slot *slot = &wheel->slots[level][index];
-	unsigned int number = list_number(slot, due);
+	node->list.prev = prev;
+	node->list.next = next;
+	prev->next = &node->list;
+	next->prev = &node->list;
+}
+
+static void unlink(struct wheel_node *node)
+{
+	node->list.prev->next = node->list.next;
+	node->list.next->prev = node->list.prev;
+}
+
+/*
+ * All that a slot's count decides changes when it is a multiple of WHEEL_CROWDED: so
+ * who adds or removes one node only has to look whether it is.
+ */
+static_assert(WHEEL_URGENT % WHEEL_CROWDED == 0);
+
+/* Account for a node in its slot.  The caller links it, and looks for slot_grew(). */
+static __always_inline struct wheel_slot *slot_enter(struct wheel *wheel,
+						     struct wheel_node *node,
+						     u64 due, unsigned int level)
+{
+	struct wheel_slot *slot = slot_of(wheel, due, level);
 
 	node->place = wheel_place(due, level, wheel->side);
 	slot->min = min(slot->min, due);
+	slot->filled |= BIT(list_number(slot, due));
 	slot->count++;
-	slot->filled |= BIT(number);
-	map_set(&wheel->occupied, level, index);
-	if (slot->count == WHEEL_CROWDED + 1)
-		map_set(&wheel->crowded, level, index);
-	if (slot->count == WHEEL_URGENT + 1)
-		map_set(&wheel->urgent, level, index);
-	return &wheel->lists[slot->lists + number];
+	return slot;
 }
 
-/* Account for @nr nodes that the caller takes out of a slot. */
-static void slot_leave(struct wheel *wheel, unsigned int level,
-		       unsigned int index, unsigned int nr)
+/* The list of a slot that the nodes of a tick are in. */
+static struct list_head *list_of(struct wheel *wheel, const struct wheel_slot *slot,
+				 u64 due)
+{
+	return &wheel->lists[slot->lists + list_number(slot, due)];
+}
+
+/* Has slot_note_growth() to be called, as one node more is in the slot? */
+static bool slot_grew(const struct wheel_slot *slot)
+{
+	return unlikely(slot->count % WHEEL_CROWDED == 1);
+}
+
+/* A slot has lost so many nodes, and with that perhaps its bits. */
+static noinline void slot_shrank(struct wheel *wheel, unsigned int level, unsigned int index,
+			unsigned int nr)
 {
 	struct wheel_slot *slot = &wheel->slots[level][index];
-	unsigned int before = slot->count, after = before - nr;
+	unsigned int after = slot->count, before = after + nr;
 
-	slot->count = after;
 	if (!after) {
 		slot->min = WHEEL_NEVER;
 		slot->filled = 0;
@@ -238,6 +270,22 @@ static void slot_leave(struct wheel *wheel, unsigned int level,
 		map_clear(&wheel->crowded, level, index);
 	if (after <= WHEEL_URGENT && before > WHEEL_URGENT)
 		map_clear(&wheel->urgent, level, index);
+}
+
+/* Account for @nr nodes that the caller takes out of a slot. */
+static void slot_leave(struct wheel *wheel, unsigned int level,
+		       unsigned int index, unsigned int nr)
+{
+	wheel->slots[level][index].count -= nr;
+	slot_shrank(wheel, level, index, nr);
+}
+
+/* The same for one node. */
+static __always_inline void slot_leave_one(struct wheel *wheel, unsigned int level,
+					   unsigned int index)
+{
+	if (--wheel->slots[level][index].count % WHEEL_CROWDED == 0)
+		slot_shrank(wheel, level, index, 1);
 }
 
 static bool has_many_lists(unsigned int level)
@@ -330,6 +378,27 @@ static u64 forced_tick(const struct wheel *wheel, unsigned int level,
 }
 
 /*
+ * A slot has one more than a multiple of WHEEL_CROWDED now: set its bits.  Returns when
+ * the wheel has to be advanced because of that: the slot's forced tick becomes earlier
+ * with every WHEEL_URGENT nodes.
+ */
+static noinline u64 slot_note_growth(struct wheel *wheel, u64 due, unsigned int level)
+{
+	unsigned int index = slot_index(due, level);
+	const struct wheel_slot *slot = &wheel->slots[level][index];
+
+	if (slot->count == 1)
+		map_set(&wheel->occupied, level, index);
+	if (slot->count == WHEEL_CROWDED + 1)
+		map_set(&wheel->crowded, level, index);
+	if (slot->count == WHEEL_URGENT + 1)
+		map_set(&wheel->urgent, level, index);
+	if (!level || slot->count <= WHEEL_URGENT)
+		return due;
+	return min(due, forced_tick(wheel, level, slot));
+}
+
+/*
  * The least forced tick of the slots in @map; WHEEL_NEVER: there is none.  On one level,
  * the slots' forced ticks are in the order of time as the slots are.
  */
@@ -383,23 +452,42 @@ u64 wheel_roundest(u64 first, u64 last)
 }
 
 /* Let a wheel that lags behind catch up: it would place a node too high. */
-static void catch_up(struct wheel *wheel, u64 now)
+static noinline void catch_up(struct wheel *wheel, u64 now)
 {
 	if (wheel->clk < now)
 		wheel->clk = min(now, least_min(wheel));
 }
 
-/*
- * When the wheel has to be advanced because of a node that was added.  The slot's forced
- * tick becomes earlier with every WHEEL_URGENT nodes; in between, it is known.
- */
-static u64 wanted_tick(struct wheel *wheel, u64 due, unsigned int level)
+/* Account for a node that was added on a level; return as wheel_add(). */
+static __always_inline u64 note_added(struct wheel *wheel, const struct wheel_slot *slot,
+				      u64 due, unsigned int level)
 {
-	struct wheel_slot *slot = slot_of(wheel, due, level);
+	wheel->armed++;
+	if (level)
+		wheel->upper_min = min(wheel->upper_min, due);
+	return slot_grew(slot) ? slot_note_growth(wheel, due, level) : due;
+}
 
-	if (slot->count % WHEEL_URGENT != 1 || slot->count == 1 || !level)
-		return due;
-	return min(due, forced_tick(wheel, level, slot));
+/* Add a node to a wheel that does not lag behind. */
+static __always_inline u64 add_now(struct wheel *wheel, struct wheel_node *node, u64 due)
+{
+	struct wheel_slot *slot;
+	struct list_head *list;
+	unsigned int level;
+
+	due = max(due, wheel->clk);
+	level = lowest_level(wheel->clk, due);
+	slot = slot_enter(wheel, node, due, level);
+	list = list_of(wheel, slot, due);
+	link_between(node, list->prev, list);
+	return note_added(wheel, slot, due, level);
+}
+
+static noinline u64 add_late(struct wheel *wheel, struct wheel_node *node, u64 due,
+			     u64 now)
+{
+	catch_up(wheel, now);
+	return add_now(wheel, node, due);
 }
 
 /**
@@ -415,16 +503,9 @@ static u64 wanted_tick(struct wheel *wheel, u64 due, unsigned int level)
  */
 u64 wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now)
 {
-	unsigned int level;
-
-	catch_up(wheel, now);
-	due = max(due, wheel->clk);
-	level = lowest_level(wheel->clk, due);
-	list_add_tail(&node->list, slot_enter(wheel, node, due, level));
-	wheel->armed++;
-	if (level)
-		wheel->upper_min = min(wheel->upper_min, due);
-	return wanted_tick(wheel, due, level);
+	/* Calls come last, so that no register has to be saved. */
+	return unlikely(wheel->clk < now) ? add_late(wheel, node, due, now) :
+	       add_now(wheel, node, due);
 }
 
 /**
@@ -437,11 +518,11 @@ void wheel_del(struct wheel *wheel, struct wheel_node *node)
 	unsigned int level = wheel_level(node);
 	u64 due = wheel_due(node);
 
-	list_del(&node->list);
+	unlink(node);
 	node->place = wheel_place(due, WHEEL_IDLE, 0);
 	if (level == WHEEL_OUT)
 		return;
-	slot_leave(wheel, level, slot_index(due, level), 1);
+	slot_leave_one(wheel, level, slot_index(due, level));
 	wheel->armed--;
 }
 
@@ -470,8 +551,12 @@ static void move_down(struct wheel *wheel, struct wheel_node *node,
 {
 	u64 due = wheel_due(node);
 	unsigned int level = level_of_older(wheel, due, above);
+	struct wheel_slot *slot = slot_enter(wheel, node, due, level);
+	struct list_head *list = list_of(wheel, slot, due);
 
-	list_add(&node->list, slot_enter(wheel, node, due, level));
+	link_between(node, list, list->next);
+	if (slot_grew(slot))
+		slot_note_growth(wheel, due, level);
 }
 
 /*
@@ -526,16 +611,17 @@ static unsigned int cascade(struct wheel *wheel, unsigned int level,
 u64 wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
 		    u64 now)
 {
+	struct wheel_slot *slot;
+	struct list_head *list;
 	unsigned int level;
 
 	catch_up(wheel, now);
 	due = max(due, wheel->clk);
 	level = level_of_older(wheel, due, WHEEL_LEVELS);
-	list_add(&node->list, slot_enter(wheel, node, due, level));
-	wheel->armed++;
-	if (level)
-		wheel->upper_min = min(wheel->upper_min, due);
-	return wanted_tick(wheel, due, level);
+	slot = slot_enter(wheel, node, due, level);
+	list = list_of(wheel, slot, due);
+	link_between(node, list, list->next);
+	return note_added(wheel, slot, due, level);
 }
 
 /**
