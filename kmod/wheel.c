@@ -172,10 +172,15 @@ static struct wheel_slot *slot_of(struct wheel *wheel, u64 tick,
 	return &wheel->slots[level][slot_index(tick, level)];
 }
 
-/* Which list of its slot a node of @tick is in. */
-static unsigned int list_number(const struct wheel_slot *slot, u64 tick)
+/* What chooses the list for the nodes of @tick, by as many bits as a slot needs. */
+static unsigned int hash_of(u64 tick)
 {
-	return hash_64(tick, 16) & slot->mask;
+	return hash_64(tick, 16);
+}
+
+static unsigned int list_number(const struct wheel_slot *slot, unsigned int hash)
+{
+	return hash & slot->mask;
 }
 
 static void map_set(struct wheel_map *map, unsigned int level,
@@ -230,22 +235,23 @@ static_assert(WHEEL_URGENT % WHEEL_CROWDED == 0);
 /* Account for a node in its slot.  The caller links it, and looks for slot_grew(). */
 static __always_inline struct wheel_slot *slot_enter(struct wheel *wheel,
 						     struct wheel_node *node,
-						     u64 due, unsigned int level)
+						     u64 due, unsigned int level,
+						     unsigned int hash)
 {
 	struct wheel_slot *slot = slot_of(wheel, due, level);
 
 	node->place = wheel_place(due, level, wheel->side);
 	slot->min = min(slot->min, due);
-	slot->filled |= BIT(list_number(slot, due));
+	slot->filled |= BIT(list_number(slot, hash));
 	slot->count++;
 	return slot;
 }
 
 /* The list of a slot that the nodes of a tick are in. */
 static struct list_head *list_of(struct wheel *wheel, const struct wheel_slot *slot,
-				 u64 due)
+				 unsigned int hash)
 {
-	return &wheel->lists[slot->lists + list_number(slot, due)];
+	return &wheel->lists[slot->lists + list_number(slot, hash)];
 }
 
 /* Has slot_note_growth() to be called, as one node more is in the slot? */
@@ -266,7 +272,9 @@ static noinline void slot_shrank(struct wheel *wheel, unsigned int level, unsign
 		slot->filled = 0;
 		map_clear(&wheel->occupied, level, index);
 	}
-	if (after <= WHEEL_CROWDED && before > WHEEL_CROWDED)
+	if (before <= WHEEL_CROWDED)
+		return;
+	if (after <= WHEEL_CROWDED)
 		map_clear(&wheel->crowded, level, index);
 	if (after <= WHEEL_URGENT && before > WHEEL_URGENT)
 		map_clear(&wheel->urgent, level, index);
@@ -387,8 +395,10 @@ static noinline u64 slot_note_growth(struct wheel *wheel, u64 due, unsigned int 
 	unsigned int index = slot_index(due, level);
 	const struct wheel_slot *slot = &wheel->slots[level][index];
 
-	if (slot->count == 1)
+	if (slot->count == 1) {
 		map_set(&wheel->occupied, level, index);
+		return due;
+	}
 	if (slot->count == WHEEL_CROWDED + 1)
 		map_set(&wheel->crowded, level, index);
 	if (slot->count == WHEEL_URGENT + 1)
@@ -473,12 +483,13 @@ static __always_inline u64 add_now(struct wheel *wheel, struct wheel_node *node,
 {
 	struct wheel_slot *slot;
 	struct list_head *list;
-	unsigned int level;
+	unsigned int level, hash;
 
 	due = max(due, wheel->clk);
 	level = lowest_level(wheel->clk, due);
-	slot = slot_enter(wheel, node, due, level);
-	list = list_of(wheel, slot, due);
+	hash = hash_of(due);
+	slot = slot_enter(wheel, node, due, level, hash);
+	list = list_of(wheel, slot, hash);
 	link_between(node, list->prev, list);
 	return note_added(wheel, slot, due, level);
 }
@@ -530,33 +541,42 @@ void wheel_del(struct wheel *wheel, struct wheel_node *node)
  * The level below @above for a node of tick @due that is older than any node of
  * that tick down there: see "The order" above.
  */
-static unsigned int level_of_older(struct wheel *wheel, u64 due,
-				   unsigned int above)
+static __always_inline unsigned int level_of_older(struct wheel *wheel, u64 due,
+						   unsigned int above)
 {
-	unsigned int lowest = lowest_level(wheel->clk, due);
-	unsigned int level;
+	unsigned int level = above - 1;
 
-	for (level = above - 1; level > lowest; level--) {
-		struct wheel_slot *slot = slot_of(wheel, due, level);
-
-		if (slot->min <= due)
-			break;
-	}
+	while (level && in_reach(wheel->clk, due, level - 1) &&
+	       slot_of(wheel, due, level)->min > due)
+		level--;
 	return level;
 }
 
 /* Put a node that comes from level @above on a lower one. */
-static void move_down(struct wheel *wheel, struct wheel_node *node,
-		      unsigned int above)
+static __always_inline void move_down(struct wheel *wheel, struct wheel_node *node,
+				      unsigned int above, unsigned int hash)
 {
 	u64 due = wheel_due(node);
 	unsigned int level = level_of_older(wheel, due, above);
-	struct wheel_slot *slot = slot_enter(wheel, node, due, level);
-	struct list_head *list = list_of(wheel, slot, due);
+	struct wheel_slot *slot = slot_enter(wheel, node, due, level, hash);
+	struct list_head *list = list_of(wheel, slot, hash);
 
 	link_between(node, list, list->next);
 	if (slot_grew(slot))
 		slot_note_growth(wheel, due, level);
+}
+
+/* What chooses the list of a node that comes from list @number of a slot. */
+static unsigned int hash_again(const struct wheel_slot *slot, unsigned int number,
+			       const struct wheel_node *node)
+{
+	return slot->mask ? number : hash_of(wheel_due(node));
+}
+
+/* The same as list_empty(), for a list whose head is right in @prev only. */
+static bool list_empty_from_tail(const struct list_head *list)
+{
+	return list->prev == list;
 }
 
 /*
@@ -575,17 +595,19 @@ static unsigned int cascade(struct wheel *wheel, unsigned int level,
 	for (turn = filled; turn; turn &= turn - 1)
 		prefetchw(lists[__ffs(turn)].prev);
 	for (turn = filled; moved < budget; turn &= turn - 1) {
-		struct list_head *last;
+		struct wheel_node *node;
+		unsigned int number;
 
 		if (!turn)
 			turn = filled;
-		list = &lists[__ffs(turn)];
-		last = list->prev;
-		if (last == list)
+		number = __ffs(turn);
+		list = &lists[number];
+		if (list_empty_from_tail(list))
 			continue;
-		list->prev = last->prev;
-		prefetchw(last->prev);
-		move_down(wheel, list_entry(last, struct wheel_node, list), level);
+		node = list_last_entry(list, struct wheel_node, list);
+		list->prev = node->list.prev;
+		prefetchw(list->prev);
+		move_down(wheel, node, level, hash_again(slot, number, node));
 		moved++;
 	}
 	for (turn = filled; turn; turn &= turn - 1) {
@@ -613,13 +635,14 @@ u64 wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
 {
 	struct wheel_slot *slot;
 	struct list_head *list;
-	unsigned int level;
+	unsigned int level, hash;
 
 	catch_up(wheel, now);
 	due = max(due, wheel->clk);
 	level = level_of_older(wheel, due, WHEEL_LEVELS);
-	slot = slot_enter(wheel, node, due, level);
-	list = list_of(wheel, slot, due);
+	hash = hash_of(due);
+	slot = slot_enter(wheel, node, due, level, hash);
+	list = list_of(wheel, slot, hash);
 	link_between(node, list, list->next);
 	return note_added(wheel, slot, due, level);
 }
@@ -790,7 +813,7 @@ static const char *check_node(const struct wheel *wheel,
 		return "a node is not on the wheel it names";
 	if (slot_index(due, level) != index)
 		return "a node is not in the slot of its due tick";
-	if (number != list_number(slot, due))
+	if (number != list_number(slot, hash_of(due)))
 		return "a node is not in the list of its due tick";
 	if (!(slot->filled & BIT(number)))
 		return "a list is not marked as filled";
