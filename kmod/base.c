@@ -646,6 +646,16 @@ static bool is_abroad(const struct base *base)
 	return base->online && base->cpu != smp_processor_id();
 }
 
+/* Get nodes that are due off the wheels, or prefetch. */
+static void advance(struct base_hold *hold)
+{
+	struct base *base = hold->base;
+
+	wheels_advance(&base->wheels, base_tick_at(hold_now_ns(hold)), BASE_BATCH,
+		       &base->expired);
+	hold->touched = base->wheels.touched;
+}
+
 /*
  * Run what is due.  A timer is set when the hold ends.  If that is done by kicking
  * another CPU, this one must be about to return from the hrtimer's callback, as an
@@ -662,9 +672,7 @@ static void run_held(struct base_run *run)
 	run_begin(run);
 	do {
 		if (list_empty(&base->expired))
-			wheels_advance(&base->wheels,
-				       base_tick_at(hold_now_ns(hold)),
-				       BASE_BATCH, &base->expired);
+			advance(hold);
 		expire(run);
 		late = time_is_up(run);
 		done = late || !has_work(hold);
@@ -928,7 +936,8 @@ void base_look(struct base *base, struct base_view *view)
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	memcpy(&view->base, base, sizeof(*base));
-	memcpy(&view->wheel, wheels_farthest(&base->wheels), sizeof(view->wheel));
+	memcpy(&view->wheel, wheels_farthest(&base->wheels),
+	       offsetof(struct wheel, lists));
 	view->next_tick = next_work(base, now_ns);
 	view->gap = wheels_armed(&base->wheels) - view->wheel.armed;
 	raw_spin_unlock_irqrestore(&base->lock, flags);

@@ -166,7 +166,7 @@ struct base {
  * @now_tick: what tick it was then.
  * @next_tick: the next tick that has work, or WHEEL_NEVER.
  * @gap: how many nodes are due before the clk of @wheel, as the clock was set back.
- * @wheel: a copy of the farthest wheel, as a rule the only one in use.
+ * @wheel: a copy of the farthest wheel, as a rule the only one in use, but for its lists.
  */
 struct base_view {
 	struct base base;

@@ -16,6 +16,7 @@
  *   due_ticks		how many ticks they were due at: each had its interrupt, but
  *			for those that one run was late for
  *   cascaded		how many times a node was moved to a lower level, ever
+ *   prefetched		how many of these were ahead of time, from crowded slots
  *   most_touched	the most nodes touched while the lock was held once, ever
  *   longest_hold_ns	how long it was held at most (where CONFIG_DEBUG_SPINLOCK)
  *   lateness		of those that expired, how many were less than
@@ -68,7 +69,8 @@ static void show_base(struct seq_file *seq, const struct base_view *view)
 	seq_printf(seq, "interrupts:\t%llu\n", base->interrupts);
 	seq_printf(seq, "expired:\t%llu\n", base->nr_expired);
 	seq_printf(seq, "due_ticks:\t%llu\n", base->due_ticks);
-	seq_printf(seq, "cascaded:\t%llu\n", wheel->cascaded);
+	seq_printf(seq, "cascaded:\t%llu\n", wheel->cascaded + wheel->prefetched);
+	seq_printf(seq, "prefetched:\t%llu\n", wheel->prefetched);
 	seq_printf(seq, "most_touched:\t%u\n", base->most_touched);
 #ifdef CONFIG_DEBUG_SPINLOCK
 	seq_printf(seq, "longest_hold_ns:\t%llu\n", base->longest_hold_ns);

@@ -81,7 +81,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_init);
 
 /* Is its function being called by the base that is held? */
 static __always_inline bool function_runs(const struct base_hold *hold,
-			  const struct twheel_timer *timer)
+					  const struct twheel_timer *timer)
 {
 	base_assert_held(hold);
 	return hold->base->current_timer == timer;

@@ -261,8 +261,8 @@ static bool slot_grew(const struct wheel_slot *slot)
 }
 
 /* A slot has lost so many nodes, and with that perhaps its bits. */
-static noinline void slot_shrank(struct wheel *wheel, unsigned int level, unsigned int index,
-			unsigned int nr)
+static noinline void slot_shrank(struct wheel *wheel, unsigned int level,
+				 unsigned int index, unsigned int nr)
 {
 	struct wheel_slot *slot = &wheel->slots[level][index];
 	unsigned int after = slot->count, before = after + nr;

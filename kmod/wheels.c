@@ -278,6 +278,30 @@ static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 	}
 }
 
+/* wheels_advance(), by a budget that becomes what is left of it. */
+static bool advance(struct wheels *wheels, u64 now, unsigned int *budget,
+		    struct list_head *out)
+{
+	unsigned int i;
+
+	if (wheels->nr_limbo) {
+		/* What is due on a wheel does not wait for that. */
+		unsigned int half = *budget / 2;
+
+		*budget -= half;
+		empty_limbo(wheels, now, &half);
+		*budget += half;
+	}
+	/* While a wheel has nodes that are not due, no farther one has any that are. */
+	for (i = wheels->nr_used; i-- > 0;)
+		if (wheel_advance(wheel_at(wheels, i), now, budget, out) ||
+		    wheel_prefetch(wheel_at(wheels, i), now, budget))
+			return true;
+	while (wheels->nr_used > 1 && drop_empty(wheels))
+		;
+	return wheels->nr_limbo;
+}
+
 /**
  * wheels_advance() - go on towards a tick, and prefetch with what the budget leaves
  * @wheels: the wheels.
@@ -290,24 +314,11 @@ static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
 		    struct list_head *out)
 {
-	unsigned int i;
+	unsigned int left = budget;
+	bool more = advance(wheels, now, &left, out);
 
-	if (wheels->nr_limbo) {
-		/* What is due on a wheel does not wait for that. */
-		unsigned int half = budget / 2;
-
-		budget -= half;
-		empty_limbo(wheels, now, &half);
-		budget += half;
-	}
-	/* While a wheel has nodes that are not due, no farther one has any that are. */
-	for (i = wheels->nr_used; i-- > 0;)
-		if (wheel_advance(wheel_at(wheels, i), now, &budget, out) ||
-		    wheel_prefetch(wheel_at(wheels, i), now, &budget))
-			return true;
-	while (wheels->nr_used > 1 && drop_empty(wheels))
-		;
-	return wheels->nr_limbo;
+	wheels->touched = budget - left;
+	return more;
 }
 
 #ifdef WHEEL_CHECK

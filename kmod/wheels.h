@@ -24,6 +24,7 @@
  * @limbo: nodes for which no wheel stands early enough, in the order of arming.
  * @nr_limbo: how many there are.
  * @limbo_end_tick: nodes that are due before this go to @limbo while it has any.
+ * @touched: how many nodes the last wheels_advance() touched.
  */
 struct wheels {
 	struct wheel *wheel;
@@ -33,6 +34,7 @@ struct wheels {
 	struct list_head limbo;
 	u64 nr_limbo;
 	u64 limbo_end_tick;
+	unsigned int touched;
 };
 
 /* The wheel that takes what is due last; where the clock was never set back, all. */
