@@ -29,6 +29,7 @@
 
 static_assert(sizeof(struct event) == 64);
 static_assert(sizeof(struct event_page) == EVENT_PAGE_SIZE);
+static_assert(EVENT_PAGE_EVENTS == EVENT_PAGE_SLOTS - EVENT_SLOT_FIRST);
 static_assert(offsetof(struct event, fired_ns) + sizeof(u64) <=
 	      offsetof(struct event, node.base));
 static_assert(EVENT_PAGE_SLOTS == 1 << EVENT_INDEX_BITS);

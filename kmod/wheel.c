@@ -403,7 +403,7 @@ static noinline u64 slot_note_growth(struct wheel *wheel, u64 due, unsigned int 
 		map_set(&wheel->crowded, level, index);
 	if (slot->count == WHEEL_URGENT + 1)
 		map_set(&wheel->urgent, level, index);
-	if (!level || slot->count <= WHEEL_URGENT)
+	if (!level || slot->count % WHEEL_URGENT != 1)
 		return due;
 	return min(due, forced_tick(wheel, level, slot));
 }
