@@ -48,7 +48,8 @@
  * BASE_MIGRATING, with interrupts off, until it has the new one.  base_hold_node()
  * finds the base, locks it and looks again.
  *
- * Memory of a node is not touched after event_ops->due() or a timer's function got
+ * Memory of an event is not touched after event_ops->due_end(): until then its ready
+ * lock is held, which keeps it.  That of a timer is not touched after its function got
  * it.  The wake list is handed to event_ops->wake() with no spinlock held.
  *
  * A timer whose function is being called is armed again on the base that calls it
@@ -327,6 +328,7 @@ void base_kick(struct base *base)
 		return;
 	raw_spin_lock(&base->lock);
 	base->kicked = false;
+	base->programmed_tick = WHEEL_NEVER;
 	raw_spin_unlock(&base->lock);
 }
 
@@ -369,7 +371,9 @@ struct base *base_lock_serving(enum base_clock clock, unsigned int cpu)
 		unsigned int gone = base->cpu;
 
 		raw_spin_unlock(&base->lock);
+		rcu_read_lock();
 		base = base_get(substitute_cpu(gone), clock);
+		rcu_read_unlock();
 		raw_spin_lock(&base->lock);
 	}
 	__release(&base->lock);
@@ -780,6 +784,7 @@ static bool take_batch(struct base *base, struct list_head *nodes)
 	while (!running && budget-- && (node = base_pop(base))) {
 		WRITE_ONCE(node->base, BASE_MIGRATING);
 		list_add_tail(&node->wheel.list, nodes);
+		hold.touched++;
 	}
 	hold_leave(&hold);
 	return running || !list_empty(nodes);
@@ -791,6 +796,8 @@ static void put_batch(const struct base *base, struct list_head *nodes)
 	struct base_hold hold = {};
 
 	hold_enter_cpu(&hold, base->clock, base->cpu);
+	/* That wheel may not have been used for long: where it stands counts. */
+	hold_now_ns(&hold);
 	while (!list_empty(nodes)) {
 		struct twheel_node *node =
 			list_first_entry(nodes, struct twheel_node, wheel.list);
@@ -798,6 +805,7 @@ static void put_batch(const struct base *base, struct list_head *nodes)
 		list_del(&node->wheel.list);
 		place_older(&hold, node);
 		WRITE_ONCE(node->base, hold.base->number);
+		hold.touched++;
 	}
 	hold_leave(&hold);
 }
@@ -852,8 +860,8 @@ static struct base *base_create(unsigned int cpu, enum base_clock clock)
 	base->programmed_tick = WHEEL_NEVER;
 	base->online = cpumask_test_cpu(cpu, &open_cpus);
 	INIT_LIST_HEAD(&base->expired);
-	wheels_init(&base->wheels, base->wheel, nr,
-		    base_tick_at(base_clock_ns(clock)));
+	base->read_tick = base_tick_at(base_clock_ns(clock));
+	wheels_init(&base->wheels, base->wheel, nr, base->read_tick);
 	INIT_CSD(&base->csd, base_kicked, base);
 	twheel_hrtimer_setup(&base->hrtimer, base_interrupt,
 			     base_clock_id(clock), HRTIMER_MODE_ABS_PINNED_SOFT);

@@ -241,6 +241,7 @@ static inline void base_move_here(struct base_hold *hold, struct twheel_node *no
 	WRITE_ONCE(node->base, BASE_MIGRATING);
 	hold_leave(hold);
 	hold_begin(hold, base_lock_serving(base->clock, BASE_ANY_CPU));
+	hold->touched = 1;
 	WRITE_ONCE(node->base, hold->base->number);
 }
 
@@ -271,8 +272,9 @@ static inline u64 base_due_tick(u64 due_ns, u64 slack_ns)
  * @tick: the tick, on the base's clock.
  *
  * Return: true: it had not come when the clock was last read, and a timer is set for it
- * or for an earlier one; so that a node can be armed for it without reading the clock.
- * Not during a run, which would go on with what has become due meanwhile.
+ * or for an earlier one, or a kick is on its way that sets it; so that a node can be
+ * armed for it without reading the clock.  It comes out by the next run.  Not during a
+ * run, which would go on with what has become due meanwhile.
  */
 static inline bool base_sees_to(const struct base_hold *hold, u64 tick)
 {

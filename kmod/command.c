@@ -218,8 +218,8 @@ struct chunk {
 	u64 newer;
 };
 
-static struct twheel_cmd __user *chunk_user(const struct chunk *chunk,
-					    unsigned int i)
+static __always_inline struct twheel_cmd __user *chunk_user(const struct chunk *chunk,
+							    unsigned int i)
 {
 	return (struct twheel_cmd __user *)(chunk->user + i * chunk->stride);
 }
@@ -272,6 +272,7 @@ static unsigned int write_results(const struct chunk *chunk)
 {
 	unsigned int i;
 
+	might_fault();
 	if (!user_write_access_begin(chunk->user, chunk->nr * chunk->stride))
 		return 0;
 	for (i = 0; i < chunk->nr; i++)
@@ -314,6 +315,7 @@ static unsigned int copy_in(struct chunk *chunk)
 		chunk->nr = copy_longer(chunk);
 		return write_results(chunk);
 	}
+	might_fault();
 	if (!user_access_begin(user, nr * sizeof(*user)))
 		return 0;
 	for (i = 0; i < nr; i++)
@@ -351,6 +353,8 @@ static unsigned int submit_chunk(struct context_batch *batch, struct chunk *chun
 		if (cmd->op == TWHEEL_OP_ADD && !cmd->result)
 			context_undo_add(batch, cmd->id);
 	}
+	/* The caller may sleep now. */
+	base_release(&batch->hold);
 	return done;
 }
 

@@ -23,13 +23,14 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "base.h"
 #include "event.h"
 
 static_assert(sizeof(struct event) == 64);
 static_assert(sizeof(struct event_page) == EVENT_PAGE_SIZE);
-static_assert(EVENT_PAGE_EVENTS == EVENT_PAGE_SLOTS - EVENT_SLOT_FIRST);
+static_assert(EVENT_PAGE_SLOTS - EVENT_SLOT_FIRST == EVENT_PAGE_EVENTS);
 static_assert(offsetof(struct event, fired_ns) + sizeof(u64) <=
 	      offsetof(struct event, node.base));
 static_assert(EVENT_PAGE_SLOTS == 1 << EVENT_INDEX_BITS);
@@ -64,12 +65,20 @@ static struct event_page *page_create(struct event_table *table, u32 number,
 	return page;
 }
 
+/* More than a page need not be in one piece, and others wait for the mutex. */
+static struct event_number *numbers_alloc(u32 room)
+{
+	size_t size = array_size(room, sizeof(struct event_number));
+
+	return size > PAGE_SIZE ? __vmalloc(size, EVENT_GFP | __GFP_ACCOUNT) :
+	       kmalloc(size, EVENT_GFP | __GFP_ACCOUNT);
+}
+
 /* Make room for more numbers; false: for want of memory. */
 static bool numbers_grow(struct event_table *table)
 {
 	u32 room = max(2 * table->room, (u32)NUMBERS_MIN);
-	struct event_number *numbers =
-		kvmalloc_array(room, sizeof(*numbers), EVENT_GFP | __GFP_ACCOUNT);
+	struct event_number *numbers = numbers_alloc(room);
 
 	if (!numbers)
 		return false;

@@ -107,7 +107,8 @@ struct event_operation {
 /**
  * struct event_number - the number of a page
  * @page: the page, or NULL.
- * @generation: without one: what the slots of the next one begin with.
+ * @generation: what the slots of its last page began with; without one: what those of
+ *	the next page begin with.
  * @next_vacant: without one: see &struct event_table.vacant.
  */
 struct event_number {

@@ -10,9 +10,9 @@
  * Waking up happens with no spinlock held.  Whoever makes an event READY puts the
  * context on a wake list of its own, with a reference, and wakes those on that list
  * later, when it has dropped them.  That is left out in two cases: the context
- * is on somebody's list already, who has not yet begun to wake; or it is not
- * readable yet and nobody waits in ENTER.  Each waiter is asked whether what is
- * there is enough for it.
+ * is on somebody's list already, who has not yet begun to wake; or there are too few
+ * records, by their number, and nobody waits in ENTER.  Each waiter is asked whether
+ * what is there is enough for it.
  *
  * Where the age of a record counts, a timer wakes.  It may come after that record
  * was read; then it finds the context not readable.  The age is that by the
@@ -107,7 +107,7 @@ void want_wake_unlocked(struct context *context, struct list_head *wake)
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
-/* Make an event READY, which is on no wheel and goes to the ready queue at once. */
+/* Make an event READY, which gets into the ready queue before its lock is dropped. */
 static void set_ready(struct event *event, u64 now_ns)
 {
 	if (event->node.flags & EVENT_BY_MONOTONIC)

@@ -117,16 +117,9 @@ static void records_finish(struct context_batch *batch, unsigned int nr)
 }
 
 /* Copy a structure of 64 bytes, while user memory is accessible; false: not possible. */
-static __always_inline bool put_structure(const u64 *from, u64 __user *to)
+static __always_inline bool put_structure(const char *from, char __user *to)
 {
-	unsafe_put_user(from[0], to + 0, fault);
-	unsafe_put_user(from[1], to + 1, fault);
-	unsafe_put_user(from[2], to + 2, fault);
-	unsafe_put_user(from[3], to + 3, fault);
-	unsafe_put_user(from[4], to + 4, fault);
-	unsafe_put_user(from[5], to + 5, fault);
-	unsafe_put_user(from[6], to + 6, fault);
-	unsafe_put_user(from[7], to + 7, fault);
+	unsafe_copy_to_user(to, from, 64, fault);
 	return true;
 fault:
 	return false;
@@ -135,14 +128,14 @@ fault:
 /* Copy @nr structures of 64 bytes to where user memory is in one piece; how many. */
 static unsigned int copy_to_piece(const void *from, unsigned int nr, struct iov_iter *to)
 {
-	u64 __user *user = to->ubuf + to->iov_offset;
-	const u64 *word = from;
+	char __user *user = to->ubuf + to->iov_offset;
 	unsigned int i;
 
+	might_fault();
 	if (!user_write_access_begin(user, nr * 64))
 		return 0;
-	for (i = 0; i < nr; i++, word += 8, user += 8)
-		if (!put_structure(word, user))
+	for (i = 0; i < nr; i++)
+		if (!put_structure(from + i * 64, user + i * 64))
 			break;
 	user_write_access_end();
 	iov_iter_advance(to, i * 64);
@@ -155,7 +148,7 @@ static unsigned int copy_out(const void *from, size_t size, unsigned int nr,
 {
 	unsigned int i;
 
-	if (stride == 64 && iter_is_ubuf(to))
+	if (size == 64 && stride == 64 && iter_is_ubuf(to))
 		return copy_to_piece(from, nr, to);
 	if (stride == size)
 		return copy_to_iter(from, nr * size, to) / size;

@@ -147,8 +147,9 @@ static __always_inline int arm(struct twheel_timer *timer, u64 time_ns, u64 slac
  * twheel_timer_arm() - arm a timer, or give an armed one another time
  * @timer: the timer.
  * @time_ns: when to call its function, in nanoseconds, from now or absolute.  A
- *	time that has passed goes to the next tick, as the function must not run
- *	under its caller's locks; 2^63 and more is never.
+ *	time that has passed goes to the next run of its CPU's wheel, at the next tick
+ *	at the latest, as the function must not run under its caller's locks; 2^63
+ *	and more is never.
  * @slack_ns: how much later it may be called, so that it shares an interrupt
  *	with its neighbours; 0: at the tick.
  * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.

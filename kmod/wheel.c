@@ -62,8 +62,8 @@
  * With many nodes in a slot, the one that is due first would have to wait for all the
  * others to be moved.  So slots of more than WHEEL_CROWDED nodes are moved down ahead of
  * their time, by wheel_prefetch().  Slot K of level L may be from the beginning of the
- * window before its own on, when all of it is in reach of level L - 1, and no new node
- * is put there any more:
+ * window before its own on, when all of it is in reach of level L - 1, and wheel_add()
+ * puts no node there any more:
  *
  *            may be moved down               its window
  *           |----------------------------.--|-----------------------------|
@@ -172,6 +172,9 @@ static struct wheel_slot *slot_of(struct wheel *wheel, u64 tick,
 	return &wheel->slots[level][slot_index(tick, level)];
 }
 
+/* &struct wheel_slot.filled has a bit for each list. */
+static_assert(WHEEL_LISTS <= 8 && (WHEEL_LISTS & (WHEEL_LISTS - 1)) == 0);
+
 /* What chooses the list for the nodes of @tick, by as many bits as a slot needs. */
 static unsigned int hash_of(u64 tick)
 {
@@ -230,7 +233,7 @@ static void unlink(struct wheel_node *node)
  * All that a slot's count decides changes when it is a multiple of WHEEL_CROWDED: so
  * who adds or removes one node only has to look whether it is.
  */
-static_assert(WHEEL_URGENT % WHEEL_CROWDED == 0);
+static_assert(WHEEL_CROWDED > 1 && WHEEL_URGENT % WHEEL_CROWDED == 0);
 
 /* Account for a node in its slot.  The caller links it, and looks for slot_grew(). */
 static __always_inline struct wheel_slot *slot_enter(struct wheel *wheel,
@@ -438,7 +441,7 @@ static u64 least_forced(const struct wheel *wheel, const struct wheel_map *map)
  */
 u64 wheel_next(const struct wheel *wheel)
 {
-	if (wheel->round && wheel->crowded.levels)
+	if (wheel->round && wheel->crowded.levels & ~1)
 		return wheel->clk;
 	return min(least_min(wheel), least_forced(wheel, &wheel->urgent));
 }
@@ -507,7 +510,7 @@ static noinline u64 add_late(struct wheel *wheel, struct wheel_node *node, u64 d
  * @node: a node that is nowhere.
  * @due: the tick to wait for, at most WHEEL_REACH from @now; one before clk is
  *	taken as clk.
- * @now: the current tick.
+ * @now: a tick that has begun: the later, the lower the node is placed.
  *
  * Return: the tick at which the wheel has to be advanced, as far as that is news since
  * the last wheel_next(): @due, or an earlier one.

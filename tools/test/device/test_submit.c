@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "flipped_page.h"
 #include "util.h"
 
 static struct twheel_submit make_submit(void *cmds, __u32 nr, __u32 cmd_size)
@@ -313,52 +314,6 @@ TEST(submit_undoes_an_add_whose_result_is_half_read_only)
 }
 
 /* --- memory that becomes read-only meanwhile -------------------------------- */
-
-/* A page of commands, seen twice; a thread flips the protection of one view. */
-struct flipped {
-	pthread_t thread;
-	struct twheel_cmd *writable;
-	struct twheel_cmd *flipped;
-	atomic_bool stop;
-};
-
-static struct twheel_cmd *map_view(int memory)
-{
-	void *view = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-			  memory, 0);
-
-	ASSERT(view != MAP_FAILED);
-	return view;
-}
-
-static void *flip_protection(void *arg)
-{
-	struct flipped *page = arg;
-
-	while (!page->stop) {
-		ASSERT_EQ(mprotect(page->flipped, PAGE_BYTES, PROT_READ), 0);
-		ASSERT_EQ(mprotect(page->flipped, PAGE_BYTES,
-				   PROT_READ | PROT_WRITE), 0);
-	}
-	return NULL;
-}
-
-static void start_flipping(struct flipped *page)
-{
-	int memory = memfd_create("cmds", 0);
-
-	ASSERT_EQ(ftruncate(memory, PAGE_BYTES), 0);
-	page->writable = map_view(memory);
-	page->flipped = map_view(memory);
-	page->stop = false;
-	page->thread = start_thread(flip_protection, page);
-}
-
-static void stop_flipping(struct flipped *page)
-{
-	page->stop = true;
-	join_thread(page->thread);
-}
 
 TEST(submit_undoes_adds_when_the_array_becomes_read_only_meanwhile)
 {

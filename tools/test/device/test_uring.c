@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "flipped_page.h"
 #include "util.h"
 
 #define RING_ENTRIES	64
@@ -614,6 +615,40 @@ static void check_commands(unsigned int ring_flags, unsigned int sqe_flags)
 TEST(uring_cmd_submits_as_the_ioctl_does)
 {
 	check_commands(0, 0);
+}
+
+/* As the ioctl; but an inline call goes on after it, and may sleep. */
+TEST(uring_cmd_undoes_adds_when_the_array_becomes_read_only_meanwhile)
+{
+	const unsigned int rounds = test_count(5000);
+	int fd = device_open_nonblock();
+	struct twheel_submit submit;
+	struct flipped page;
+	struct io_uring ring;
+	long long added = 0;
+	unsigned int round;
+
+	command_ring_open(&ring, 0);
+	start_flipping(&page);
+	submit = make_submit(page.flipped, CMDS_PER_PAGE);
+	for (round = 0; round < rounds; round++) {
+		int done;
+
+		test_about("round %u", round);
+		/* Every other one is READY at once. */
+		fill_adds(page.writable, CMDS_PER_PAGE, round % 2 ? 0 : FAR_NS);
+		ring_submit_cmd(&ring, fd, &submit);
+		done = ring_run(&ring);
+		if (done == -EFAULT)
+			done = 0;
+		ASSERT_GE(done, 0);
+		added += done;
+		ASSERT_EQ(get_counters(fd).added, added);
+		while (done-- > 0)
+			ASSERT_EQ(cancel(fd, page.writable[done].id), 0);
+	}
+	stop_flipping(&page);
+	io_uring_queue_exit(&ring);
 }
 
 TEST(uring_cmd_submits_from_a_worker)
