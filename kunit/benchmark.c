@@ -133,12 +133,16 @@ struct competitor {
  * @due_ns: when the function of each of them should be called.
  * @ns: how much later it was, of all rounds.
  * @round_ns: the part of it for this round; NULL: nobody wants to know.
+ * @first_ns: from when on timers of this round may be due.
+ * @early: how many were called before they should, which count as 0 ns late.
  */
 struct lateness {
 	struct load load;
 	u64 *due_ns;
 	u32 *ns;
 	u32 *round_ns;
+	u64 first_ns;
+	unsigned int early;
 };
 
 /* The results of many passes. */
@@ -156,15 +160,19 @@ static struct rnd_state random;
 
 /* --- expiry ----------------------------------------------------------------- */
 
-static void note_lateness(const struct lateness *lateness, const struct item *item)
+static void note_lateness(struct lateness *lateness, const struct item *item)
 {
 	size_t i = item - lateness->load.items;
+	u64 now_ns = ktime_get_ns(), due_ns = lateness->due_ns[i];
 
-	lateness->round_ns[i] = min_t(u64, ktime_get_ns() - lateness->due_ns[i], U32_MAX);
+	if (now_ns < due_ns)
+		lateness->early++;
+	else
+		lateness->round_ns[i] = min_t(u64, now_ns - due_ns, U32_MAX);
 }
 
 static __always_inline void item_expired(const struct item *item,
-					 const struct lateness *lateness)
+					 struct lateness *lateness)
 {
 	if (lateness && lateness->round_ns)
 		note_lateness(lateness, item);
@@ -518,8 +526,7 @@ static int compare_u32(const void *a, const void *b)
 
 static void samples_add(struct samples *samples, u64 ns)
 {
-	if (samples->nr < MAX_SAMPLES)
-		samples->ns[samples->nr++] = ns;
+	samples->ns[samples->nr++] = ns;
 }
 
 static void print_result(const char *name, const char *action, unsigned int nr,
@@ -543,7 +550,7 @@ static void samples_print(struct samples *samples, const char *name,
 	samples->nr = 0;
 }
 
-static void lateness_print(const char *name, u32 *ns, unsigned int nr)
+static void lateness_print(const char *name, struct lateness *lateness)
 {
 	static const struct {
 		const char *name;
@@ -551,12 +558,15 @@ static void lateness_print(const char *name, u32 *ns, unsigned int nr)
 	} parts[] = {
 		{ "p50", 500 }, { "p99", 990 }, { "p999", 999 }, { "max", 1000 },
 	};
-	unsigned int i;
+	unsigned int i, nr = lateness->load.nr * rounds;
+	u32 *ns = lateness->ns;
 
 	sort(ns, nr, sizeof(*ns), compare_u32, NULL);
 	for (i = 0; i < ARRAY_SIZE(parts); i++)
 		pr_info("twheel_benchmark: result l1.%s.%s.%s %u ns\n", name, parts[i].name,
 			load_name, ns[(u64)(nr - 1) * parts[i].per_mille / 1000]);
+	pr_info("twheel_benchmark: result l2.kernel.%s.early.%s %u count\n", name, load_name,
+		lateness->early);
 }
 
 /* --- what is measured ------------------------------------------------------- */
@@ -675,6 +685,7 @@ static void lateness_prepare(struct lateness *lateness, unsigned int round,
 	unsigned int i;
 
 	lateness->round_ns = lateness->ns + (size_t)round * load->nr;
+	lateness->first_ns = now_ns + load->nr * LATE_LEAD_NS_EACH;
 	load_shuffle(load, load->nr * LATE_LEAD_NS_EACH, span_ms * NSEC_PER_MSEC);
 	load_prepare(load, competitor, now_ns);
 	for (i = 0; i < load->nr; i++)
@@ -684,16 +695,24 @@ static void lateness_prepare(struct lateness *lateness, unsigned int round,
 
 /*
  * The timers of both are armed at the same time, so that what stops the machine for a
- * while, where it is a virtual one, stops both.
+ * while, where it is a virtual one, stops both.  All have to be armed before the first
+ * may be due, or the lateness of some would be that of arming.
  */
-static void round_late(struct lateness *twheel, struct lateness *hrtimer, unsigned int round)
+static int round_late(struct lateness *twheel, struct lateness *hrtimer, unsigned int round)
 {
+	u64 armed_ns;
+
 	lateness_prepare(twheel, round, &competitors[TWHEEL_ABS], tick_shift);
 	lateness_prepare(hrtimer, round, &competitors[HRTIMER], 0);
 	expect_to_expire(twheel->load.nr + hrtimer->load.nr);
 	competitors[TWHEEL_ABS].arm_all(&twheel->load);
 	competitors[HRTIMER].arm_all(&hrtimer->load);
+	armed_ns = ktime_get_ns();
 	wait_for_completion(&all_expired);
+	if (armed_ns < min(twheel->first_ns, hrtimer->first_ns))
+		return 0;
+	pr_err("twheel_benchmark: some timers were due before all were armed\n");
+	return -ETIME;
 }
 
 static int measure_late(unsigned int nr)
@@ -706,10 +725,12 @@ static int measure_late(unsigned int nr)
 	ret = lateness_alloc(&hrtimer_lateness, nr);
 	if (ret)
 		goto out;
-	for (round = 0; round < rounds; round++)
-		round_late(&twheel_lateness, &hrtimer_lateness, round);
-	lateness_print(competitors[TWHEEL_ABS].name, twheel_lateness.ns, nr * rounds);
-	lateness_print(competitors[HRTIMER].name, hrtimer_lateness.ns, nr * rounds);
+	for (round = 0; round < rounds && !ret; round++)
+		ret = round_late(&twheel_lateness, &hrtimer_lateness, round);
+	if (!ret) {
+		lateness_print(competitors[TWHEEL_ABS].name, &twheel_lateness);
+		lateness_print(competitors[HRTIMER].name, &hrtimer_lateness);
+	}
 	lateness_free(&hrtimer_lateness);
 out:
 	lateness_free(&twheel_lateness);
@@ -729,14 +750,21 @@ static void measure_rounds(struct load *load, unsigned int nr_rounds,
 
 static int measure_cost(unsigned int nr)
 {
+	bool arm = !strcmp(what, "arm");
+	unsigned int times = arm ? max(ROUND_TIMERS / nr, 1U) : 1;
 	struct load load;
-	int ret = load_alloc(&load, nr);
+	int ret;
 
+	if (rounds > MAX_SAMPLES / times) {
+		pr_err("twheel_benchmark: rounds=%u is too much with %u timers: at most %u\n",
+		       rounds, nr, MAX_SAMPLES / times);
+		return -EINVAL;
+	}
+	ret = load_alloc(&load, nr);
 	if (ret)
 		return ret;
-	if (!strcmp(what, "arm"))
-		measure_rounds(&load, rounds * max(ROUND_TIMERS / nr, 1U), round_arm,
-			       print_arm);
+	if (arm)
+		measure_rounds(&load, rounds * times, round_arm, print_arm);
 	else
 		measure_rounds(&load, rounds, round_expire, print_expire);
 	load_free(&load);

@@ -198,6 +198,12 @@ void bench_shuffle(__u32 *numbers, size_t nr, size_t all)
 	}
 }
 
+/* Units of what only a clock that counts instructions tells. */
+static bool has_counted_unit(const char *unit)
+{
+	return !strcmp(unit, "instructions") || !strcmp(unit, "virtual_ns");
+}
+
 void print_result(double value, const char *unit, const char *format, ...)
 {
 	va_list arguments;
@@ -206,7 +212,8 @@ void print_result(double value, const char *unit, const char *format, ...)
 	va_start(arguments, format);
 	vprintf(format, arguments);
 	va_end(arguments);
-	printf(" %.6g %s\n", value, unit);
+	printf("%s %.6g %s\n", has_counted_unit(unit) || clock_is_real() ? "" : ".counted",
+	       value, unit);
 	fflush(stdout);
 }
 

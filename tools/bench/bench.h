@@ -79,7 +79,9 @@ void bench_shuffle(__u32 *numbers, size_t nr, size_t all);
 
 /*
  * Print a line that a program can read, "result NAME VALUE UNIT", of a name that the
- * format and what follows make up.
+ * format and what follows make up.  Where the clock counts instructions, ".counted" is
+ * added to the name, unless the unit tells: so a name with its unit is there once, also
+ * among the results of two runs of which one is on the clock.
  */
 __attribute__((format(printf, 3, 4)))
 void print_result(double value, const char *unit, const char *format, ...);

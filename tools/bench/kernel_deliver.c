@@ -99,7 +99,7 @@ static double run(int fd, unsigned int nr)
 
 	arm_all(fd, nr, first_ns, span_ns);
 	if (clock_now() > first_ns)
-		warnx("some events were due before all were armed");
+		errx(1, "some events were due before all were armed");
 	hold_until(first_ns + span_ns);
 	reads = read_all(fd, nr);
 	ns = (double)cpu_ns() / nr;

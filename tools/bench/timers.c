@@ -76,6 +76,7 @@ static const struct work {
 	{ "idle", work_idle, ANY },
 	{ "memory", work_memory, EMULATED | REAL },
 	{ "threads", work_threads, EMULATED | REAL },
+	{ "hold", work_hold, EMULATED | REAL },
 };
 
 static void usage(void)
@@ -84,7 +85,8 @@ static void usage(void)
 	       "What timers cost a process: by /dev/twheel, timerfd, timer_create, io_uring, and a\n"
 	       "heap of its own with one timerfd.\n\n"
 	       "  --work WHAT,...     only this: change, expire, lateness, loop, idle,\n"
-	       "                      memory, threads; without it, all that says something on this clock\n"
+	       "                      memory, threads, hold; without it, all that says something on\n"
+	       "                      this clock\n"
 	       "  --way WAY,...       only by these: twheel (or twheel.submit256 and so on), timerfd,\n"
 	       "                      posix, io_uring, heap\n"
 	       "  --count N           change timers with N of them armed only\n"

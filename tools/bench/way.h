@@ -20,11 +20,15 @@ struct way;
  * @way: how they are made.
  * @nr: how many there are.
  * @calls: how many system calls arm() and the others have made.
+ * @told_ns: when collect() has learned which timers are due; 0: when it returned.
+ * @due_ns: the time asked for of each timer, for collect() to check; NULL: nobody asks.
  */
 struct set {
 	const struct way *way;
 	__u32 nr;
 	__u64 calls;
+	__u64 told_ns;
+	const __u64 *due_ns;
 };
 
 /* Which timers, and when each is due; without @due_ns where that does not matter. */

@@ -66,6 +66,8 @@ static __u32 timerfd_collect(struct set *of, __u32 *timers, __u32 room,
 
 	if (nr < 0)
 		err(1, "epoll_wait");
+	if (wait)
+		of->told_ns = clock_ns();
 	for (i = 0; i < nr; i++) {
 		timers[i] = events[i].data.u32;
 		if (read(set->fds[timers[i]], &count, sizeof(count)) < 0)

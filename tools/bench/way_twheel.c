@@ -176,16 +176,17 @@ static void twheel_query(struct set *of, const struct timers *timers)
 	set->batch.expected = 0;
 }
 
-static __u32 take_records(const struct twheel_record *records, __u32 nr,
-			  __u32 *timers)
+static __u32 take_records(const struct set *of, const struct twheel_record *records,
+			  __u32 nr, __u32 *timers)
 {
 	__u32 i;
 
 	for (i = 0; i < nr; i++) {
-		if (records[i].fired_ns < records[i].due_ns)
-			errx(1, "timer %llu fired %llu ns early",
-			     records[i].data,
-			     records[i].due_ns - records[i].fired_ns);
+		__u64 due_ns = of->due_ns ? of->due_ns[records[i].data] : records[i].due_ns;
+
+		if (records[i].fired_ns < due_ns)
+			errx(1, "timer %llu fired %llu ns early", records[i].data,
+			     due_ns - records[i].fired_ns);
 		timers[i] = records[i].data;
 	}
 	return nr;
@@ -207,7 +208,7 @@ static __u32 collect_read(struct set *of, __u32 *timers, __u32 room, bool wait)
 	size = read(poll_fd.fd, records, room * sizeof(*records));
 	if (size < 0 && errno != EAGAIN)
 		err(1, "read");
-	return size < 0 ? 0 : take_records(records, size / sizeof(*records),
+	return size < 0 ? 0 : take_records(of, records, size / sizeof(*records),
 					   timers);
 }
 
@@ -223,7 +224,7 @@ static __u32 collect_enter(struct set *of, __u32 *timers, __u32 room, bool wait)
 
 	of->calls++;
 	call_enter(twheel(of), &enter);
-	return take_records(records, enter.records_done, timers);
+	return take_records(of, records, enter.records_done, timers);
 }
 
 static struct set *twheel_open(const struct way *way, __u32 nr)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What is shared by all that is measured. */
 #include <err.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +59,43 @@ bool plan_has(const struct plan *plan, const struct way *way)
 	if (lack)
 		printf("%-24s not here: %s\n", way->text, lack);
 	return !lack;
+}
+
+static __u64 read_base(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "r");
+	size_t length = strlen(name);
+	unsigned long long value;
+	bool found = false;
+	char line[1024];
+
+	if (!file)
+		err(1, "cannot open %s", path);
+	while (!found && fgets(line, sizeof(line), file))
+		found = !strncmp(line, name, length) &&
+			sscanf(line + length, ":%llu", &value) == 1;
+	if (!found)
+		errx(1, "%s lacks a line \"%s:\"", path, name);
+	fclose(file);
+	return value;
+}
+
+#define BASES		"/sys/kernel/debug/twheel/*"
+
+size_t read_bases(const char *name, __u64 values[BASES_MAX])
+{
+	size_t i, bases;
+	glob_t files;
+
+	if (glob(BASES, 0, NULL, &files))
+		errx(1, "there is no %s", BASES);
+	bases = files.gl_pathc;
+	if (bases > BASES_MAX)
+		errx(1, "there are %zu bases, more than %u", bases, BASES_MAX);
+	for (i = 0; i < bases; i++)
+		values[i] = read_base(files.gl_pathv[i], name);
+	globfree(&files);
+	return bases;
 }
 
 __u32 *all_timers(__u32 nr)

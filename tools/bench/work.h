@@ -54,10 +54,17 @@ void work_loop(const struct plan *plan);
 /* Interrupts while nothing is armed. */
 void work_idle(const struct plan *plan);
 
+/* What the module has done at most while it held a lock once. */
+void work_hold(const struct plan *plan);
+
 /* --- what they share -------------------------------------------------------- */
 
 /* The numbers from 0 to @nr - 1. */
 __u32 *all_timers(__u32 nr);
+
+/* The number that each base of the module shows by this name; how many bases there are. */
+#define BASES_MAX	4096
+size_t read_bases(const char *name, __u64 values[BASES_MAX]);
 
 /* Times from @from_ns on, by chance within @span_ns. */
 void random_times(__u64 *due_ns, __u32 nr, __u64 from_ns, __u64 span_ns);

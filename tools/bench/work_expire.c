@@ -210,12 +210,17 @@ static void print_figures(const struct way *way, const struct density *density,
 	       density->name, figures->expire, figures->deliver,
 	       figures->expire + figures->deliver, figures->calls,
 	       figures->interrupts);
-	print_result(figures->expire, clock_unit(), "u3.%s.expire.%s",
-		     way->name, tail);
 	print_result(figures->deliver, clock_unit(), "u3.%s.deliver.%s",
 		     way->name, tail);
-	print_result(figures->expire + figures->deliver, clock_unit(),
-		     "u3.%s.both.%s", way->name, tail);
+	if (figures->expire < 0) {
+		printf("%-24s %-8s cost less than could be measured to expire\n", way->text,
+		       density->name);
+	} else {
+		print_result(figures->expire, clock_unit(), "u3.%s.expire.%s",
+			     way->name, tail);
+		print_result(figures->expire + figures->deliver, clock_unit(),
+			     "u3.%s.both.%s", way->name, tail);
+	}
 	print_result(figures->calls, "calls", "calls.%s.deliver.%s", way->name,
 		     tail);
 	print_result(figures->interrupts, "interrupts",

@@ -112,8 +112,9 @@ static void timer_fired(struct loop *loop, __u32 timer)
 {
 	loop->fired++;
 	loop->armed[timer] = false;
-	if (loop->nr_later < BATCH_MAX)
-		loop->later[loop->nr_later++] = timer;
+	if (loop->nr_later == BATCH_MAX)
+		errx(1, "more than %u timers fired in a turn", BATCH_MAX);
+	loop->later[loop->nr_later++] = timer;
 }
 
 /* --- ours: one ENTER a turn, which changes timers and takes records ---------- */
