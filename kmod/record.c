@@ -116,10 +116,20 @@ static void records_finish(struct context_batch *batch, unsigned int nr)
 	batch_settle(batch);
 }
 
-/* Copy a structure of 64 bytes, while user memory is accessible; false: not possible. */
-static __always_inline bool put_structure(const char *from, char __user *to)
+/*
+ * Copy a structure of 64 bytes, while user memory is accessible; false: not possible.
+ * Word by word, as unsafe_copy_to_user() is a loop that takes 40 instructions more.
+ */
+static __always_inline bool put_structure(const u64 *from, u64 __user *to)
 {
-	unsafe_copy_to_user(to, from, 64, fault);
+	unsafe_put_user(from[0], to + 0, fault);
+	unsafe_put_user(from[1], to + 1, fault);
+	unsafe_put_user(from[2], to + 2, fault);
+	unsafe_put_user(from[3], to + 3, fault);
+	unsafe_put_user(from[4], to + 4, fault);
+	unsafe_put_user(from[5], to + 5, fault);
+	unsafe_put_user(from[6], to + 6, fault);
+	unsafe_put_user(from[7], to + 7, fault);
 	return true;
 fault:
 	return false;
@@ -128,14 +138,15 @@ fault:
 /* Copy @nr structures of 64 bytes to where user memory is in one piece; how many. */
 static unsigned int copy_to_piece(const void *from, unsigned int nr, struct iov_iter *to)
 {
-	char __user *user = to->ubuf + to->iov_offset;
+	u64 __user *user = to->ubuf + to->iov_offset;
+	const u64 *word = from;
 	unsigned int i;
 
 	might_fault();
 	if (!user_write_access_begin(user, nr * 64))
 		return 0;
-	for (i = 0; i < nr; i++)
-		if (!put_structure(from + i * 64, user + i * 64))
+	for (i = 0; i < nr; i++, word += 8, user += 8)
+		if (!put_structure(word, user))
 			break;
 	user_write_access_end();
 	iov_iter_advance(to, i * 64);
