@@ -380,11 +380,10 @@ struct base *base_lock_serving(enum base_clock clock, unsigned int cpu)
 	return base;
 }
 
-/* Does a base, which is held, serve the CPU that we are on? */
-bool base_serves_here(const struct base *base)
+/* Does a base, which is held, serve that CPU? */
+bool base_serves(const struct base *base, unsigned int cpu)
 {
-	return base->online &&
-	       base == base_get(base_serving_cpu(BASE_ANY_CPU), base->clock);
+	return base->online && base == base_get(base_serving_cpu(cpu), base->clock);
 }
 
 /* Hold the base that serves @cpu.  Interrupts are off. */
@@ -408,8 +407,7 @@ static bool hold_serves(struct base_hold *hold, enum base_clock clock,
 	if (!base || base->clock != clock)
 		return false;
 	if (!hold->serves || hold->cpu != cpu) {
-		hold->serves = base->online &&
-			       base == base_get(base_serving_cpu(cpu), clock);
+		hold->serves = base_serves(base, cpu);
 		hold->cpu = cpu;
 	}
 	return hold->serves;

@@ -54,7 +54,7 @@ void base_kick(struct base *base);
 void base_hold_serving(struct base_hold *hold, enum base_clock clock,
 		       unsigned int cpu);
 void base_hold_another(struct base_hold *hold, const struct twheel_node *node);
-bool base_serves_here(const struct base *base);
+bool base_serves(const struct base *base, unsigned int cpu);
 struct base *base_lock_serving(enum base_clock clock, unsigned int cpu);
 
 /**
@@ -236,7 +236,7 @@ static inline void base_move_here(struct base_hold *hold, struct twheel_node *no
 	if (likely(!twheel_may_be_isolated() && base->cpu == smp_processor_id() &&
 		   base->online))
 		return;
-	if (base_serves_here(base))
+	if (base_serves(base, BASE_ANY_CPU))
 		return;
 	WRITE_ONCE(node->base, BASE_MIGRATING);
 	hold_leave(hold);

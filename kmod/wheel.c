@@ -555,16 +555,27 @@ static __always_inline unsigned int level_of_older(struct wheel *wheel, u64 due,
 	return level;
 }
 
+/* Put a node before those of its tick that are in its slot, and return the slot. */
+static __always_inline struct wheel_slot *put_older(struct wheel *wheel,
+						    struct wheel_node *node,
+						    u64 due, unsigned int level,
+						    unsigned int hash)
+{
+	struct wheel_slot *slot = slot_enter(wheel, node, due, level, hash);
+	struct list_head *list = list_of(wheel, slot, hash);
+
+	link_between(node, list, list->next);
+	return slot;
+}
+
 /* Put a node that comes from level @above on a lower one. */
 static __always_inline void move_down(struct wheel *wheel, struct wheel_node *node,
 				      unsigned int above, unsigned int hash)
 {
 	u64 due = wheel_due(node);
 	unsigned int level = level_of_older(wheel, due, above);
-	struct wheel_slot *slot = slot_enter(wheel, node, due, level, hash);
-	struct list_head *list = list_of(wheel, slot, hash);
+	struct wheel_slot *slot = put_older(wheel, node, due, level, hash);
 
-	link_between(node, list, list->next);
 	if (slot_grew(slot))
 		slot_note_growth(wheel, due, level);
 }
@@ -626,7 +637,7 @@ static unsigned int cascade(struct wheel *wheel, unsigned int level,
  * @wheel: the wheel.
  * @node: a node that is nowhere.
  * @due: as for wheel_add().
- * @now: the current tick.
+ * @now: as for wheel_add().
  *
  * It comes out before the nodes that are on the wheel for the same tick.  With
  * wheel_pop(), all of one wheel moves to another one and stays in order.
@@ -637,16 +648,12 @@ u64 wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
 		    u64 now)
 {
 	struct wheel_slot *slot;
-	struct list_head *list;
-	unsigned int level, hash;
+	unsigned int level;
 
 	catch_up(wheel, now);
 	due = max(due, wheel->clk);
 	level = level_of_older(wheel, due, WHEEL_LEVELS);
-	hash = hash_of(due);
-	slot = slot_enter(wheel, node, due, level, hash);
-	list = list_of(wheel, slot, hash);
-	link_between(node, list, list->next);
+	slot = put_older(wheel, node, due, level, hash_of(due));
 	return note_added(wheel, slot, due, level);
 }
 
