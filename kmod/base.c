@@ -564,6 +564,44 @@ static void note_due(struct base *base, const struct twheel_node *node,
 	trace_twheel_due(base, node, late_ns);
 }
 
+/* A node came out whose time was moved: it waits on. */
+static void wait_on(struct base_run *run, struct twheel_node *node, u64 due_tick,
+		    u64 due_ns)
+{
+	struct base *base = run->hold.base;
+
+	take_off(base, node);
+	wheels_add(&base->wheels, &node->wheel, due_tick, hold_tick(&run->hold));
+	base->nr_postponed++;
+	trace_twheel_postpone(base, node, due_ns, base_tick_ns(due_tick));
+}
+
+/* Does an event that came out wait on? */
+static bool event_waits_on(struct base_run *run, struct twheel_node *node)
+{
+	u64 due_tick, due_ns;
+
+	if (likely(!(node->flags & NODE_DEADLINE)))
+		return false;
+	due_tick = event_ops->postponed(node, hold_now_ns(&run->hold), &due_ns);
+	if (!due_tick)
+		return false;
+	wait_on(run, node, due_tick, due_ns);
+	return true;
+}
+
+/* Does a timer that came out wait on? */
+static bool timer_waits_on(struct base_run *run, struct twheel_timer *timer)
+{
+	u64 due_ns = atomic64_read(&timer->postponed_ns);
+
+	if (likely(due_ns <= hold_now_ns(&run->hold)))
+		return false;
+	wait_on(run, &timer->node,
+		base_due_tick(due_ns, base_tick_ns(timer->node.tag)), due_ns);
+	return true;
+}
+
 /*
  * A run that begins sooner after the last one than that one took goes on with its
  * budget.  Else short runs in a row could keep all others from the CPU.
@@ -609,15 +647,17 @@ static void expire_events(struct base_run *run)
 {
 	struct base *base = run->hold.base;
 	u64 now_ns = hold_now_ns(&run->hold);
-	struct twheel_node *node;
+	struct twheel_node *node, *next;
 	unsigned int nr = 0;
 
-	list_for_each_entry(node, &base->expired, wheel.list) {
+	list_for_each_entry_safe(node, next, &base->expired, wheel.list) {
 		if (!(node->flags & NODE_EVENT))
 			break;
+		nr++;
+		if (event_waits_on(run, node))
+			continue;
 		note_due(base, node, now_ns);
 		event_ops->due(node, now_ns, &run->due);
-		nr++;
 	}
 	event_ops->due_end(&run->due);
 	run->hold.touched = max(run->hold.touched, nr);
@@ -630,13 +670,18 @@ static void expire(struct base_run *run)
 	struct twheel_node *node;
 
 	while ((node = first_expired(base))) {
+		struct twheel_timer *timer =
+			container_of(node, struct twheel_timer, node);
+
 		if (node->flags & NODE_EVENT) {
 			expire_events(run);
 			continue;
 		}
+		if (timer_waits_on(run, timer))
+			continue;
 		note_due(base, node, hold_now_ns(&run->hold));
 		take_off(base, node);
-		call_timer(run, container_of(node, struct twheel_timer, node));
+		call_timer(run, timer);
 		if (time_is_up(run))
 			return;
 	}

@@ -52,8 +52,9 @@ enum base_clock {
 /* A base's number has its CPU above, and its clock in, this many bits. */
 #define BASE_CLOCK_BITS	2
 
-/* &struct twheel_node.flags: an event, for &struct base_ops; else a timer. */
-#define NODE_EVENT	BIT(7)
+/* &struct twheel_node.flags */
+#define NODE_EVENT	BIT(7)	/* an event, for &struct base_ops; else a timer */
+#define NODE_DEADLINE	BIT(6)	/* an event whose time may have been moved meanwhile */
 
 struct context;
 
@@ -76,6 +77,12 @@ struct base_due {
 
 /* What the layer above does with events. */
 struct base_ops {
+	/*
+	 * An event with NODE_DEADLINE has come out.  If its time was moved, @due_ns becomes
+	 * when it is due now, and what base_due_tick() makes of that is returned; else 0, and
+	 * due() follows.  Called with the lock of its base held.
+	 */
+	u64 (*postponed)(struct twheel_node *node, u64 now_ns, u64 *due_ns);
 	/*
 	 * An event is due.  Called with the lock of its base held, at most BASE_BATCH
 	 * times in a hold, in the order of @expired.
@@ -117,6 +124,7 @@ struct base_ops {
  * @kicked: @csd is under way.
  * @interrupts: how often one of the two timers called, ever.
  * @nr_expired: how many nodes were dealt with, ever.
+ * @nr_postponed: how many came out and went on waiting, as their time had been moved.
  * @due_ticks: how many ticks they were due at, where these came in order.
  * @last_due_tick: the tick that the last one was due at.
  * @lateness: of these, how many were how late.
@@ -150,6 +158,7 @@ struct base {
 	bool kicked;
 	u64 interrupts;
 	u64 nr_expired;
+	u64 nr_postponed;
 	u64 due_ticks;
 	u64 last_due_tick;
 	u64 lateness[BASE_LATENESS_BUCKETS];

@@ -49,13 +49,14 @@ struct command_rules {
 
 static const struct command_rules rules_of[] = {
 	[TWHEEL_OP_ADD] = {
-		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET,
-		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING | FIELD_QUORUM,
+		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE,
+		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING | FIELD_KEY | FIELD_QUORUM,
 		.run = context_add,
 	},
 	[TWHEEL_OP_MODIFY] = {
-		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_SET_DATA,
-		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING,
+		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_SET_DATA |
+			 TWHEEL_DEADLINE,
+		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING | FIELD_KEY,
 		.run = context_modify,
 	},
 	[TWHEEL_OP_CANCEL] = {
@@ -95,9 +96,24 @@ static __always_inline u64 unused_fields(const struct twheel_cmd *cmd, u16 used)
 	       cmd->reserved;
 }
 
+/* Of an ADD or MODIFY: a word is its whole time, and names no other. */
+static __always_inline int check_deadline(const struct twheel_cmd *cmd)
+{
+	if (likely(!(cmd->flags & TWHEEL_DEADLINE)))
+		return cmd->key ? -EINVAL : 0;
+	if (cmd->flags & (TWHEEL_ABS | TWHEEL_CANCEL_ON_SET) || cmd->time_ns ||
+	    cmd->interval_ns)
+		return -EINVAL;
+	return 0;
+}
+
 /* What is wrong with the times and the quorum of an ADD or MODIFY. */
 static __always_inline int check_arming(const struct twheel_cmd *cmd)
 {
+	int ret = check_deadline(cmd);
+
+	if (unlikely(ret))
+		return ret;
 	if (likely(!cmd->interval_ns && !cmd->quorum))
 		return 0;
 	if (cmd->interval_ns && cmd->interval_ns < base_tick_ns(1))

@@ -10,6 +10,7 @@
 
 #include <linux/export.h>
 #include <linux/hrtimer.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/isolation.h>
 
@@ -26,6 +27,17 @@ twheel_hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/* Flags of a mapping are changed by functions, which note it for the memory's owner. */
+static inline void twheel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set,
+				       vm_flags_t clear)
+{
+#ifdef TWHEEL_HAVE_VM_FLAGS_MOD
+	vm_flags_mod(vma, set, clear);
+#else
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#endif
+}
 
 /* May there be isolated CPUs at all?  Without a call, where the kernel lets us see. */
 static inline bool twheel_may_be_isolated(void)

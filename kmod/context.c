@@ -23,13 +23,14 @@
  *
  * Each of these files has a part of this.  None of them calls one above it:
  *
- *	context.c		lifecycle, arming, what happens when the clock is set
+ *	context.c		lifecycle, words, arming, what happens when the clock is set
  *	record.c		what is copied out: records, lists
  *	event_operation.c	WATCH, SIGNAL, COMPLETE
  *	batch.c			the mutex, and a series of commands under it
  *	ready.c			the ready queue and who waits for it
  *	event_time.c		the host's times and the caller's
  *	event.c			pages, events, ids
+ *	deadlines.c		the words that are shared with the process
  *
  * Locking
  * -------
@@ -55,6 +56,7 @@
 
 #include "compat.h"
 #include "context.h"
+#include "deadlines.h"
 #include "event_operation.h"
 #include "event_time.h"
 #include "ready.h"
@@ -102,6 +104,7 @@ struct context *twheel_context_create(void)
 		context->namespace_ns[clock] = clock_namespace_ns(clock);
 	context->max_events = context_max_events;
 	context->wake_count = 1;
+	spin_lock_init(&context->map_lock);
 	ready_init(context);
 	refcount_set(&context->refs, 1);
 	return context;
@@ -150,6 +153,7 @@ void twheel_context_destroy(struct context *context)
 
 	event_operations_destroy(context);
 	events_destroy(&context->events);
+	deadlines_destroy(context->deadlines);
 	mutex_destroy(&context->mutex);
 	context_put(context);
 }
@@ -177,6 +181,33 @@ static int check_cpu(unsigned int cpu)
 	return 0;
 }
 
+static u64 config_max_events(const struct twheel_config *config)
+{
+	return config->max_events ?: context_max_events;
+}
+
+/* Make the words that are asked for, or NULL; or an ERR_PTR. */
+static struct deadlines *config_deadlines(const struct twheel_config *config)
+{
+	if (!config->nr_deadlines)
+		return NULL;
+	return deadlines_create(config->nr_deadlines);
+}
+
+/* Exchange the words of a context, unless they were mapped.  Returns 0 or -EBUSY. */
+static int exchange_deadlines(struct context *context, struct deadlines **deadlines)
+{
+	int ret = 0;
+
+	spin_lock(&context->map_lock);
+	if (context->mapped)
+		ret = -EBUSY;
+	else
+		swap(context->deadlines, *deadlines);
+	spin_unlock(&context->map_lock);
+	return ret;
+}
+
 /* Take over what a context is to be like. */
 static void apply_config(struct context *context,
 			 const struct twheel_config *config)
@@ -189,7 +220,8 @@ static void apply_config(struct context *context,
 	context->clock = clock_of_id(config->clockid);
 	context->cpu = bound ? config->cpu : BASE_ANY_CPU;
 	context->offline_count = offline_count;
-	context->max_events = config->max_events ?: context_max_events;
+	context->max_events = config_max_events(config);
+	context->nr_deadlines = config->nr_deadlines;
 	write_seqcount_end(&context->shown_seq);
 	preempt_enable();
 	context->slack_ns = config->slack_ns;
@@ -202,16 +234,22 @@ static void apply_config(struct context *context,
  * @context: the context.
  * @config: what is asked for, well-formed.
  *
- * Return: 0; -EBUSY, it had an event; -ENOSPC, max_events is above the ceiling;
- * -EINVAL, there is no such CPU; -EPERM, the caller may not use it; -ENOMEM;
- * -ERESTARTSYS, a signal.
+ * Return: 0; -EBUSY, it had an event, or its words were mapped; -ENOSPC, max_events is
+ * above the ceiling; -EINVAL, there is no such CPU, or more words than events are asked
+ * for; -EPERM, the caller may not use that CPU; -EOPNOTSUPP, there are no words in this
+ * kernel; -ENOMEM; -ERESTARTSYS, a signal.
  */
 int twheel_context_configure(struct context *context, const struct twheel_config *config)
 {
+	struct deadlines *deadlines;
 	int ret = 0;
 
 	if (config->max_events > context_max_events)
 		return -ENOSPC;
+	if (config->nr_deadlines && !CONTEXT_HAS_DEADLINES)
+		return -EOPNOTSUPP;
+	if (config->nr_deadlines > config_max_events(config))
+		return -EINVAL;
 	if (config->flags & TWHEEL_CONFIG_CPU)
 		ret = check_cpu(config->cpu);
 	if (!ret)
@@ -219,17 +257,44 @@ int twheel_context_configure(struct context *context, const struct twheel_config
 	if (ret)
 		return ret;
 
+	deadlines = config_deadlines(config);
+	if (IS_ERR(deadlines))
+		return PTR_ERR(deadlines);
 	ret = context_lock(context, CONTEXT_BLOCK);
 	if (ret)
-		return ret;
-	if (context->counts.added)
-		ret = -EBUSY;
-	else
+		goto not_locked;
+	ret = context->counts.added ? -EBUSY : exchange_deadlines(context, &deadlines);
+	if (!ret)
 		apply_config(context, config);
 	context_unlock(context);
+not_locked:
+	deadlines_destroy(deadlines);
 	return ret;
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_configure);
+
+/**
+ * context_map() - let a process map the words of a context
+ * @context: the context.
+ * @vma: where it maps them.
+ *
+ * The mm of the caller is locked, so this must not wait for the mutex, under which
+ * user memory is touched.
+ *
+ * Return: 0; -ENODEV, it has none; -EINVAL, as deadlines_map().
+ */
+int context_map(struct context *context, struct vm_area_struct *vma)
+{
+	int ret = -ENODEV;
+
+	spin_lock(&context->map_lock);
+	if (context->deadlines)
+		ret = deadlines_map(context->deadlines, vma);
+	if (!ret)
+		context->mapped = true;
+	spin_unlock(&context->map_lock);
+	return ret;
+}
 
 /* --- commands --------------------------------------------------------------- */
 
@@ -244,12 +309,17 @@ static __always_inline void event_arm(struct context_batch *batch, struct event 
 	enum base_clock clock = context->clock;
 	u64 due_ns;
 
+	/* One of the two is 0, and they have the same place. */
 	if (likely(!flags))
-		event->interval_ns = cmd->interval_ns;
+		event->interval_ns = cmd->interval_ns | cmd->key;
+	else
+		event->operation->interval_ns = cmd->interval_ns | cmd->key;
 	event->slack_ns = max(cmd->slack_ns, context->slack_ns);
 	flags |= NODE_EVENT;
 	if (unlikely(cmd->flags & TWHEEL_CANCEL_ON_SET))
 		flags |= EVENT_CANCEL_ON_SET;
+	if (unlikely(cmd->flags & TWHEEL_DEADLINE))
+		flags |= NODE_DEADLINE;
 	if (unlikely(!(cmd->flags & TWHEEL_ABS) && clock == BASE_REALTIME)) {
 		flags |= EVENT_BY_MONOTONIC;
 		clock = BASE_MONOTONIC;
@@ -364,11 +434,26 @@ static void follow_clock(struct context_batch *batch)
 	smp_store_release(&context->has_notice, true);
 }
 
-/* What an ADD or MODIFY asks for that depends on the context's clock. */
-static int prepare_arm(struct context_batch *batch, const struct twheel_cmd *cmd)
+/* The time of an ADD or MODIFY with TWHEEL_DEADLINE becomes that of its word. */
+static int read_deadline(const struct context *context, struct twheel_cmd *cmd)
 {
-	if (likely(!(cmd->flags & TWHEEL_CANCEL_ON_SET)))
+	u32 nr = context->nr_deadlines;
+
+	if (cmd->key >= nr)
+		return -EINVAL;
+	cmd->key = array_index_nospec(cmd->key, nr);
+	cmd->time_ns = deadlines_read(context->deadlines, cmd->key);
+	cmd->flags |= TWHEEL_ABS;
+	return 0;
+}
+
+/* What an ADD or MODIFY asks for that depends on the context. */
+static int prepare_arm(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	if (likely(!(cmd->flags & (TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE))))
 		return 0;
+	if (cmd->flags & TWHEEL_DEADLINE)
+		return read_deadline(batch->context, cmd);
 	if (!(cmd->flags & TWHEEL_ABS) || batch->context->clock != BASE_REALTIME)
 		return -EINVAL;
 	follow_clock(batch);
@@ -422,10 +507,10 @@ static noinline int add_operation(struct context_batch *batch, struct twheel_cmd
 /**
  * context_add() - arm a new event
  * @batch: the batch.
- * @cmd: a well-formed ADD; its id is written.
+ * @cmd: a well-formed ADD; its id is written, and its time where a word says it.
  *
  * Return: 0; -EINVAL, TWHEEL_CANCEL_ON_SET is for absolute times on
- * CLOCK_REALTIME; -ENOSPC, the context or its user is full; -ENOMEM.
+ * CLOCK_REALTIME, or there is no such word; -ENOSPC, the context or its user is full; -ENOMEM.
  */
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 {
@@ -494,7 +579,7 @@ static bool is_waiting(const struct context_batch *batch, const struct event *ev
 /**
  * context_modify() - give an event another time
  * @batch: the batch.
- * @cmd: a well-formed MODIFY.
+ * @cmd: a well-formed MODIFY; its time is written where a word says it.
  *
  * The record of a READY event that expired is suppressed.  An ARMED operation goes
  * on with its watches, one that expired begins anew without.
@@ -559,13 +644,15 @@ int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd)
 int context_query(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct event *event = batch_find(batch, cmd->id);
+	enum event_state state;
 
 	if (!event)
 		return -ENOENT;
-	cmd->time_ns = event_due_seen_ns(event);
+	state = event_state(event);
+	cmd->time_ns = event_due_seen_ns(event, state);
 	cmd->interval_ns = event_interval_ns(event);
 	cmd->slack_ns = event->slack_ns;
-	return event_state(event);
+	return state;
 }
 
 /* --- looking at it ---------------------------------------------------------- */
@@ -576,6 +663,7 @@ struct context_view {
 	unsigned int cpu;
 	unsigned int offline_count;
 	u64 max_events;
+	u32 nr_deadlines;
 	struct context_counts counts;
 	u64 ready;
 	u64 armed;
@@ -597,6 +685,7 @@ static struct context_view context_look(const struct context *context)
 		view.cpu = context->cpu;
 		view.offline_count = context->offline_count;
 		view.max_events = context->max_events;
+		view.nr_deadlines = context->nr_deadlines;
 		view.counts = context->shown;
 	} while (read_seqcount_retry(&context->shown_seq, seq));
 	used = counts_used(&view.counts);
@@ -633,6 +722,11 @@ void context_show(const struct context *context, struct seq_file *seq)
 	seq_printf(seq, "cancelled:\t%llu\n", view.counts.cancelled);
 	seq_printf(seq, "completed:\t%llu\n", view.counts.completed);
 	seq_printf(seq, "records:\t%llu\n", view.counts.records);
+	if (view.nr_deadlines) {
+		seq_printf(seq, "deadlines:\t%u\n", view.nr_deadlines);
+		seq_printf(seq, "postponed:\t%llu\n",
+			   (u64)atomic64_read(&context->nr_postponed));
+	}
 	if (view.cpu != BASE_ANY_CPU)
 		show_cpu(&view, seq);
 }

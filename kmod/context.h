@@ -11,11 +11,16 @@
 
 #include "batch.h"
 
+/* A word is read in one piece, as the process writes it. */
+#define CONTEXT_HAS_DEADLINES	IS_ENABLED(CONFIG_64BIT)
+
 extern unsigned int context_max_events;
 
 struct context *twheel_context_create(void);
 void twheel_context_destroy(struct context *context);
 int twheel_context_configure(struct context *context, const struct twheel_config *config);
+
+int context_map(struct context *context, struct vm_area_struct *vma);
 
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd);
 void context_undo_add(struct context_batch *batch, u64 id);

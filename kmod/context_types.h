@@ -54,6 +54,10 @@ static inline u64 counts_used(const struct context_counts *counts)
  * @slack_ns: the least slack of an event.
  * @wake_count: how many records make it readable.
  * @wake_delay_ns: with more than one: how old a record makes it readable.
+ * @nr_deadlines: how many words it shares with its process.
+ * @deadlines: the words, or NULL; what refers to them is set up later than they are.
+ * @map_lock: guards @deadlines and the following from mmap(), which cannot take @mutex.
+ * @mapped: the words were mapped, and stay what they are.
  * @events: its events, charged to the opener's account.
  * @counts: what happened to its events.
  * @keys: the keys that its operations watch; NULL before the first.
@@ -81,6 +85,7 @@ static inline u64 counts_used(const struct context_counts *counts)
  * @readers: who waits for records; woken one by one.
  * @pollers: who waits in poll() and the like.
  * @refs: one for the file, one for the wake list.
+ * @nr_postponed: how often an event that came out waited on, as its word asked for.
  * @nr_locking: how many wait for @mutex.
  * @nr_turns: how often one who had to wait got it; read without lock.
  * @giving_way: who leaves @mutex to those before it goes on.
@@ -98,6 +103,10 @@ struct context {
 	u64 slack_ns;
 	u32 wake_count;
 	u64 wake_delay_ns;
+	u32 nr_deadlines;
+	struct deadlines *deadlines;
+	spinlock_t map_lock;	/* a leaf, within the mutex and that of an mm */
+	bool mapped;
 	struct event_table events;
 	struct context_counts counts;
 	struct rhashtable *keys;
@@ -124,6 +133,7 @@ struct context {
 	wait_queue_head_t readers;
 	wait_queue_head_t pollers;
 	refcount_t refs;
+	atomic64_t nr_postponed;
 
 	atomic_t nr_locking;
 	u64 nr_turns;

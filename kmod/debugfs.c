@@ -13,6 +13,8 @@
  *			back: on other wheels, which are not shown
  *   interrupts		how often the hrtimer called, ever
  *   expired		how many nodes came out, ever
+ *   postponed		how many came out and went on waiting, as their time had been
+ *			moved meanwhile (TWHEEL_DEADLINE, twheel_timer_postpone())
  *   due_ticks		how many ticks they were due at: each had its interrupt, but
  *			for those that one run was late for
  *   cascaded		how many times a node was moved to a lower level, ever
@@ -68,6 +70,7 @@ static void show_base(struct seq_file *seq, const struct base_view *view)
 	seq_printf(seq, "gap:\t%llu\n", view->gap);
 	seq_printf(seq, "interrupts:\t%llu\n", base->interrupts);
 	seq_printf(seq, "expired:\t%llu\n", base->nr_expired);
+	seq_printf(seq, "postponed:\t%llu\n", base->nr_postponed);
 	seq_printf(seq, "due_ticks:\t%llu\n", base->due_ticks);
 	seq_printf(seq, "cascaded:\t%llu\n", wheel->cascaded + wheel->prefetched);
 	seq_printf(seq, "prefetched:\t%llu\n", wheel->prefetched);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/twheel: open, ioctl, read, poll, fdinfo; and the module's beginning and end.
+ * /dev/twheel: open, ioctl, read, poll, mmap, fdinfo; and the module's beginning and end.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -42,6 +42,7 @@ static_assert(offsetof(struct twheel_info, max_events) == 24);
 static_assert(sizeof(struct twheel_config) == 48);
 static_assert(offsetof(struct twheel_config, max_events) == 16);
 static_assert(offsetof(struct twheel_config, wake_count) == 32);
+static_assert(offsetof(struct twheel_config, nr_deadlines) == 36);
 static_assert(offsetof(struct twheel_config, wake_delay_ns) == 40);
 static_assert(sizeof(struct twheel_submit) == 24);
 static_assert(offsetof(struct twheel_submit, nr) == 16);
@@ -54,6 +55,7 @@ static_assert(sizeof(struct twheel_uring) == 16);
 static_assert(sizeof(struct twheel_list) == 32);
 static_assert(offsetof(struct twheel_list, cursor) == 16);
 static_assert(sizeof(struct twheel_entry) == 64);
+static_assert(offsetof(struct twheel_entry, deadline) == 40);
 static_assert(offsetof(struct twheel_entry, state) == 48);
 
 static int device_open(struct inode *inode, struct file *file)
@@ -93,6 +95,11 @@ static __poll_t device_poll(struct file *file, poll_table *wait)
 	return twheel_context_readable(context) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
+static int device_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	return context_map(file->private_data, vma);
+}
+
 static void device_show_fdinfo(struct seq_file *seq, struct file *file)
 {
 	context_show(file->private_data, seq);
@@ -124,6 +131,7 @@ static long copy_argument(void *argument, size_t size, void __user *user)
 	 TWHEEL_FEATURE_CLOCKS | TWHEEL_FEATURE_ENTER |			\
 	 TWHEEL_FEATURE_WAKE | TWHEEL_FEATURE_CPU |			\
 	 TWHEEL_FEATURE_LIST | TWHEEL_FEATURE_OPERATIONS |		\
+	 (CONTEXT_HAS_DEADLINES ? TWHEEL_FEATURE_DEADLINES : 0) |	\
 	 (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING_CMD : 0))
 
 static long ioctl_info(struct context *context, void __user *user)
@@ -148,7 +156,7 @@ static long ioctl_info(struct context *context, void __user *user)
 /* What is malformed. */
 static int check_config(const struct twheel_config *config)
 {
-	if (config->flags & ~TWHEEL_CONFIG_CPU || config->reserved)
+	if (config->flags & ~TWHEEL_CONFIG_CPU)
 		return -EINVAL;
 	if (config->cpu && !(config->flags & TWHEEL_CONFIG_CPU))
 		return -EINVAL;
@@ -307,6 +315,7 @@ static const struct file_operations device_fops = {
 	.release	= device_release,
 	.read_iter	= device_read_iter,
 	.poll		= device_poll,
+	.mmap		= device_mmap,
 	.unlocked_ioctl	= device_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= device_show_fdinfo,

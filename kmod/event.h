@@ -29,14 +29,13 @@ enum event_state {
 	EVENT_READY = TWHEEL_READY,
 };
 
-/* &struct event.node.flags, besides NODE_EVENT */
+/* &struct event.node.flags, besides NODE_EVENT and NODE_DEADLINE */
 #define EVENT_BY_MONOTONIC	BIT(0)	/* relative, on CLOCK_REALTIME */
 #define EVENT_CANCEL_ON_SET	BIT(1)	/* ends when the clock is set */
 #define EVENT_CLOCK_SET		BIT(2)	/* READY: that is why */
 #define EVENT_MISSED_SET	BIT(3)	/* periodic: it was READY at that time */
 #define EVENT_COMPLETED		BIT(4)	/* READY: because it was completed */
 #define EVENT_OPERATION		BIT(5)	/* it has an operation */
-#define EVENT_SIGNALLED		BIT(6)	/* with EVENT_COMPLETED: by a signal */
 
 /**
  * struct event - a delayed event
@@ -46,8 +45,10 @@ enum event_state {
  * @fired_ns: READY: when that happened, on the context's clock.
  * @data: the caller's cookie.
  * @due_ns: when it is due, as the caller sees it; of a periodic one that goes by
- *	CLOCK_MONOTONIC, on that clock.
+ *	CLOCK_MONOTONIC, on that clock; with NODE_DEADLINE: what the word said when it
+ *	became READY.
  * @interval_ns: its period, or 0; unless it has one of the following.
+ * @deadline: with NODE_DEADLINE: the index of the word.
  * @operation: with EVENT_OPERATION.
  * @value: with EVENT_COMPLETED but no operation: of what completed it.
  * @slack_ns: its slack.
@@ -67,6 +68,7 @@ struct event {
 	u64 due_ns;
 	union {
 		u64 interval_ns;
+		u64 deadline;
 		struct event_operation *operation;
 		u64 value;
 	};
@@ -79,16 +81,22 @@ struct event {
  * @watcher: its watches; dead ones if the event is READY.
  * @quorum: how many watches have to be satisfied.
  * @satisfied: how many were.
+ * @signalled: COMPLETED: a signal did that.
  * @interval_ns: the event's period, or 0.
+ * @deadline: of one with NODE_DEADLINE, instead: the index of the word.
  * @value: COMPLETED: of what completed it.
  * @key: COMPLETED: of the signal that did, or 0.
  */
 struct event_operation {
 	struct event *event;
 	struct twheel_watcher watcher;
-	u32 quorum;
-	u32 satisfied;
-	u64 interval_ns;
+	u16 quorum;
+	u16 satisfied;
+	bool signalled;
+	union {
+		u64 interval_ns;
+		u64 deadline;
+	};
 	u64 value;
 	u64 key;
 };
@@ -203,9 +211,21 @@ static inline struct event_operation *event_operation(const struct event *event)
 
 static inline u64 event_interval_ns(const struct event *event)
 {
-	if (event->node.flags & EVENT_OPERATION)
+	u8 flags = event->node.flags;
+
+	if (likely(!(flags & (EVENT_OPERATION | EVENT_COMPLETED | NODE_DEADLINE))))
+		return event->interval_ns;
+	if (flags & EVENT_OPERATION && !(flags & NODE_DEADLINE))
 		return event->operation->interval_ns;
-	return event->node.flags & EVENT_COMPLETED ? 0 : event->interval_ns;
+	return 0;
+}
+
+/* With NODE_DEADLINE: the index of the event's word. */
+static inline u32 event_deadline(const struct event *event)
+{
+	if (event->node.flags & EVENT_OPERATION)
+		return event->operation->deadline;
+	return event->deadline;
 }
 
 /* Why an event is READY. */

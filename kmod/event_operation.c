@@ -54,7 +54,7 @@ static void uncharge_watches(struct context *context, unsigned int nr)
 /**
  * event_operation_create() - make an operation for an event
  * @quorum: how many watches have to be satisfied.
- * @interval_ns: the event's period, or 0.
+ * @interval_ns: the event's period, or what is in that place of the event.
  *
  * Return: the operation, for event_set_operation(); NULL for want of memory.
  */
@@ -252,22 +252,25 @@ int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
 }
 
 /*
- * Make an ARMED event READY.  Its base is held.  @how is EVENT_SIGNALLED or 0; without
- * an operation, @key is 0.
+ * Make an ARMED event READY.  Its base is held.  Without an operation, it is not
+ * @signalled, and @key is 0.
  */
-static void event_complete(struct context_batch *batch, struct event *event, u8 how,
-			   u64 key, u64 value)
+static void event_complete(struct context_batch *batch, struct event *event,
+			   bool signalled, u64 key, u64 value)
 {
 	struct base_hold *hold = &batch->hold;
 
 	batch_assert_base_held(batch);
 	if (event_operation(event)) {
+		event->operation->signalled = signalled;
 		event->operation->key = key;
 		event->operation->value = value;
 	} else {
 		event->value = value;
 	}
-	event->node.flags |= EVENT_COMPLETED | how;
+	if (event->node.flags & NODE_DEADLINE)
+		event->due_ns = event_word_ns(event);
+	event->node.flags |= EVENT_COMPLETED;
 	base_complete(hold, &event->node, key, value);
 	event_ready(event, hold_now_ns(hold), &batch->wake);
 	batch->context->counts.completed++;
@@ -279,7 +282,7 @@ static void event_complete(struct context_batch *batch, struct event *event, u8 
  * @cmd: a well-formed COMPLETE.
  *
  * Return: 0; -ENOENT, no such event; -EALREADY, it is READY; -ENOMEM, only of a
- * periodic one.
+ * periodic one or one with TWHEEL_DEADLINE.
  */
 int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
 {
@@ -290,12 +293,13 @@ int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
 		return -ENOENT;
 	if (event_state(event) == EVENT_READY)
 		return -EALREADY;
-	if (event_interval_ns(event))
+	/* Their period or word stays known, in the operation. */
+	if (event_interval_ns(event) || event->node.flags & NODE_DEADLINE)
 		ret = event_make_operation(batch, event);
 	else
 		ret = event_hold_armed(batch, event);
 	if (!ret)
-		event_complete(batch, event, 0, 0, cmd->value);
+		event_complete(batch, event, false, 0, cmd->value);
 	return ret;
 }
 
@@ -314,7 +318,7 @@ static bool operation_advance(struct context_batch *batch,
 		return false;
 	if (event_hold_armed(batch, event))
 		return false;
-	event_complete(batch, event, EVENT_SIGNALLED, key, value);
+	event_complete(batch, event, true, key, value);
 	return true;
 }
 

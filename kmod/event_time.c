@@ -11,9 +11,14 @@
  * about the offset of the two: an event that is due finds it changed, and so does
  * the sweep of context.c over all events, on the notice that the clock was set or
  * when the next such event is armed, whichever is first.
+ *
+ * The time of an event with NODE_DEADLINE is a word that its process writes.  It is read
+ * when the event is armed, when it comes out of its wheel and when somebody looks at it;
+ * what it said when the event became READY is kept in due_ns.
  */
 #include <linux/math64.h>
 
+#include "base_hold.h"
 #include "event_time.h"
 
 /* Is the event's due_ns on CLOCK_MONOTONIC though its context is not? */
@@ -57,6 +62,31 @@ u64 event_monotonic_due_ns(const struct event *event, u64 due_ns)
 	if (due_ns >= BASE_NEVER_NS || due_is_monotonic(event))
 		return due_ns;
 	return due_ns + clock_offset_ns();
+}
+
+/**
+ * event_postponed() - an event with NODE_DEADLINE has come out: does its word postpone it?
+ * @node: the event's node, whose base is held.
+ * @now_ns: the time, of the base's clock.
+ * @due_ns: out, if so: when it is due then, on that clock.
+ *
+ * The word is read once.  What it says is as if the event had been armed for that.
+ *
+ * Return: the tick at which it comes out again; 0: it is due.
+ */
+u64 event_postponed(struct twheel_node *node, u64 now_ns, u64 *due_ns)
+{
+	struct event *event = container_of(node, struct event, node);
+	struct context *context = event_context(event);
+	u64 word_ns = event_word_ns(event);
+
+	*due_ns = context_host_ns(context, context->clock, word_ns);
+	if (*due_ns <= now_ns) {
+		event->due_ns = word_ns;
+		return 0;
+	}
+	atomic64_inc(&context->nr_postponed);
+	return base_due_tick(*due_ns, event->slack_ns);
 }
 
 /**

@@ -8,6 +8,7 @@
 #define TWHEEL_EVENT_TIME_H
 
 #include "context_types.h"
+#include "deadlines.h"
 
 static inline u64 add_saturating(u64 a, u64 b)
 {
@@ -59,14 +60,24 @@ bool context_wants_sweep(const struct context *context);
 u64 event_monotonic_seen_ns(const struct event *event);
 u64 event_due_host_ns(const struct event *event);
 u64 event_monotonic_due_ns(const struct event *event, u64 due_ns);
+u64 event_postponed(struct twheel_node *node, u64 now_ns, u64 *due_ns);
 u64 event_count_now(const struct event *event);
+
+/* With NODE_DEADLINE: what the event's word says now; never the same for sure. */
+static inline u64 event_word_ns(const struct event *event)
+{
+	return deadlines_read(event_context(event)->deadlines, event_deadline(event));
+}
 
 /**
  * event_due_seen_ns() - when an event is due, as its caller sees it
  * @event: the event.
+ * @state: its state, which was read before; it may become READY meanwhile.
  */
-static inline u64 event_due_seen_ns(const struct event *event)
+static inline u64 event_due_seen_ns(const struct event *event, enum event_state state)
 {
+	if (unlikely(event->node.flags & NODE_DEADLINE) && state == EVENT_ARMED)
+		return event_word_ns(event);
 	if (unlikely(event->node.flags & EVENT_BY_MONOTONIC))
 		return event_monotonic_seen_ns(event);
 	return event->due_ns;

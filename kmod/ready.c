@@ -312,6 +312,7 @@ void context_wake(struct list_head *wake)
 }
 
 const struct base_ops context_ops = {
+	.postponed = event_postponed,
 	.due = context_due,
 	.due_end = context_due_end,
 	.wake = context_wake,

@@ -20,9 +20,9 @@
 /* What completed an event. */
 static void record_completion(const struct event *event, struct twheel_record *record)
 {
-	if (event->node.flags & EVENT_SIGNALLED)
-		record->flags = TWHEEL_RECORD_SIGNAL;
 	if (event_operation(event)) {
+		if (event->operation->signalled)
+			record->flags = TWHEEL_RECORD_SIGNAL;
 		record->key = event->operation->key;
 		record->value = event->operation->value;
 	} else {
@@ -36,7 +36,7 @@ static __always_inline void event_record(const struct context *context,
 {
 	record->data = event->data;
 	record->id = event_id(event);
-	record->due_ns = event_due_seen_ns(event);
+	record->due_ns = event_due_seen_ns(event, EVENT_READY);
 	record->fired_ns = context_seen_ns(context, context->clock, event->fired_ns);
 	record->count = event_count(event);
 	record->value = 0;
@@ -365,9 +365,11 @@ static struct twheel_entry event_entry(const struct event *event)
 	return (struct twheel_entry){
 		.id = event_id(event),
 		.data = event->data,
-		.due_ns = event_due_seen_ns(event),
+		.due_ns = event_due_seen_ns(event, state),
 		.interval_ns = event_interval_ns(event),
 		.slack_ns = event->slack_ns,
+		.deadline = event->node.flags & NODE_DEADLINE ?
+			    event_deadline(event) + 1ULL : 0,
 		.state = state,
 		.reason = state == EVENT_READY ? event_reason(event) : 0,
 		.quorum = operation ? operation->quorum : 1,

@@ -4,7 +4,9 @@
  *
  * A timer is idle, or armed (on a wheel, or out of it and about to be called);
  * its function may be running in both cases, as base->current_timer tells.  All
- * of it is guarded by the lock of the base that the timer names.
+ * of it is guarded by the lock of the base that the timer names, but for the time
+ * that it is postponed to: that is stored without, and looked at when the timer comes
+ * out of its wheel.  To arm it forgets that time.
  */
 #include <linux/export.h>
 
@@ -75,6 +77,7 @@ void twheel_timer_init(struct twheel_timer *timer,
 	};
 	wheel_node_init(&timer->node.wheel);
 	timer->function = function;
+	atomic64_set(&timer->postponed_ns, 0);
 	lockdep_init_map(&timer->lockdep_map, name, key, 0);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_init);
@@ -106,6 +109,10 @@ static __always_inline void place(struct base_hold *hold, struct twheel_timer *t
 	u64 now_ns;
 
 	timer_debug_activate(timer);
+	/* For when it is postponed: its slack, in ticks. */
+	timer->node.tag = min_t(u64, base_tick_at(slack_ns), U32_MAX);
+	if (unlikely(atomic64_read(&timer->postponed_ns)))
+		atomic64_set(&timer->postponed_ns, 0);
 	if (!(flags & TWHEEL_TIMER_ABS) || !base_sees_to(hold, due_tick)) {
 		now_ns = hold_now_ns(hold);
 		if (!(flags & TWHEEL_TIMER_ABS) &&
@@ -213,6 +220,34 @@ bool twheel_timer_cancel(struct twheel_timer *timer)
 	return armed;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_cancel);
+
+/**
+ * twheel_timer_postpone() - let an armed timer be called later, by a store
+ * @timer: the timer.
+ * @time_ns: when to call its function instead, absolute, as ktime_get_ns() counts;
+ *	2^63 and more is never.
+ *
+ * For a timeout that is moved again and again and hardly ever comes.  The time is only
+ * stored; when the timer comes out of its wheel, at the time that it was armed for or
+ * was last found to be postponed to, it is looked at, and waits on until then, with the
+ * slack that it was armed with and on the same CPU.  So its function is called at the
+ * time that was stored last, unless that is before the one that it waits for: an
+ * earlier time counts when that comes, and not before.  To bring it forward, use
+ * twheel_timer_modify().
+ *
+ * Arming forgets what was stored before, and a timer that is not armed does not care.
+ * Calls that cross each other, or with the function being called or the timer being
+ * armed, take effect in some order: the function is then called for the older time, or
+ * the timer waits for the one that it is armed for.  A function that has to know
+ * compares the time of its owner's with the clock and arms its timer again.
+ *
+ * Context: any, also NMI, where the kernel has 64-bit atomics of its own; takes no lock.
+ */
+void twheel_timer_postpone(struct twheel_timer *timer, u64 time_ns)
+{
+	atomic64_set(&timer->postponed_ns, time_ns);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_postpone);
 
 /* Disarm, and wait until the function has returned; then it is in @state. */
 static bool cancel_sync(struct twheel_timer *timer, enum timer_state state)

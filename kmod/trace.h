@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: twheel:twheel_arm, _cancel, _complete, _due and _run.  Times are
- * in nanoseconds on the base's clock; a node is known by its address.
+ * Tracepoints: twheel:twheel_arm, _postpone, _cancel, _complete, _due and _run.
+ * Times are in nanoseconds on the base's clock; a node is known by its address.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
@@ -24,8 +24,7 @@ TRACE_DEFINE_ENUM(BASE_REALTIME);
 			 { BASE_BOOTTIME, "boottime" },		\
 			 { BASE_REALTIME, "realtime" })
 
-/* A node is put on a wheel, to come out at fires_ns or later. */
-TRACE_EVENT(twheel_arm,
+DECLARE_EVENT_CLASS(twheel_place,
 	TP_PROTO(const struct base *base, const struct twheel_node *node,
 		 u64 due_ns, u64 fires_ns),
 	TP_ARGS(base, node, due_ns, fires_ns),
@@ -46,6 +45,20 @@ TRACE_EVENT(twheel_arm,
 	TP_printk("node=%p base=%u/%s due_ns=%llu fires_ns=%llu", __entry->node,
 		  __entry->cpu, show_clock(__entry->clock), __entry->due_ns,
 		  __entry->fires_ns)
+);
+
+/* A node is put on a wheel, to come out at fires_ns or later. */
+DEFINE_EVENT(twheel_place, twheel_arm,
+	TP_PROTO(const struct base *base, const struct twheel_node *node,
+		 u64 due_ns, u64 fires_ns),
+	TP_ARGS(base, node, due_ns, fires_ns)
+);
+
+/* A node came out, but its time had been moved: it is put on the wheel again. */
+DEFINE_EVENT(twheel_place, twheel_postpone,
+	TP_PROTO(const struct base *base, const struct twheel_node *node,
+		 u64 due_ns, u64 fires_ns),
+	TP_ARGS(base, node, due_ns, fires_ns)
 );
 
 /* A node is taken off before its time. */

@@ -34,6 +34,7 @@
 #ifndef TWHEEL_H
 #define TWHEEL_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/lockdep_types.h>
 #include <linux/rhashtable-types.h>
@@ -66,10 +67,12 @@ struct twheel_node {
  * @node: private.
  * @function: what to call when it expires, in softirq context, with no lock of
  *	ours held and interrupts on.
+ * @postponed_ns: private: what twheel_timer_postpone() stored, or 0.
  */
 struct twheel_timer {
 	struct twheel_node node;
 	void (*function)(struct twheel_timer *timer);
+	atomic64_t postponed_ns;
 #ifdef CONFIG_LOCKDEP
 	/* private: held around @function, and by who waits for it */
 	struct lockdep_map lockdep_map;
@@ -111,6 +114,7 @@ bool twheel_timer_cancel(struct twheel_timer *timer);
 bool twheel_timer_cancel_sync(struct twheel_timer *timer);
 bool twheel_timer_shutdown(struct twheel_timer *timer);
 bool twheel_timer_pending(struct twheel_timer *timer);
+void twheel_timer_postpone(struct twheel_timer *timer, u64 time_ns);
 
 /* The most keys that an operation may watch. */
 #define TWHEEL_OPERATION_KEYS	64

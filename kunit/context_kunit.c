@@ -693,7 +693,7 @@ static bool list_some(struct kunit *test, struct listing *listing, u64 *cursor)
 		KUNIT_EXPECT_EQ(test, entry->id, listing->ids[entry->data]);
 		KUNIT_EXPECT_EQ(test, entry->state,
 				entry->data % 5 ? (u32)TWHEEL_ARMED : (u32)TWHEEL_READY);
-		KUNIT_EXPECT_EQ(test, entry->reserved, 0ULL);
+		KUNIT_EXPECT_EQ(test, entry->deadline, 0ULL);
 	}
 	return nr;
 }

@@ -16,8 +16,21 @@
  * check your condition once after WATCH, and COMPLETE the event yourself if it holds.
  * It ends exactly once, whichever is first, and its other watches with it.
  *
+ * Deadlines in shared memory: most timeouts are moved again and again and never fire.
+ * A context can share an array of 64-bit words with its process (nr_deadlines of
+ * TWHEEL_IOC_CONFIG, then mmap() of the file from offset 0, MAP_SHARED), and a word is
+ * the time of each event that names it (TWHEEL_DEADLINE): to move that is one store, by
+ * any thread, without a call.  A word is an absolute time on the context's clock; 2^63
+ * and more is never.  It has to be written in one piece, in a 32-bit program by an atomic
+ * 8-byte store.  The kernel reads it when the event is armed and when the time comes
+ * that it read last.  If the word says a later time by then, the event waits on until
+ * that, and nobody is woken; else its record has the value that was read as due_ns.
+ * So a store of a later time always counts, unless it crosses with the expiry.  One of
+ * an earlier time is seen when the old one comes, or by a MODIFY with TWHEEL_DEADLINE
+ * right after it.  A mapping keeps the context and its events, as the file does.
+ *
  * All times are in nanoseconds.  Every structure is laid out alike for 32-bit
- * and 64-bit programs.  Reserved fields, unknown flags and fields that an
+ * and 64-bit programs.  Reserved fields, unknown flags and fields that a
  * command does not use must be 0, else -EINVAL: they may be given a meaning
  * later.  Fields marked "out" are not looked at on the way in.
  */
@@ -45,6 +58,7 @@
 #define TWHEEL_LEVEL		4	/* WATCH: one signal must reach the need */
 #define TWHEEL_QUIET		8	/* SIGNAL: cancel, without records */
 #define TWHEEL_SET_DATA		16	/* MODIFY: replace the data too */
+#define TWHEEL_DEADLINE		32	/* ADD, MODIFY: the word @key is its time */
 
 /* What QUERY's result and &struct twheel_entry.state say of an event. */
 #define TWHEEL_ARMED		1	/* waits for its time */
@@ -57,7 +71,8 @@
  * struct twheel_cmd - one command
  * @op: what to do, TWHEEL_OP_*.
  * @flags: TWHEEL_ABS, TWHEEL_CANCEL_ON_SET, TWHEEL_LEVEL, TWHEEL_QUIET,
- *	TWHEEL_SET_DATA, each with the commands named at its definition.
+ *	TWHEEL_SET_DATA, TWHEEL_DEADLINE, each with the commands named at its
+ *	definition.  TWHEEL_DEADLINE goes without the first two.
  * @result: out: 0 or more, or a negative errno.
  * @id: ADD: out, the new event's id, 0 where it failed.  Others: which event.
  *	WATCH with 0 means the nearest ADD before it in the same call.
@@ -67,13 +82,14 @@
  *	TWHEEL_QUIET it does not matter.
  * @time_ns: ADD, MODIFY: when it is due, relative to now or, with TWHEEL_ABS,
  *	absolute on the context's clock.  Past or 0 is due at once; 2^63 and
- *	more, or a relative time that overflows, is never.  QUERY: out, when it
- *	is due, absolute.
+ *	more, or a relative time that overflows, is never; 0 with TWHEEL_DEADLINE.
+ *	QUERY: out, when it is due, absolute.
  * @interval_ns: ADD, MODIFY: the period; 0 for a one-shot event, else at least
- *	one tick.  QUERY: out.
+ *	one tick; 0 with TWHEEL_DEADLINE.  QUERY: out.
  * @slack_ns: ADD, MODIFY: how much later than asked it may be, so that
  *	neighbours share an interrupt.  QUERY: out.
- * @key: WATCH, SIGNAL: which key.
+ * @key: WATCH, SIGNAL: which key.  ADD, MODIFY with TWHEEL_DEADLINE: the index of
+ *	the word.
  * @quorum: ADD: how many of its watches must be satisfied to complete it; 0 is
  *	taken as 1, at most TWHEEL_MAX_WATCHES.
  * @reserved: 0.
@@ -161,6 +177,7 @@ struct twheel_record {
 #define TWHEEL_FEATURE_LIST		0x040	/* TWHEEL_IOC_LIST */
 #define TWHEEL_FEATURE_OPERATIONS	0x080	/* COMPLETE, WATCH, SIGNAL */
 #define TWHEEL_FEATURE_URING_CMD	0x100	/* SUBMIT by IORING_OP_URING_CMD */
+#define TWHEEL_FEATURE_DEADLINES	0x200	/* nr_deadlines, TWHEEL_DEADLINE */
 
 /*
  * Each argument of an ioctl begins with its size, as the caller knows it.  A
@@ -198,16 +215,18 @@ struct twheel_info {
  * @max_events: how many events the context may have at once; 0: the default.
  * @slack_ns: the least slack of every event.
  * @wake_count: how many records make the file readable; 0: 1.
- * @reserved: 0.
+ * @nr_deadlines: how many words the context shares with its process, at most as many
+ *	as it may have events; 0: none.  Above: "Deadlines in shared memory".
  * @wake_delay_ns: with @wake_count above 1, required: how old the oldest record
  *	may become before the file is readable all the same; else 0.
  *
- * May be repeated until the first ADD; each time it replaces all that the last
- * one set.
+ * May be repeated until the first ADD, or until the words are mapped; each time it
+ * replaces all that the last one set.
  *
- * Errors: -EBUSY, the context has had an event; -EINVAL, malformed; -ENOSPC,
- * @max_events is above the module's ceiling; -EPERM, @cpu is not in the
- * caller's affinity mask (CAP_SYS_NICE may); -ENOMEM; -E2BIG; -EFAULT; -EINTR.
+ * Errors: -EBUSY, the context has had an event, or its words were mapped; -EINVAL,
+ * malformed; -ENOSPC, @max_events is above the module's ceiling; -EPERM, @cpu is not
+ * in the caller's affinity mask (CAP_SYS_NICE may); -EOPNOTSUPP, this kernel has no
+ * TWHEEL_FEATURE_DEADLINES; -ENOMEM; -E2BIG; -EFAULT; -EINTR.
  */
 struct twheel_config {
 	__u32 size;
@@ -217,7 +236,7 @@ struct twheel_config {
 	__u64 max_events;
 	__u64 slack_ns;
 	__u32 wake_count;
-	__u32 reserved;
+	__u32 nr_deadlines;
 	__u64 wake_delay_ns;
 };
 
@@ -347,7 +366,7 @@ struct twheel_list {
  * @due_ns: when it is due, absolute, on the context's clock.
  * @interval_ns: its period, 0 for a one-shot event.
  * @slack_ns: its slack.
- * @reserved: 0.
+ * @deadline: the index of the word that is its time, plus 1; 0: it has none.
  * @state: TWHEEL_ARMED or TWHEEL_READY.
  * @reason: of a READY event, why: TWHEEL_EXPIRED and so on; else 0.
  * @quorum: how many watches must be satisfied to complete it.
@@ -359,7 +378,7 @@ struct twheel_entry {
 	__u64 due_ns;
 	__u64 interval_ns;
 	__u64 slack_ns;
-	__u64 reserved;
+	__u64 deadline;
 	__u32 state;
 	__u32 reason;
 	__u32 quorum;

@@ -202,7 +202,6 @@ static const struct argument config_argument = {
 	.known_flags = TWHEEL_CONFIG_CPU,
 	.zeros = {
 		FIELD(twheel_config, cpu),	/* without TWHEEL_CONFIG_CPU */
-		FIELD(twheel_config, reserved),
 	},
 };
 

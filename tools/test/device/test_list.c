@@ -34,7 +34,7 @@ static void count_listed(int fd, size_t page, unsigned int *seen, size_t nr)
 			if (entries[i].data < nr)
 				seen[entries[i].data]++;
 			ASSERT_NE(entries[i].id, 0);
-			ASSERT_EQ(entries[i].reserved, 0);
+			ASSERT_EQ(entries[i].deadline, 0);
 		}
 	}
 	ASSERT_EQ(ret, 0);
@@ -102,7 +102,7 @@ TEST(list_tells_all_of_an_armed_event)
 	ASSERT_EQ(entry.due_ns, due_ns);
 	ASSERT_EQ(entry.interval_ns, NSEC_PER_SEC);
 	ASSERT_EQ(entry.slack_ns, 777);
-	ASSERT_EQ(entry.reserved, 0);
+	ASSERT_EQ(entry.deadline, 0);
 	ASSERT_EQ(entry.state, TWHEEL_ARMED);
 	ASSERT_EQ(entry.reason, 0);
 	ASSERT_EQ(entry.quorum, 1);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Deadlines: words that a context shares with its process.
+ *
+ * deadlines.c tells who owns them and who may touch what.
+ */
+#ifndef TWHEEL_DEADLINES_H
+#define TWHEEL_DEADLINES_H
+
+#include <linux/compiler.h>
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+/* How many words are in a page. */
+#define DEADLINES_PAGE	(PAGE_SIZE / sizeof(u64))
+
+/**
+ * struct deadlines - an array of words
+ * @nr_pages: how many pages they take.
+ * @pages: these, each on its own, as a process maps them.
+ */
+struct deadlines {
+	unsigned long nr_pages;
+	u64 *pages[];
+};
+
+/**
+ * deadlines_read() - what a word says now
+ * @deadlines: the words.
+ * @index: which one; there is such a word.
+ *
+ * The process writes it, at any moment, so each call may give another value.
+ *
+ * Context: any.
+ */
+static inline u64 deadlines_read(const struct deadlines *deadlines, u32 index)
+{
+	return READ_ONCE(deadlines->pages[index / DEADLINES_PAGE][index % DEADLINES_PAGE]);
+}
+
+struct deadlines *deadlines_create(u32 nr);
+void deadlines_destroy(struct deadlines *deadlines);
+int deadlines_map(struct deadlines *deadlines, struct vm_area_struct *vma);
+
+#endif /* TWHEEL_DEADLINES_H */
