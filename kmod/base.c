@@ -22,6 +22,11 @@
  *
  * The hrtimer is never set into the past: what is overdue goes to the next tick.
  *
+ * The time of a node may have been moved by a store, which no lock guards: of an event
+ * with NODE_DEADLINE by its process, of a timer by twheel_timer_postpone().  It is looked
+ * at when the node comes out.  A later time puts the node back on the wheel that it was
+ * on; that takes of the run's time and of its batches as a node does that is due.
+ *
  * A run looks at the time after each batch and after each timer's function.  When it
  * has used its time up (BASE_RUN_NS), there is a pause as long as the run was, so
  * that tasks get as much of the CPU as expiry did.  The pause goes by another

@@ -104,7 +104,7 @@ struct context *twheel_context_create(void)
 		context->namespace_ns[clock] = clock_namespace_ns(clock);
 	context->max_events = context_max_events;
 	context->wake_count = 1;
-	spin_lock_init(&context->map_lock);
+	mutex_init(&context->map_mutex);
 	ready_init(context);
 	refcount_set(&context->refs, 1);
 	return context;
@@ -154,6 +154,7 @@ void twheel_context_destroy(struct context *context)
 	event_operations_destroy(context);
 	events_destroy(&context->events);
 	deadlines_destroy(context->deadlines);
+	mutex_destroy(&context->map_mutex);
 	mutex_destroy(&context->mutex);
 	context_put(context);
 }
@@ -199,12 +200,13 @@ static int exchange_deadlines(struct context *context, struct deadlines **deadli
 {
 	int ret = 0;
 
-	spin_lock(&context->map_lock);
+	lockdep_assert_held(&context->mutex);
+	mutex_lock(&context->map_mutex);
 	if (context->mapped)
 		ret = -EBUSY;
 	else
 		swap(context->deadlines, *deadlines);
-	spin_unlock(&context->map_lock);
+	mutex_unlock(&context->map_mutex);
 	return ret;
 }
 
@@ -287,12 +289,12 @@ int context_map(struct context *context, struct vm_area_struct *vma)
 {
 	int ret = -ENODEV;
 
-	spin_lock(&context->map_lock);
+	mutex_lock(&context->map_mutex);
 	if (context->deadlines)
 		ret = deadlines_map(context->deadlines, vma);
 	if (!ret)
 		context->mapped = true;
-	spin_unlock(&context->map_lock);
+	mutex_unlock(&context->map_mutex);
 	return ret;
 }
 

@@ -56,7 +56,8 @@ static inline u64 counts_used(const struct context_counts *counts)
  * @wake_delay_ns: with more than one: how old a record makes it readable.
  * @nr_deadlines: how many words it shares with its process.
  * @deadlines: the words, or NULL; what refers to them is set up later than they are.
- * @map_lock: guards @deadlines and the following from mmap(), which cannot take @mutex.
+ * @map_mutex: guards @deadlines and the following; within @mutex, and for mmap(), which
+ *	cannot take that one.
  * @mapped: the words were mapped, and stay what they are.
  * @events: its events, charged to the opener's account.
  * @counts: what happened to its events.
@@ -105,7 +106,7 @@ struct context {
 	u64 wake_delay_ns;
 	u32 nr_deadlines;
 	struct deadlines *deadlines;
-	spinlock_t map_lock;	/* a leaf, within the mutex and that of an mm */
+	struct mutex map_mutex;	/* a leaf, also within the lock of an mm */
 	bool mapped;
 	struct event_table events;
 	struct context_counts counts;

@@ -137,7 +137,8 @@ struct twheel_cmd {
  * @data: the cookie of the event.
  * @id: the event.
  * @due_ns: when it was due, as asked for (absolute; of a relative time, as
- *	worked out when it was armed), on the context's clock.  A periodic event
+ *	worked out when it was armed; of a word, what it said when it was read
+ *	last), on the context's clock.  A periodic event
  *	with a relative time on CLOCK_REALTIME goes by CLOCK_MONOTONIC; this is
  *	then its time by the offset of the two when it is read.
  * @fired_ns: when the kernel made it ready, on the context's clock.
