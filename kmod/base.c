@@ -29,9 +29,11 @@
  *
  * A run looks at the time after each batch and after each timer's function.  When it
  * has used its time up (BASE_RUN_NS), there is a pause as long as the run was, so
- * that tasks get as much of the CPU as expiry did.  The pause goes by another
- * hrtimer, @resume, on CLOCK_MONOTONIC: so setting the base's clock does not
- * stretch it, and whatever is armed meanwhile does not cut it short.  Nodes that
+ * that tasks get as much of the CPU as expiry did.  The pause is one of the CPU, for
+ * its bases of all clocks, which then take turns: the one that led to it comes back a
+ * nanosecond after the others.  It goes by another hrtimer of each, @resume, on
+ * CLOCK_MONOTONIC: so setting the base's clock does not stretch it, and whatever is
+ * armed meanwhile does not cut it short.  Nodes that
  * came out and were not dealt with wait for its end in @expired; they can be
  * cancelled there as on a wheel.
  *
@@ -270,20 +272,49 @@ static bool is_never(u64 tick)
 	return tick >= base_tick_at(BASE_NEVER_NS);
 }
 
+/**
+ * struct budget - what runs take of a CPU's time, whichever base it is
+ * @pause_end_ns: until when no base is run there; 0, or a time that has passed: there is
+ *	no pause.
+ * @last: the base whose run led to the last pause; after it, the others go first.
+ * @run_end_ns: when the last run ended.
+ * @run_ns: how long it took, with those right before; 0 if a pause followed.
+ *
+ * On CLOCK_MONOTONIC.  Touched on that CPU only, with interrupts off.
+ */
+struct budget {
+	u64 pause_end_ns;
+	const struct base *last;
+	u64 run_end_ns;
+	u64 run_ns;
+};
+
+static DEFINE_PER_CPU(struct budget, budgets);
+
+/* From when on a base may be run on this CPU, on CLOCK_MONOTONIC. */
+static u64 resume_ns(const struct base *base)
+{
+	const struct budget *budget = this_cpu_ptr(&budgets);
+
+	if (!budget->pause_end_ns)
+		return base->not_before_ns;
+	return max(base->not_before_ns, budget->pause_end_ns + (budget->last == base));
+}
+
 /* How much is left of a pause. */
 static u64 pause_left_ns(const struct base *base)
 {
-	u64 now_ns;
+	u64 until_ns = resume_ns(base), now_ns;
 
-	if (!base->resume_ns)
+	if (!until_ns)
 		return 0;
 	now_ns = ktime_get_ns();
-	return now_ns < base->resume_ns ? base->resume_ns - now_ns : 0;
+	return now_ns < until_ns ? until_ns - now_ns : 0;
 }
 
 static void start_resume(struct base *base)
 {
-	hrtimer_start(&base->resume, ns_to_ktime(base->resume_ns),
+	hrtimer_start(&base->resume, ns_to_ktime(resume_ns(base)),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
@@ -581,13 +612,11 @@ static void wait_on(struct base_run *run, struct twheel_node *node, u64 due_tick
 	trace_twheel_postpone(base, node, due_ns, base_tick_ns(due_tick));
 }
 
-/* Does an event that came out wait on? */
+/* Does an event with NODE_DEADLINE that came out wait on? */
 static bool event_waits_on(struct base_run *run, struct twheel_node *node)
 {
 	u64 due_tick, due_ns;
 
-	if (likely(!(node->flags & NODE_DEADLINE)))
-		return false;
 	due_tick = event_ops->postponed(node, hold_now_ns(&run->hold), &due_ns);
 	if (!due_tick)
 		return false;
@@ -613,25 +642,28 @@ static bool timer_waits_on(struct base_run *run, struct twheel_timer *timer)
  */
 static void run_begin(struct base_run *run)
 {
-	struct base *base = run->hold.base;
+	const struct budget *budget = this_cpu_ptr(&budgets);
 
 	run->start_ns = run_now_ns(run);
-	if (run->start_ns - base->run_end_ns < base->run_ns)
-		run->carried_ns = base->run_ns;
-	base->running = true;
+	if (run->start_ns - budget->run_end_ns < budget->run_ns)
+		run->carried_ns = budget->run_ns;
+	run->hold.base->running = true;
 }
 
 /* If the run has used its time up, there is a pause. */
 static void run_end(struct base_run *run, bool time_is_up)
 {
+	struct budget *budget = this_cpu_ptr(&budgets);
 	struct base *base = run->hold.base;
 	u64 ran_ns = run->carried_ns + run->spent_ns;
 
 	base->running = false;
-	base->run_end_ns = run->start_ns + run->spent_ns;
-	base->run_ns = time_is_up ? 0 : ran_ns;
-	if (time_is_up)
-		base->resume_ns = base->run_end_ns + min_t(u64, ran_ns, BASE_PAUSE_NS);
+	budget->run_end_ns = run->start_ns + run->spent_ns;
+	budget->run_ns = time_is_up ? 0 : ran_ns;
+	if (!time_is_up)
+		return;
+	budget->pause_end_ns = budget->run_end_ns + min_t(u64, ran_ns, BASE_PAUSE_NS);
+	budget->last = base;
 }
 
 /* Has the run used its time up? */
@@ -659,8 +691,12 @@ static void expire_events(struct base_run *run)
 		if (!(node->flags & NODE_EVENT))
 			break;
 		nr++;
-		if (event_waits_on(run, node))
-			continue;
+		if (unlikely(node->flags & NODE_DEADLINE)) {
+			/* Nobody's ready lock is held while a word is looked at. */
+			event_ops->due_end(&run->due);
+			if (event_waits_on(run, node))
+				continue;
+		}
 		note_due(base, node, now_ns);
 		event_ops->due(node, now_ns, &run->due);
 	}
@@ -753,7 +789,7 @@ static bool is_early(struct base_hold *hold)
  */
 static void wait_a_tick(struct base *base)
 {
-	base->resume_ns = max(base->resume_ns, ktime_get_ns() + base_tick_ns(1));
+	base->not_before_ns = ktime_get_ns() + base_tick_ns(1);
 	start_resume(base);
 }
 
@@ -763,7 +799,8 @@ static void run_or_pause(struct base_run *run)
 	struct base *base = run->hold.base;
 
 	if (!pause_left_ns(base)) {
-		base->resume_ns = 0;
+		base->not_before_ns = 0;
+		this_cpu_write(budgets.pause_end_ns, 0);
 		if (!base->running)
 			run_held(run);
 	}

@@ -115,11 +115,9 @@ struct base_ops {
  * @expired: nodes that came out and were not dealt with yet.
  * @hrtimer: calls base_run() at @deadline_ns, on the base's clock.
  * @deadline_ns: the time that @hrtimer was last set for.
- * @resume: calls base_run() at @resume_ns, on CLOCK_MONOTONIC.
- * @resume_ns: until when nothing is run, on CLOCK_MONOTONIC; 0, or a time that has
- *	passed: there is no pause.
- * @run_end_ns: when the last run ended, on CLOCK_MONOTONIC.
- * @run_ns: how long it took, with those right before; 0 if a pause followed.
+ * @resume: calls base_run() at the end of a pause, on CLOCK_MONOTONIC.
+ * @not_before_ns: where the clock was set back: until when this base is not run, on
+ *	CLOCK_MONOTONIC; 0, or a time that has passed: that does not matter.
  * @csd: calls its CPU to set the timers there.
  * @kicked: @csd is under way.
  * @interrupts: how often one of the two timers called, ever.
@@ -151,9 +149,7 @@ struct base {
 	struct hrtimer hrtimer;
 	u64 deadline_ns;
 	struct hrtimer resume;
-	u64 resume_ns;
-	u64 run_end_ns;
-	u64 run_ns;
+	u64 not_before_ns;
 	call_single_data_t csd;
 	bool kicked;
 	u64 interrupts;

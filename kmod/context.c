@@ -152,8 +152,8 @@ void twheel_context_destroy(struct context *context)
 	ready_exit(context);
 
 	event_operations_destroy(context);
-	events_destroy(&context->events);
 	deadlines_destroy(context->deadlines);
+	events_destroy(&context->events);
 	mutex_destroy(&context->map_mutex);
 	mutex_destroy(&context->mutex);
 	context_put(context);
@@ -187,26 +187,27 @@ static u64 config_max_events(const struct twheel_config *config)
 	return config->max_events ?: context_max_events;
 }
 
-/* Make the words that are asked for, or NULL; or an ERR_PTR. */
-static struct deadlines *config_deadlines(const struct twheel_config *config)
+/*
+ * Make the words that are asked for, in place of those that there are, unless they were
+ * mapped.  Returns 0, -EBUSY, or as deadlines_create().
+ */
+static int replace_deadlines(struct context *context, u32 nr)
 {
-	if (!config->nr_deadlines)
-		return NULL;
-	return deadlines_create(config->nr_deadlines);
-}
-
-/* Exchange the words of a context, unless they were mapped.  Returns 0 or -EBUSY. */
-static int exchange_deadlines(struct context *context, struct deadlines **deadlines)
-{
+	struct deadlines *deadlines = NULL;
 	int ret = 0;
 
 	lockdep_assert_held(&context->mutex);
+	if (nr)
+		deadlines = deadlines_create(context->events.account, nr);
+	if (IS_ERR(deadlines))
+		return PTR_ERR(deadlines);
 	mutex_lock(&context->map_mutex);
 	if (context->mapped)
 		ret = -EBUSY;
 	else
-		swap(context->deadlines, *deadlines);
+		swap(context->deadlines, deadlines);
 	mutex_unlock(&context->map_mutex);
+	deadlines_destroy(deadlines);
 	return ret;
 }
 
@@ -237,13 +238,12 @@ static void apply_config(struct context *context,
  * @config: what is asked for, well-formed.
  *
  * Return: 0; -EBUSY, it had an event, or its words were mapped; -ENOSPC, max_events is
- * above the ceiling; -EINVAL, there is no such CPU, or more words than events are asked
- * for; -EPERM, the caller may not use that CPU; -EOPNOTSUPP, there are no words in this
- * kernel; -ENOMEM; -ERESTARTSYS, a signal.
+ * above the ceiling, or its user is too full for the words; -EINVAL, there is no such
+ * CPU, or more words than events are asked for; -EPERM, the caller may not use that CPU;
+ * -EOPNOTSUPP, there are no words in this kernel; -ENOMEM; -ERESTARTSYS, a signal.
  */
 int twheel_context_configure(struct context *context, const struct twheel_config *config)
 {
-	struct deadlines *deadlines;
 	int ret = 0;
 
 	if (config->max_events > context_max_events)
@@ -259,18 +259,16 @@ int twheel_context_configure(struct context *context, const struct twheel_config
 	if (ret)
 		return ret;
 
-	deadlines = config_deadlines(config);
-	if (IS_ERR(deadlines))
-		return PTR_ERR(deadlines);
 	ret = context_lock(context, CONTEXT_BLOCK);
 	if (ret)
-		goto not_locked;
-	ret = context->counts.added ? -EBUSY : exchange_deadlines(context, &deadlines);
+		return ret;
+	if (context->counts.added || READ_ONCE(context->mapped))
+		ret = -EBUSY;
+	else
+		ret = replace_deadlines(context, config->nr_deadlines);
 	if (!ret)
 		apply_config(context, config);
 	context_unlock(context);
-not_locked:
-	deadlines_destroy(deadlines);
 	return ret;
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_configure);
@@ -293,7 +291,7 @@ int context_map(struct context *context, struct vm_area_struct *vma)
 	if (context->deadlines)
 		ret = deadlines_map(context->deadlines, vma);
 	if (!ret)
-		context->mapped = true;
+		WRITE_ONCE(context->mapped, true);
 	mutex_unlock(&context->map_mutex);
 	return ret;
 }
@@ -443,23 +441,29 @@ static int read_deadline(const struct context *context, struct twheel_cmd *cmd)
 
 	if (cmd->key >= nr)
 		return -EINVAL;
-	cmd->key = array_index_nospec(cmd->key, nr);
+	cmd->key = array_index_nospec((u32)cmd->key, nr);
 	cmd->time_ns = deadlines_read(context->deadlines, cmd->key);
 	cmd->flags |= TWHEEL_ABS;
 	return 0;
 }
 
-/* What an ADD or MODIFY asks for that depends on the context. */
-static int prepare_arm(struct context_batch *batch, struct twheel_cmd *cmd)
+/* Of one that ends when the clock is set, or whose time is a word. */
+static noinline int prepare_special(struct context_batch *batch, struct twheel_cmd *cmd)
 {
-	if (likely(!(cmd->flags & (TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE))))
-		return 0;
 	if (cmd->flags & TWHEEL_DEADLINE)
 		return read_deadline(batch->context, cmd);
 	if (!(cmd->flags & TWHEEL_ABS) || batch->context->clock != BASE_REALTIME)
 		return -EINVAL;
 	follow_clock(batch);
 	return 0;
+}
+
+/* What an ADD or MODIFY asks for that depends on the context. */
+static __always_inline int prepare_arm(struct context_batch *batch, struct twheel_cmd *cmd)
+{
+	if (likely(!(cmd->flags & (TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE))))
+		return 0;
+	return prepare_special(batch, cmd);
 }
 
 /* Add an event, with @operation or NULL.  Returns 0, -ENOSPC or -ENOMEM. */

@@ -106,7 +106,7 @@ struct context {
 	u64 wake_delay_ns;
 	u32 nr_deadlines;
 	struct deadlines *deadlines;
-	struct mutex map_mutex;	/* a leaf, also within the lock of an mm */
+	struct mutex map_mutex;	/* within those of the context and of an mm */
 	bool mapped;
 	struct event_table events;
 	struct context_counts counts;

@@ -3,8 +3,11 @@
  * Deadlines: words that a context shares with its process.
  *
  * The words are on pages of their own, got and charged when the array is made, so that
- * a store of the process never finds that there is no memory.  The kernel only reads
+ * a store of the process does not find that there is none for it.  The kernel only reads
  * them, by its own mapping, in any context.
+ *
+ * To the user who opened the file they are charged as events of the same size, or a
+ * process could have many files' worth of words where no memory cgroup has a limit.
  *
  * A mapping holds the file, which holds the context, which holds the words: they stay as
  * long as somebody maps them.  Who has got hold of a single page by other means, as
@@ -18,20 +21,43 @@
 
 #include "compat.h"
 #include "deadlines.h"
+#include "event.h"
 
 /* At the limit of a memory cgroup it fails, and nobody is killed. */
 #define DEADLINES_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_ZERO)
 
+/* As how many events a page of words is charged. */
+#define PAGE_EVENTS	(PAGE_SIZE / sizeof(struct event))
+
+/* Get one more page.  Returns 0, -ENOSPC, -ENOMEM or -ERESTARTSYS. */
+static int deadlines_grow(struct deadlines *deadlines)
+{
+	u64 *page;
+
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+	if (!account_charge(deadlines->account, PAGE_EVENTS))
+		return -ENOSPC;
+	page = (u64 *)__get_free_page(DEADLINES_GFP);
+	if (!page) {
+		account_uncharge(deadlines->account, PAGE_EVENTS);
+		return -ENOMEM;
+	}
+	deadlines->pages[deadlines->nr_pages++] = page;
+	return 0;
+}
+
 /**
  * deadlines_create() - make an array of words, all 0
+ * @account: who is charged for them: an account that stays as long as they, or NULL.
  * @nr: how many, not 0.
  *
  * Context: a task; sleeps.
  *
- * Return: the words, for deadlines_destroy(); ERR_PTR(-ENOMEM); ERR_PTR(-ERESTARTSYS),
- * a signal.
+ * Return: the words, for deadlines_destroy(); an ERR_PTR of -ENOSPC, the user is full;
+ * -ENOMEM; -ERESTARTSYS, a signal.
  */
-struct deadlines *deadlines_create(u32 nr)
+struct deadlines *deadlines_create(struct account *account, u32 nr)
 {
 	unsigned long nr_pages = DIV_ROUND_UP_ULL(nr, DEADLINES_PAGE);
 	struct deadlines *deadlines;
@@ -39,15 +65,14 @@ struct deadlines *deadlines_create(u32 nr)
 	deadlines = kvmalloc(struct_size(deadlines, pages, nr_pages), DEADLINES_GFP);
 	if (!deadlines)
 		return ERR_PTR(-ENOMEM);
+	deadlines->account = account;
 	while (deadlines->nr_pages < nr_pages) {
-		u64 *page = (u64 *)__get_free_page(DEADLINES_GFP);
+		int ret = deadlines_grow(deadlines);
 
-		if (!page || signal_pending(current)) {
-			free_page((unsigned long)page);
+		if (ret) {
 			deadlines_destroy(deadlines);
-			return ERR_PTR(page ? -ERESTARTSYS : -ENOMEM);
+			return ERR_PTR(ret);
 		}
-		deadlines->pages[deadlines->nr_pages++] = page;
 		cond_resched();
 	}
 	return deadlines;
@@ -65,6 +90,7 @@ void deadlines_destroy(struct deadlines *deadlines)
 		return;
 	for (i = 0; i < deadlines->nr_pages; i++) {
 		free_page((unsigned long)deadlines->pages[i]);
+		account_uncharge(deadlines->account, PAGE_EVENTS);
 		cond_resched();
 	}
 	kvfree(deadlines);
@@ -95,7 +121,8 @@ static const struct vm_operations_struct deadlines_vm_ops = {
  */
 int deadlines_map(struct deadlines *deadlines, struct vm_area_struct *vma)
 {
-	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC ||
+	/* Of a file that is only read, a shared mapping lacks VM_SHARED. */
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_flags & VM_EXEC ||
 	    vma->vm_pgoff || vma_pages(vma) > deadlines->nr_pages)
 		return -EINVAL;
 	twheel_vm_flags_mod(vma, VM_DONTEXPAND, VM_MAYEXEC);

@@ -11,15 +11,19 @@
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
+#include "account.h"
+
 /* How many words are in a page. */
 #define DEADLINES_PAGE	(PAGE_SIZE / sizeof(u64))
 
 /**
  * struct deadlines - an array of words
+ * @account: who is charged for them besides a memory cgroup: an account, or NULL.
  * @nr_pages: how many pages they take.
  * @pages: these, each on its own, as a process maps them.
  */
 struct deadlines {
+	struct account *account;
 	unsigned long nr_pages;
 	u64 *pages[];
 };
@@ -38,7 +42,7 @@ static inline u64 deadlines_read(const struct deadlines *deadlines, u32 index)
 	return READ_ONCE(deadlines->pages[index / DEADLINES_PAGE][index % DEADLINES_PAGE]);
 }
 
-struct deadlines *deadlines_create(u32 nr);
+struct deadlines *deadlines_create(struct account *account, u32 nr);
 void deadlines_destroy(struct deadlines *deadlines);
 int deadlines_map(struct deadlines *deadlines, struct vm_area_struct *vma);
 

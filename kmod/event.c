@@ -25,7 +25,6 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "base.h"
 #include "event.h"
 
 static_assert(sizeof(struct event) == 64);

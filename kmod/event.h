@@ -13,6 +13,7 @@
 #include <linux/nospec.h>
 
 #include "account.h"
+#include "base.h"
 #include "twheel.h"
 #include "uapi/linux/twheel.h"
 
@@ -45,8 +46,8 @@ enum event_state {
  * @fired_ns: READY: when that happened, on the context's clock.
  * @data: the caller's cookie.
  * @due_ns: when it is due, as the caller sees it; of a periodic one that goes by
- *	CLOCK_MONOTONIC, on that clock; with NODE_DEADLINE: what the word said when it
- *	became READY.
+ *	CLOCK_MONOTONIC, on that clock; with NODE_DEADLINE, if READY: what the word said
+ *	when it became so.
  * @interval_ns: its period, or 0; unless it has one of the following.
  * @deadline: with NODE_DEADLINE: the index of the word.
  * @operation: with EVENT_OPERATION.

@@ -229,11 +229,11 @@ EXPORT_SYMBOL_GPL(twheel_timer_cancel);
  *
  * For a timeout that is moved again and again and hardly ever comes.  The time is only
  * stored; when the timer comes out of its wheel, at the time that it was armed for or
- * was last found to be postponed to, it is looked at, and waits on until then, with the
- * slack that it was armed with and on the same CPU.  So its function is called at the
- * time that was stored last, unless that is before the one that it waits for: an
- * earlier time counts when that comes, and not before.  To bring it forward, use
- * twheel_timer_modify().
+ * was last found to be postponed to, it is looked at, and waits on until then, on the
+ * wheel that it was on, with the slack that it was armed with, in whole ticks.  So its
+ * function is called at the time that was stored last, unless that is before the one that
+ * it waits for: an earlier time counts when that comes, and not before.  To bring it
+ * forward, use twheel_timer_modify().
  *
  * Arming forgets what was stored before, and a timer that is not armed does not care.
  * Calls that cross each other, or with the function being called or the timer being

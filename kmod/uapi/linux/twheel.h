@@ -28,6 +28,9 @@
  * So a store of a later time always counts, unless it crosses with the expiry.  One of
  * an earlier time is seen when the old one comes, or by a MODIFY with TWHEEL_DEADLINE
  * right after it.  A mapping keeps the context and its events, as the file does.
+ * A look at a word takes time in softirq context, of the CPU that armed the event: words
+ * by the hundred thousand that always say the next millisecond keep what else is due
+ * there waiting for as long as a look at each of them takes, twice.
  *
  * All times are in nanoseconds.  Every structure is laid out alike for 32-bit
  * and 64-bit programs.  Reserved fields, unknown flags and fields that a
@@ -137,8 +140,8 @@ struct twheel_cmd {
  * @data: the cookie of the event.
  * @id: the event.
  * @due_ns: when it was due, as asked for (absolute; of a relative time, as
- *	worked out when it was armed; of a word, what it said when it was read
- *	last), on the context's clock.  A periodic event
+ *	worked out when it was armed; of a word, what it said when the event
+ *	became ready), on the context's clock.  A periodic event
  *	with a relative time on CLOCK_REALTIME goes by CLOCK_MONOTONIC; this is
  *	then its time by the offset of the two when it is read.
  * @fired_ns: when the kernel made it ready, on the context's clock.
@@ -225,8 +228,9 @@ struct twheel_info {
  * replaces all that the last one set.
  *
  * Errors: -EBUSY, the context has had an event, or its words were mapped; -EINVAL,
- * malformed; -ENOSPC, @max_events is above the module's ceiling; -EPERM, @cpu is not
- * in the caller's affinity mask (CAP_SYS_NICE may); -EOPNOTSUPP, this kernel has no
+ * malformed; -ENOSPC, @max_events is above the module's ceiling, or the user has
+ * too much for so many words, eight of which count as an event; -EPERM, @cpu is not in
+ * the caller's affinity mask (CAP_SYS_NICE may); -EOPNOTSUPP, this kernel has no
  * TWHEEL_FEATURE_DEADLINES; -ENOMEM; -E2BIG; -EFAULT; -EINTR.
  */
 struct twheel_config {
