@@ -24,6 +24,9 @@ static const struct plan full = {
 	.memory = 1000000,
 	.seconds = 5,
 	.turns = 1000,
+	.touched = 100000,
+	.timeout_s = 30,
+	.touches = 1000000,
 };
 
 /* Counting instructions takes fewer of them: each run is alike. */
@@ -34,6 +37,9 @@ static const struct plan counted = {
 	.memory = 100000,
 	.seconds = 2,
 	.turns = 200,
+	.touched = 100000,
+	.timeout_s = 30,
+	.touches = 1000000,
 };
 
 static const struct plan quick = {
@@ -43,6 +49,9 @@ static const struct plan quick = {
 	.memory = 20000,
 	.seconds = 1,
 	.turns = 20,
+	.touched = 1000,
+	.timeout_s = 1,
+	.touches = 8192,
 };
 
 /* A clock that counts instructions, that of an emulated processor, and a real one. */
@@ -73,6 +82,7 @@ static const struct work {
 	{ "expire", work_expire, COUNTED | REAL },
 	{ "lateness", work_lateness, ANY },
 	{ "loop", work_loop, ANY },
+	{ "touch", work_touch, COUNTED | REAL },
 	{ "idle", work_idle, ANY },
 	{ "memory", work_memory, EMULATED | REAL },
 	{ "threads", work_threads, EMULATED | REAL },
@@ -84,11 +94,11 @@ static void usage(void)
 	printf("Usage: timers [OPTION...]\n\n"
 	       "What timers cost a process: by /dev/twheel, timerfd, timer_create, io_uring, and a\n"
 	       "heap of its own with one timerfd.\n\n"
-	       "  --work WHAT,...     only this: change, expire, lateness, loop, idle,\n"
+	       "  --work WHAT,...     only this: change, expire, lateness, loop, touch, idle,\n"
 	       "                      memory, threads, hold; without it, all that says something on\n"
 	       "                      this clock\n"
-	       "  --way WAY,...       only by these: twheel (or twheel.submit256 and so on), timerfd,\n"
-	       "                      posix, io_uring, heap\n"
+	       "  --way WAY,...       only by these: twheel (or twheel.submit256, twheel.deadline and\n"
+	       "                      so on), timerfd, posix, io_uring, heap\n"
 	       "  --count N           change timers with N of them armed only\n"
 	       "  --quick             fewer of everything: does it work?\n"
 	       "  --instruction-ns N  the clock counts instructions, each as N ns (QEMU's -icount):\n"

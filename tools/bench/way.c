@@ -8,7 +8,8 @@
 
 const struct way *const ways[] = {
 	&way_submit_1, &way_submit_32, &way_submit_256, &way_enter_256,
-	&way_uring_256, &way_timerfd, &way_posix, &way_uring, &way_heap, NULL
+	&way_uring_256, &way_deadline, &way_deadline_slack,
+	&way_timerfd, &way_posix, &way_uring, &way_heap, NULL
 };
 
 const char *way_name(const struct way *way)

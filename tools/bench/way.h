@@ -57,6 +57,10 @@ struct timers {
  * @query: ask when timers are due; NULL where a set cannot tell.
  * @collect: tell some timers that are due, at most @room; with @wait, at least one.
  *	They are not armed any more.
+ * @looks: how often the kernel has looked since whether a timer was moved, of a way that
+ *	has nearly all of the work then, and not when it is moved: so only that which
+ *	waits for it tells what a move costs.  It ends the program if a timer has expired.
+ *	NULL: a move is done when @rearm returns.
  */
 struct way {
 	const char *name;
@@ -76,10 +80,12 @@ struct way {
 	void (*rearm)(struct set *set, const struct timers *timers);
 	void (*query)(struct set *set, const struct timers *timers);
 	__u32 (*collect)(struct set *set, __u32 *timers, __u32 room, bool wait);
+	__u64 (*looks)(struct set *set);
 };
 
 extern const struct way way_submit_1, way_submit_32, way_submit_256;
 extern const struct way way_enter_256, way_uring_256;
+extern const struct way way_deadline, way_deadline_slack;
 extern const struct way way_timerfd, way_posix, way_uring, way_heap;
 
 /* All of them, up to a NULL. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers by /dev/twheel: SUBMITs of 1, 32 and 256 commands, ENTER, and SUBMIT by
- * io_uring.  All but ENTER collect by read().
+ * Timers by /dev/twheel: SUBMITs of 1, 32 and 256 commands, ENTER, SUBMIT by io_uring,
+ * and deadlines in shared memory, which a store moves.  All but ENTER collect by read().
  */
 #include <err.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -17,10 +18,18 @@
 
 struct twheel_set;
 
-/* How commands are run, and whether that takes an io_uring. */
+/**
+ * struct how - how commands are run
+ * @run: runs those of the batch.
+ * @ring: that takes an io_uring.
+ * @deadlines: times are in shared memory.
+ * @slack_ns: the slack of all events.
+ */
 struct how {
 	void (*run)(struct twheel_set *set);
 	bool ring;
+	bool deadlines;
+	__u64 slack_ns;
 };
 
 struct twheel_set {
@@ -30,6 +39,7 @@ struct twheel_set {
 	struct io_uring ring;
 	__u64 *ids;
 	struct batch batch;
+	__u64 *deadlines;
 };
 
 static struct twheel_set *twheel(struct set *set)
@@ -227,6 +237,69 @@ static __u32 collect_enter(struct set *of, __u32 *timers, __u32 room, bool wait)
 	return take_records(of, records, enter.records_done, timers);
 }
 
+/* --- deadlines in shared memory --------------------------------------------- */
+
+static size_t deadlines_size(const struct twheel_set *set)
+{
+	return set->set.nr * sizeof(*set->deadlines);
+}
+
+static void map_deadlines(struct twheel_set *set)
+{
+	struct twheel_config config = {
+		.size = sizeof(config),
+		.clockid = CLOCK_MONOTONIC,
+		.nr_deadlines = set->set.nr,
+		.slack_ns = set->how->slack_ns,
+	};
+
+	if (ioctl(set->fd, TWHEEL_IOC_CONFIG, &config))
+		err(1, "CONFIG of %u deadlines", set->set.nr);
+	set->deadlines = mmap(NULL, deadlines_size(set), PROT_READ | PROT_WRITE,
+			      MAP_SHARED, set->fd, 0);
+	if (set->deadlines == MAP_FAILED)
+		err(1, "cannot map %u deadlines", set->set.nr);
+}
+
+/* In one piece: the kernel may read it at any moment. */
+static void deadline_move(struct set *of, const struct timers *timers)
+{
+	__u64 *deadlines = twheel(of)->deadlines;
+	const struct timers these = *timers;
+	__u32 i;
+
+	for (i = 0; i < these.nr; i++)
+		__atomic_store_n(&deadlines[these.timer[i]], these.due_ns[i],
+				 __ATOMIC_RELAXED);
+}
+
+static void deadline_arm(struct set *of, const struct timers *timers)
+{
+	struct twheel_set *set = twheel(of);
+	__u32 i;
+
+	deadline_move(of, timers);
+	for (i = 0; i < timers->nr; i++) {
+		struct twheel_cmd *cmd = next_command(set, TWHEEL_OP_ADD);
+
+		cmd->flags = TWHEEL_DEADLINE;
+		cmd->data = timers->timer[i];
+		cmd->key = timers->timer[i];
+	}
+	flush(set);
+}
+
+static __u64 deadline_looks(struct set *of)
+{
+	struct twheel_set *set = twheel(of);
+
+	expect("events that expired although they were moved",
+	       device_counter(set->fd, "ready"), 0);
+	return device_counter(set->fd, "postponed");
+}
+
+/* --- a set ------------------------------------------------------------------ */
+
 static struct set *twheel_open(const struct way *way, __u32 nr)
 {
 	struct twheel_set *set = bench_alloc(1, sizeof(*set));
@@ -238,6 +311,8 @@ static struct set *twheel_open(const struct way *way, __u32 nr)
 	set->ids = bench_alloc(nr, sizeof(*set->ids));
 	if (set->how->ring && io_uring_queue_init(1, &set->ring, 0))
 		errx(1, "cannot have an io_uring");
+	if (set->how->deadlines)
+		map_deadlines(set);
 	return &set->set;
 }
 
@@ -247,12 +322,14 @@ static void twheel_close(struct set *of)
 
 	if (set->how->ring)
 		io_uring_queue_exit(&set->ring);
+	if (set->how->deadlines)
+		munmap(set->deadlines, deadlines_size(set));
 	close(set->fd);
 	free(set->ids);
 	free(set);
 }
 
-static const char *lacks_command(void)
+static bool has_feature(__u64 feature)
 {
 	struct twheel_info info = { .size = sizeof(info) };
 	int fd = device_open();
@@ -260,8 +337,19 @@ static const char *lacks_command(void)
 	if (ioctl(fd, TWHEEL_IOC_INFO, &info))
 		err(1, "INFO");
 	close(fd);
-	return info.features & TWHEEL_FEATURE_URING_CMD ? NULL :
+	return info.features & feature;
+}
+
+static const char *lacks_command(void)
+{
+	return has_feature(TWHEEL_FEATURE_URING_CMD) ? NULL :
 		"this kernel has no IORING_OP_URING_CMD";
+}
+
+static const char *lacks_deadlines(void)
+{
+	return has_feature(TWHEEL_FEATURE_DEADLINES) ? NULL :
+		"this kernel has no deadlines";
 }
 
 /* --- the variants ----------------------------------------------------------- */
@@ -301,4 +389,28 @@ const struct way way_enter_256 = {
 const struct way way_uring_256 = {
 	VARIANT("uring256", "uring_cmd of 256", 256, by_uring),
 	.collect = collect_read, .lacks = lacks_command,
+};
+
+/* As programs will have it that can bear a timeout of 30 s to be so much later. */
+#define SLACK_NS	100000000ULL
+
+static const struct how by_store = { .run = run_submit, .deadlines = true };
+static const struct how by_store_slack = {
+	.run = run_submit, .deadlines = true, .slack_ns = SLACK_NS,
+};
+
+#define DEADLINE(variant_name, variant_text, how)			\
+	.name = "twheel", .variant = variant_name,			\
+	.text = "twheel " variant_text, .batch = BATCH_MAX,		\
+	.private = &(how), .most = ~0U, .lacks = lacks_deadlines,	\
+	.open = twheel_open, .close = twheel_close,			\
+	.arm = deadline_arm, .cancel = twheel_cancel,			\
+	.rearm = deadline_move, .looks = deadline_looks
+
+const struct way way_deadline = {
+	DEADLINE("deadline", "a store", by_store),
+};
+
+const struct way way_deadline_slack = {
+	DEADLINE("deadline_slack", "a store, slack", by_store_slack),
 };

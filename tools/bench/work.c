@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench.h"
 #include "work.h"
@@ -113,4 +114,60 @@ void random_times(__u64 *due_ns, __u32 nr, __u64 from_ns, __u64 span_ns)
 
 	for (i = 0; i < nr; i++)
 		due_ns[i] = from_ns + bench_random() % span_ns;
+}
+
+/*
+ * More than expiring a timer takes, and arming it: on an ordinary processor, and on one
+ * that takes 8 ns for an instruction.
+ */
+#define REAL_NS		20000ULL
+#define COUNTED_NS	100000ULL
+
+__u64 enough_ns(void)
+{
+	return clock_is_real() ? REAL_NS : COUNTED_NS;
+}
+
+void spin(__u64 turns)
+{
+	while (turns--)
+		asm volatile("");
+}
+
+__u64 turns_of(__u64 ns)
+{
+	const __u64 turns = 1000000;
+	__u64 begin = clock_ns();
+
+	spin(turns);
+	return (double)ns / (clock_ns() - begin + 1) * turns;
+}
+
+__u64 interrupts_now(void)
+{
+	unsigned long long count, total = 0;
+	FILE *file = fopen("/proc/interrupts", "r");
+	char line[4096], *at;
+	int length;
+
+	if (!file)
+		err(1, "cannot open /proc/interrupts");
+	while (fgets(line, sizeof(line), file)) {
+		at = strstr(line, "LOC:");
+		if (!at)
+			continue;
+		for (at += 4; sscanf(at, "%llu%n", &count, &length) == 1;
+		     at += length)
+			total += count;
+	}
+	fclose(file);
+	return total;
+}
+
+void sleep_until(__u64 ns)
+{
+	struct timespec time = to_timespec(ns);
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL))
+		;
 }

@@ -15,6 +15,9 @@
  * @memory: how many are held to see what memory they take.
  * @seconds: how long the lateness of timers is watched.
  * @turns: of an event loop.
+ * @touched: how many idle timeouts there are, of which one is moved again and again.
+ * @timeout_s: how long these are.
+ * @touches: how many moves are enough for a figure.
  * @ways: names of the ways to measure, all that begin so; NULL: all.
  */
 struct plan {
@@ -24,6 +27,9 @@ struct plan {
 	__u32 memory;
 	__u32 seconds;
 	__u32 turns;
+	__u32 touched;
+	__u32 timeout_s;
+	__u32 touches;
 	const char *ways;
 };
 
@@ -51,6 +57,9 @@ void work_threads(const struct plan *plan);
 /* An event loop that serves sockets. */
 void work_loop(const struct plan *plan);
 
+/* Timeouts that are moved again and again and never expire. */
+void work_touch(const struct plan *plan);
+
 /* Interrupts while nothing is armed. */
 void work_idle(const struct plan *plan);
 
@@ -68,6 +77,18 @@ size_t read_bases(const char *name, __u64 values[BASES_MAX]);
 
 /* Times from @from_ns on, by chance within @span_ns. */
 void random_times(__u64 *due_ns, __u32 nr, __u64 from_ns, __u64 span_ns);
+
+/* More than it takes to arm a timer, or for one to expire, in ns. */
+__u64 enough_ns(void);
+
+/* Spin so many turns; how many of them last that long. */
+void spin(__u64 turns);
+__u64 turns_of(__u64 ns);
+
+/* Interrupts of all CPUs' own timers so far. */
+__u64 interrupts_now(void);
+
+void sleep_until(__u64 ns);
 
 /* A time that no benchmark lives to see, and a span of 2^20 ticks. */
 #define FAR_NS		(3600 * 1000000000ULL)

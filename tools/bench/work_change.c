@@ -204,6 +204,6 @@ void work_change(const struct plan *plan)
 		printf(" %8s", part_names[part]);
 	printf("   calls for an arm\n");
 	for (i = 0; ways[i]; i++)
-		if (plan_has(plan, ways[i]))
+		if (!ways[i]->looks && plan_has(plan, ways[i]))
 			work_way(plan, ways[i]);
 }

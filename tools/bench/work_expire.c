@@ -19,13 +19,6 @@
 #define NSEC_PER_MSEC	1000000ULL
 
 /*
- * More than expiring a timer takes, and arming it: on an ordinary processor, and on one
- * that takes 8 ns for an instruction.
- */
-#define REAL_NS		20000ULL
-#define COUNTED_NS	100000ULL
-
-/*
  * The median of some rounds: other load disturbs a clock, and the kernel's own work, as
  * there is after it has started, is counted with the rest.
  */
@@ -50,48 +43,6 @@ struct figures {
 	double interrupts;
 };
 
-static void spin(__u64 turns)
-{
-	while (turns--)
-		asm volatile("");
-}
-
-static __u64 enough_ns(void)
-{
-	return clock_is_real() ? REAL_NS : COUNTED_NS;
-}
-
-/* How many turns last that long. */
-static __u64 turns_of(__u64 ns)
-{
-	const __u64 turns = 1000000;
-	__u64 begin = clock_ns();
-
-	spin(turns);
-	return (double)ns / (clock_ns() - begin + 1) * turns;
-}
-
-static __u64 interrupts_now(void)
-{
-	unsigned long long count, total = 0;
-	FILE *file = fopen("/proc/interrupts", "r");
-	char line[4096], *at;
-	int length;
-
-	if (!file)
-		err(1, "cannot open /proc/interrupts");
-	while (fgets(line, sizeof(line), file)) {
-		at = strstr(line, "LOC:");
-		if (!at)
-			continue;
-		for (at += 4; sscanf(at, "%llu%n", &count, &length) == 1;
-		     at += length)
-			total += count;
-	}
-	fclose(file);
-	return total;
-}
-
 /* Arm all for times from @begin_ns on, and return the last of these. */
 static __u64 arm_due(struct set *set, const struct density *density,
 		     __u64 begin_ns)
@@ -107,14 +58,6 @@ static __u64 arm_due(struct set *set, const struct density *density,
 	free(due_ns);
 	free(order);
 	return begin_ns + (__u64)set->nr * TICK_NS / density->in_tick;
-}
-
-static void sleep_until(__u64 ns)
-{
-	struct timespec time = to_timespec(ns);
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL))
-		;
 }
 
 /* Spin while they expire, and then as long while nothing does. */

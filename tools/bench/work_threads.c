@@ -155,6 +155,7 @@ void work_threads(const struct plan *plan)
 		printf(" %10u ratio", i);
 	printf("\n");
 	for (i = 0; ways[i]; i++)
-		if (ways[i] != &way_uring && plan_has(plan, ways[i]))
+		if (ways[i] != &way_uring && !ways[i]->looks &&
+		    plan_has(plan, ways[i]))
 			work_way(ways[i], most);
 }

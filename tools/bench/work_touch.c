@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What it costs to move idle timeouts, as of connections, which are moved each time that
+ * something comes and hardly ever expire: with all that a move causes afterwards.
+ *
+ * Moves come in bursts, as in a turn of an event loop, each of a timeout by chance to
+ * 30 s after the burst.  A burst is made with and without the moves themselves; what it
+ * takes longer with them, interrupts of that time included, is what they cost.
+ *
+ * With most ways a move is done when its call returns, and a timeout that is moved ten
+ * times in its 30 s causes no interrupt.  A store costs nearly nothing, but then each
+ * timeout comes out of its wheel once in about 30 s, and the kernel looks at it.  Of that
+ * two parts are measured: the store, in bursts while nothing is armed, and what comes
+ * later.  There are as many looks in a second however many moves there are, so what comes
+ * later is divided by the moves of that time at 1,000,000 a second.
+ *
+ * Where instructions are counted, that is a whole period in which moves go on at that
+ * pace, the process spinning for the rest of each burst, against such bursts while nothing
+ * is armed.  For a period before it the process sleeps, and each timeout comes out and
+ * waits on: so they are in the wheel as they are after hours, evenly spread and as far away.
+ *
+ * On a clock, 30 s differ by more than that from 30 s.  There the cost of a look is
+ * measured apart: some timeouts come out, one a tick, so that each has an interrupt of its
+ * own unless it has slack, while the process spins, and it spins as long again.
+ *
+ * The process and its timeouts are on one CPU; time that other programs take there counts.
+ */
+#include <err.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "work.h"
+
+#define NSEC_PER_SEC	1000000000ULL
+
+/* Moves of a burst, moves in a second where it is a pace, and so the time of a burst. */
+#define BURST		1024
+#define PACE		1000000ULL
+#define BURST_NS	(BURST * (NSEC_PER_SEC / PACE))
+
+/* Bursts of so long tell what one costs without what comes later. */
+#define SOME_NS		NSEC_PER_SEC
+
+/* After a period, until the next one begins. */
+#define GAP_NS		NSEC_PER_SEC
+
+/* The median of so many bursts is what stores take. */
+#define PAIRS		500
+
+/* How often looks are measured apart, together at half of the timeouts. */
+#define ROUNDS		5
+#define TICK_NS		65536ULL
+#define LITTLE_NS	(NSEC_PER_SEC / 50)
+
+/**
+ * struct touched - a way whose timers are touched
+ * @way: the way.
+ * @fewer: it has so many times fewer timeouts, and moves for each of them.
+ * @why: this takes too long.
+ */
+static const struct touched {
+	const struct way *way;
+	__u32 fewer;
+	const char *why;
+} touched[] = {
+	{ &way_deadline, 1, NULL },
+	{ &way_deadline_slack, 1, NULL },
+	{ &way_submit_256, 1, NULL },
+	{ &way_submit_1, 1, NULL },
+	{ &way_timerfd, 1, NULL },
+	{ &way_uring, 10, "a move walks a list" },
+	{ &way_heap, 1, NULL },
+};
+
+/**
+ * struct load - what is done to a set
+ * @set: the timers.
+ * @timeout_ns: how long they are.
+ * @turns: how many to spin after a burst.
+ * @timer: the timers of a burst.
+ * @due_ns: and their times.
+ */
+struct load {
+	struct set *set;
+	__u64 timeout_ns;
+	__u64 turns;
+	__u32 timer[BURST];
+	__u64 due_ns[BURST];
+};
+
+/* What there was in some bursts. */
+struct happened {
+	__u64 bursts;
+	__u64 cost;
+	__u64 ns;
+	__u64 interrupts;
+	__u64 calls;
+	__u64 looks;
+};
+
+/* Of each move; @store and @later only where the two are apart. */
+struct figures {
+	double store;
+	double later;
+	double all;
+	double calls;
+	double interrupts;
+	double looks;
+};
+
+/* --- bursts ----------------------------------------------------------------- */
+
+static void burst(struct load *load, bool moves)
+{
+	const struct timers timers = { load->timer, load->due_ns, BURST };
+	__u64 due_ns = clock_ns() + load->timeout_ns;
+	__u32 i;
+
+	for (i = 0; i < BURST; i++) {
+		load->timer[i] = bench_random() % load->set->nr;
+		load->due_ns[i] = due_ns;
+	}
+	if (moves)
+		load->set->way->rearm(load->set, &timers);
+	spin(load->turns);
+}
+
+static __u64 looks_of(struct set *set)
+{
+	return set->way->looks ? set->way->looks(set) : 0;
+}
+
+/* This many bursts, or as many as there are in that time. */
+static struct happened bursts(struct load *load, bool moves, __u64 nr, __u64 ns)
+{
+	struct happened happened = {
+		.interrupts = interrupts_now(),
+		.calls = load->set->calls,
+		.looks = looks_of(load->set),
+	};
+	__u64 begin_ns = clock_ns(), begin = thread_cost();
+
+	while (happened.bursts < nr && clock_ns() - begin_ns < ns) {
+		burst(load, moves);
+		happened.bursts++;
+	}
+	happened.cost = thread_cost() - begin;
+	happened.ns = clock_ns() - begin_ns;
+	happened.interrupts = interrupts_now() - happened.interrupts;
+	happened.calls = load->set->calls - happened.calls;
+	happened.looks = looks_of(load->set) - happened.looks;
+	return happened;
+}
+
+static double burst_cost(const struct happened *happened)
+{
+	return (double)happened->cost / happened->bursts;
+}
+
+/*
+ * Interrupts that there would not have been else, as in bursts without moves: but for
+ * some of the kernel's own in a second.
+ */
+static double more_interrupts(const struct happened *happened, const struct happened *bare)
+{
+	double others = (double)bare->interrupts / bare->ns * happened->ns;
+
+	return happened->interrupts > others ? happened->interrupts - others : 0;
+}
+
+/* --- ways of which a move is done at once ----------------------------------- */
+
+static void arm_some(struct set *set, const __u32 *some, __u32 nr, __u64 from_ns,
+		     __u64 span_ns)
+{
+	__u64 *due_ns = bench_alloc(nr, sizeof(*due_ns));
+	const struct timers timers = { some, due_ns, nr };
+
+	random_times(due_ns, nr, from_ns, span_ns);
+	set->way->arm(set, &timers);
+	free(due_ns);
+}
+
+static void arm_all(struct set *set, __u64 from_ns, __u64 span_ns)
+{
+	__u32 *all = all_timers(set->nr);
+
+	arm_some(set, all, set->nr, from_ns, span_ns);
+	free(all);
+}
+
+/* How long it may take to arm all of them. */
+static __u64 lead_ns(const struct set *set)
+{
+	return NSEC_PER_SEC + set->nr * enough_ns();
+}
+
+static void measure_at_once(struct load *load, __u64 moves, struct figures *figures)
+{
+	struct happened bare, moved;
+
+	bare = bursts(load, false, ~0ULL, SOME_NS);
+	arm_all(load->set, clock_ns() + lead_ns(load->set) + load->timeout_ns,
+		load->timeout_ns);
+	moved = bursts(load, true, moves / BURST + 1, ~0ULL);
+	moves = moved.bursts * BURST;
+	figures->all = (burst_cost(&moved) - burst_cost(&bare)) / BURST;
+	figures->calls = (double)moved.calls / moves;
+	figures->interrupts = more_interrupts(&moved, &bare) / moves;
+}
+
+/* --- a store, and what comes later ------------------------------------------ */
+
+/* Let bursts be as long as they are at that pace. */
+static void keep_pace(struct load *load)
+{
+	__u64 begin_ns = clock_ns(), took_ns;
+
+	burst(load, true);
+	took_ns = clock_ns() - begin_ns;
+	if (took_ns < BURST_NS)
+		load->turns = turns_of(BURST_NS - took_ns);
+}
+
+/*
+ * Sleep for a period in which each timeout comes out once, evenly spread over it, to
+ * wait for the same moment of the next period, which begins when this returns.
+ */
+static void sleep_a_period(struct load *load)
+{
+	struct set *set = load->set;
+	__u64 *due_ns = bench_alloc(set->nr, sizeof(*due_ns));
+	__u32 *all = all_timers(set->nr), i;
+	const struct timers timers = { all, due_ns, set->nr };
+	__u64 begin_ns = clock_ns() + lead_ns(set);
+	__u64 end_ns = begin_ns + load->timeout_ns;
+
+	random_times(due_ns, set->nr, begin_ns, load->timeout_ns);
+	set->way->arm(set, &timers);
+	for (i = 0; i < set->nr; i++)
+		due_ns[i] += load->timeout_ns + GAP_NS;
+	set->way->rearm(set, &timers);
+	if (clock_ns() >= begin_ns)
+		errx(1, "arming %u timers takes too long", set->nr);
+	sleep_until(end_ns + GAP_NS / 2);
+	expect("looks in a period", set->way->looks(set), set->nr);
+	for (i = 0; i < set->nr; i++)
+		due_ns[i] = end_ns + GAP_NS + load->timeout_ns;
+	set->way->rearm(set, &timers);
+	sleep_until(end_ns + GAP_NS);
+	free(due_ns);
+	free(all);
+}
+
+static void measure_period(struct load *load, struct figures *figures)
+{
+	struct happened paced, period;
+	double moves;
+
+	keep_pace(load);
+	paced = bursts(load, true, ~0ULL, SOME_NS);
+	sleep_a_period(load);
+	period = bursts(load, true, ~0ULL, load->timeout_ns);
+	moves = (double)period.ns * PACE / NSEC_PER_SEC;
+	figures->later = (period.cost - burst_cost(&paced) * period.bursts) / moves;
+	figures->calls = period.calls / moves;
+	figures->interrupts = more_interrupts(&period, &paced) / moves;
+	figures->looks = period.looks / moves;
+}
+
+/* Arm them for one tick after the other, and move them away; returns the last tick. */
+static __u64 arm_in_ticks(struct set *set, const __u32 *some, __u32 nr, __u64 begin_ns)
+{
+	__u64 *due_ns = bench_alloc(nr, sizeof(*due_ns));
+	const struct timers timers = { some, due_ns, nr };
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		due_ns[i] = begin_ns + i * TICK_NS;
+	set->way->arm(set, &timers);
+	for (i = 0; i < nr; i++)
+		due_ns[i] = begin_ns + FAR_NS;
+	set->way->rearm(set, &timers);
+	if (clock_ns() >= begin_ns)
+		errx(1, "arming %u timers takes too long", nr);
+	free(due_ns);
+	return begin_ns + nr * TICK_NS;
+}
+
+/* What a spin takes longer for each look while there are looks; *@more interrupts. */
+static double measure_looks(struct set *set, const __u32 *some, __u32 nr, double *more)
+{
+	__u64 begin_ns = clock_ns() + LITTLE_NS + lead_ns(set);
+	__u64 end_ns = arm_in_ticks(set, some, nr, begin_ns);
+	__u64 turns = turns_of(end_ns - begin_ns + nr * enough_ns() + LITTLE_NS);
+	__u64 looks = set->way->looks(set), interrupts, begin, busy;
+	double cost;
+
+	sleep_until(begin_ns - LITTLE_NS / 2);
+	interrupts = interrupts_now();
+	begin = clock_now();
+	spin(turns);
+	busy = clock_now() - begin;
+	*more = interrupts_now() - interrupts;
+	interrupts = interrupts_now();
+	begin = clock_now();
+	spin(turns);
+	cost = ((double)busy - (clock_now() - begin)) / nr;
+	*more = (*more - (interrupts_now() - interrupts)) / nr;
+	/* Such a spin can be shorter than it should be: turns_of() was interrupted. */
+	sleep_until(end_ns + GAP_NS);
+	expect("looks", set->way->looks(set) - looks, nr);
+	return cost;
+}
+
+static void measure_apart(struct load *load, struct figures *figures)
+{
+	struct set *set = load->set;
+	double costs[ROUNDS], interrupts[ROUNDS];
+	__u32 *all = all_timers(set->nr), some = set->nr / 2 / ROUNDS, i;
+
+	bench_shuffle(all, set->nr, set->nr);
+	arm_some(set, all + some * ROUNDS, set->nr - some * ROUNDS,
+		 clock_ns() + FAR_NS, load->timeout_ns);
+	for (i = 0; i < ROUNDS; i++)
+		costs[i] = measure_looks(set, all + some * i, some, &interrupts[i]);
+	figures->looks = set->nr / ((double)load->timeout_ns / NSEC_PER_SEC * PACE);
+	figures->later = figures->looks * median(costs, ROUNDS);
+	figures->interrupts = figures->looks * median(interrupts, ROUNDS);
+	free(all);
+}
+
+static double one_burst(struct load *load, bool moves)
+{
+	__u64 begin = clock_now();
+
+	burst(load, moves);
+	return clock_now() - begin;
+}
+
+/* One after the other, as what disturbs them comes and goes. */
+static double measure_store(struct load *load)
+{
+	double more[PAIRS];
+	unsigned int i;
+
+	for (i = 0; i < PAIRS; i++) {
+		double bare = one_burst(load, false);
+
+		more[i] = one_burst(load, true) - bare;
+	}
+	return median(more, PAIRS) / BURST;
+}
+
+static void measure_later(struct load *load, struct figures *figures)
+{
+	figures->store = measure_store(load);
+	if (clock_is_real())
+		measure_apart(load, figures);
+	else
+		measure_period(load, figures);
+	figures->all = figures->store + figures->later;
+}
+
+/* --- what is told ----------------------------------------------------------- */
+
+static void print_part(double cost)
+{
+	if (cost)
+		printf(" %9.2f", cost);
+	else
+		printf(" %9s", "");
+}
+
+static void print(const struct touched *this, __u32 nr, const struct figures *figures)
+{
+	const char *name = way_name(this->way);
+
+	printf("%-24s %9u", this->way->text, nr);
+	print_part(figures->store);
+	print_part(figures->later);
+	printf(" %9.2f %8.4f %10.6f %8.6f", figures->all, figures->calls,
+	       figures->interrupts, figures->looks);
+	printf("%s%s\n", this->why ? "  fewer: " : "", this->why ? this->why : "");
+	if (this->way->looks) {
+		print_result(figures->store, clock_unit(), "d1.%s.store.%u", name, nr);
+		print_result(figures->later, clock_unit(), "d1.%s.later.%u", name, nr);
+		print_result(figures->looks, "looks", "d1.%s.looks.%u", name, nr);
+	}
+	print_result(figures->all, clock_unit(), "d1.%s.move.%u", name, nr);
+	print_result(figures->calls, "calls", "d1.%s.calls.%u", name, nr);
+	print_result(figures->interrupts, "interrupts", "d1.%s.interrupts.%u", name, nr);
+}
+
+static void work_way(const struct plan *plan, const struct touched *this)
+{
+	__u32 nr = plan->touched / this->fewer;
+	struct load *load = bench_alloc(1, sizeof(*load));
+	struct figures figures = {};
+
+	load->set = this->way->open(this->way, nr);
+	load->timeout_ns = plan->timeout_s * NSEC_PER_SEC;
+	if (this->way->looks)
+		measure_later(load, &figures);
+	else
+		measure_at_once(load, plan->touches / this->fewer / this->fewer,
+				&figures);
+	this->way->close(load->set);
+	free(load);
+	print(this, nr, &figures);
+}
+
+/* Stay where this is; *@before becomes where it could run. */
+static void stay(cpu_set_t *before)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	if (sched_getaffinity(0, sizeof(*before), before) ||
+	    sched_setaffinity(0, sizeof(here), &here))
+		err(1, "cannot stay on a CPU");
+}
+
+void work_touch(const struct plan *plan)
+{
+	cpu_set_t before;
+	unsigned int i;
+
+	printf("\nTimeouts of %u s, moved by chance, %llu moves a second: %s, calls, interrupts\n"
+	       "and looks for each move\n\n", plan->timeout_s, PACE, clock_unit());
+	printf("%-24s %9s %9s %9s %9s %8s %10s %8s\n", "", "timeouts", "store",
+	       "later", "all", "calls", "interrupts", "looks");
+	stay(&before);
+	for (i = 0; i < ARRAY_SIZE(touched); i++)
+		if (plan_has(plan, touched[i].way))
+			work_way(plan, &touched[i]);
+	sched_setaffinity(0, sizeof(before), &before);
+}
