@@ -10,6 +10,10 @@
  * nobody is woken; else its record is read here, and the connection is closed.  One file
  * has the timeouts of all connections, in the epoll that has the connections too.
  *
+ * The timeouts and the server, which come first, are what there is to copy.  Where a
+ * server goes on for ever, a word can be given to another connection as soon as the event
+ * has ended: when its record was read, or CANCEL gave 0.
+ *
  * The client is a thread of this program.  Most of its connections have one request, and
  * are silent then.  One of a hundred has many, until it is silent too or hangs up.
  */
