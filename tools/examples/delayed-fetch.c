@@ -132,7 +132,7 @@ static void answer(int partition, __u32 reason, __u64 key, __u64 bytes)
 
 int main(void)
 {
-	device = open_device();
+	device = open_device(0);
 
 	/* By bytes that add up. */
 	fetch(0, 0, 4096, 30 * NSEC_PER_SEC);

@@ -136,7 +136,7 @@ static void answer(__u64 record, __u32 reason)
 
 int main(void)
 {
-	device = open_device();
+	device = open_device(0);
 
 	/* Two of three; a replica that says it twice is still one. */
 	await_replicas(++log_end, 2, 30 * NSEC_PER_SEC);

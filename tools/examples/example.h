@@ -23,10 +23,10 @@
 		errx(EXIT_FAILURE, "line %d: not so: %s", __LINE__, #condition);\
 } while (0)
 
-/* The device; by default, its files are for root. */
-static inline int open_device(void)
+/* The device; by default, its files are for root.  @flags: O_NONBLOCK or 0. */
+static inline int open_device(int flags)
 {
-	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);
 
 	if (fd < 0)
 		err(EXIT_FAILURE, "cannot open /dev/twheel");

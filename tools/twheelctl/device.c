@@ -5,10 +5,12 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include "common.h"
 #include "device.h"
@@ -58,6 +60,7 @@ int device_open(struct device *dev, const char *path)
 {
 	int ret;
 
+	dev->words = NULL;
 	dev->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (dev->fd < 0) {
 		ret = -errno;
@@ -71,13 +74,28 @@ int device_open(struct device *dev, const char *path)
 	return ret;
 }
 
-/* Set the context up, and ask again what it is: its limit is another now. */
+/* Maps the deadlines, once and for as long as the program runs. */
+static int map_words(struct device *dev, __u32 nr)
+{
+	void *words = mmap(NULL, nr * sizeof(*dev->words), PROT_READ | PROT_WRITE,
+			   MAP_SHARED, dev->fd, 0);
+
+	if (words == MAP_FAILED)
+		return -errno;
+	dev->words = words;
+	return 0;
+}
+
+/*
+ * Set the context up, with the words that it is to share, and ask again what it is:
+ * its limit is another now.
+ */
 int device_configure(struct device *dev, const struct twheel_config *config)
 {
 	if (ioctl(dev->fd, TWHEEL_IOC_CONFIG, config) < 0 ||
 	    ioctl(dev->fd, TWHEEL_IOC_INFO, &dev->info) < 0)
 		return -errno;
-	return 0;
+	return config->nr_deadlines ? map_words(dev, config->nr_deadlines) : 0;
 }
 
 /*
@@ -167,7 +185,8 @@ int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
 	return ret < 0 ? -errno : ret;
 }
 
-static int parse_counter(const char *text, const char *name, __u64 *value)
+/* Returns whether there is such a line. */
+static bool parse_counter(const char *text, const char *name, __u64 *value)
 {
 	size_t len = strlen(name);
 	const char *line = text;
@@ -175,13 +194,12 @@ static int parse_counter(const char *text, const char *name, __u64 *value)
 	while (line) {
 		if (!strncmp(line, name, len) &&
 		    sscanf(line + len, ":\t%llu", value) == 1)
-			return 0;
+			return true;
 		line = strchr(line, '\n');
 		if (line)
 			line++;
 	}
-	warnx("fdinfo of the device has no line \"%s:\"", name);
-	return -EPROTO;
+	return false;
 }
 
 static int parse_counters(const char *text, struct counters *counters)
@@ -199,9 +217,17 @@ static int parse_counters(const char *text, struct counters *counters)
 		{ "records",	&counters->records },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		if (parse_counter(text, fields[i].name, fields[i].value))
-			return -EPROTO;
+			continue;
+		warnx("fdinfo of the device has no line \"%s:\"", fields[i].name);
+		return -EPROTO;
+	}
+	/* These are there only where words are shared. */
+	counters->deadlines = 0;
+	counters->postponed = 0;
+	parse_counter(text, "deadlines", &counters->deadlines);
+	parse_counter(text, "postponed", &counters->postponed);
 	return 0;
 }
 

@@ -17,10 +17,13 @@
  * struct device - an open device
  * @fd: readable (POLLIN) when records are ready; never blocks.
  * @info: what the kernel side said of itself.
+ * @words: deadlines that are shared with the kernel, from device_configure() on;
+ *	NULL where there are none.
  */
 struct device {
 	int fd;
 	struct twheel_info info;
+	__u64 *words;
 };
 
 /**
@@ -32,6 +35,9 @@ struct device {
  * @cancelled: those that were cancelled.  The last four add up to the first.
  * @completed: those that ended as completed.
  * @records: records that were read.
+ * @deadlines: words that are shared.
+ * @postponed: how often a word said a later time when the one came that it had
+ *	said before.
  */
 struct counters {
 	__u64 added;
@@ -41,6 +47,8 @@ struct counters {
 	__u64 cancelled;
 	__u64 completed;
 	__u64 records;
+	__u64 deadlines;
+	__u64 postponed;
 };
 
 int device_open(struct device *dev, const char *path);
@@ -50,6 +58,18 @@ int device_read(struct device *dev, struct twheel_record *records, size_t nr);
 int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
 		__u64 *cursor);
 int device_counters(struct device *dev, struct counters *counters);
+
+/*
+ * Move a deadline.
+ *
+ * Who looks at the clock after that and finds that the time has not come which the
+ * word said before knows that the kernel will find the new one: the store is there
+ * before the look.
+ */
+static inline void device_store(const struct device *dev, size_t word, __u64 time_ns)
+{
+	__atomic_store_n(&dev->words[word], time_ns, __ATOMIC_SEQ_CST);
+}
 
 /* Why an event ended, in a word. */
 static inline const char *reason_name(__u32 reason)

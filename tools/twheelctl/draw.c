@@ -149,6 +149,8 @@ static void draw_head(const struct wheel *wheel, FILE *out)
 					      wheel->tick_ns));
 	fprintf(out, "; clk %llu, %llu interrupts, %llu expired, %llu cascaded",
 		wheel->clk, wheel->interrupts, wheel->expired, wheel->cascaded);
+	if (wheel->postponed)
+		fprintf(out, ", %llu postponed", wheel->postponed);
 	if (wheel->gap)
 		fprintf(out, ", %llu before clk, since the clock was set back",
 			wheel->gap);

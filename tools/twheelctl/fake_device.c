@@ -21,6 +21,9 @@
  *	overcount	its record covers one expiration too many
  *	undercount	its record covers none
  *	unwatchable	WATCH gives -ENOSPC
+ *	blind		it does not look at its word when its time comes
+ *	restless	it looks at its word again and again
+ *	wordless	no words can be shared
  *	incapable	WATCH, SIGNAL and COMPLETE give -EOPNOTSUPP, of any event
  *
  * An event's id is its place in a table that only grows, and so is a watch's place
@@ -60,9 +63,11 @@ static struct fake_event {
 	__u64 completed_ns;
 	__u64 value;
 	__u64 key;
+	__u64 deadline;
 	unsigned int quorum;
 	unsigned int progress;
 	bool live;
+	bool looked;
 	bool again;
 	bool completed;
 } events[MAX_EVENTS];
@@ -82,6 +87,7 @@ static size_t nr_watches;
 static struct counters totals;
 static __u64 clock_ns = 1000 * NSEC_PER_SEC;
 static struct twheel_config config;
+static const __u64 *words;
 
 static bool fault(const char *name, size_t event)
 {
@@ -92,6 +98,8 @@ static bool fault(const char *name, size_t event)
 
 static bool is_ready(const struct fake_event *event)
 {
+	if (event->deadline && !event->completed)
+		return event->live && event->looked;
 	return event->live && (event->completed || event->due_ns <= clock_ns);
 }
 
@@ -116,6 +124,31 @@ static __u64 fires_ns(size_t i)
 	if (fault("early", i) || fault("hasty", i))
 		return events[i].due_ns - EARLY_NS;
 	return events[i].due_ns + slack_of(&events[i]);
+}
+
+/* An event whose time has come looks at its word, if it has one: is that all? */
+static void look(size_t i)
+{
+	struct fake_event *event = &events[i];
+	__u64 word_ns;
+
+	if (!event->deadline || !is_armed(event) || fires_ns(i) > clock_ns)
+		return;
+	word_ns = words[event->deadline - 1];
+	if (word_ns > event->due_ns && word_ns > clock_ns && !fault("blind", i)) {
+		event->due_ns = word_ns;
+		totals.postponed += fault("restless", i) ? 100 : 1;
+		return;
+	}
+	if (!fault("blind", i))
+		event->due_ns = word_ns;
+	event->looked = true;
+}
+
+static void look_at_words(void)
+{
+	for (size_t i = 0; i < nr_events; i++)
+		look(i);
 }
 
 /* The event that fires first, or NULL. */
@@ -174,6 +207,7 @@ int wait_until(struct pollfd *files, nfds_t nr, __u64 until_ns)
 		errx(EXIT_FAILURE, "waiting for what never comes");
 	if (ns > clock_ns)
 		clock_ns = ns;
+	look_at_words();
 	if (first_ns() <= clock_ns)
 		files[0].revents = POLLIN;
 	return !!files[0].revents;
@@ -186,11 +220,15 @@ int device_open(struct device *dev, const char *path)
 		.abi = TWHEEL_ABI_VERSION,
 		.features = TWHEEL_FEATURE_PERIODIC | TWHEEL_FEATURE_SLACK |
 			    TWHEEL_FEATURE_CLOCKS |
-			    TWHEEL_FEATURE_OPERATIONS | 1ULL << 63,
+			    TWHEEL_FEATURE_OPERATIONS |
+			    TWHEEL_FEATURE_DEADLINES | 1ULL << 63,
 		.tick_ns = 65536,
 		.max_events = MAX_EVENTS,
 	};
+	if (fault("wordless", 0))
+		dev->info.features &= ~TWHEEL_FEATURE_DEADLINES;
 	dev->fd = -1;
+	dev->words = NULL;
 	alarm(LIFETIME_S);
 	return 0;
 }
@@ -201,7 +239,13 @@ int device_configure(struct device *dev, const struct twheel_config *wanted)
 		return -ENOSPC;
 	if (wanted->max_events)
 		dev->info.max_events = wanted->max_events;
+	if (wanted->nr_deadlines > dev->info.max_events)
+		return -EINVAL;
 	config = *wanted;
+	dev->words = calloc(wanted->nr_deadlines, sizeof(*dev->words));
+	if (!dev->words)
+		return -ENOMEM;
+	words = dev->words;
 	return 0;
 }
 
@@ -211,6 +255,8 @@ static void set_times(struct fake_event *event, const struct twheel_cmd *cmd,
 	event->due_ns = time_ns;
 	event->interval_ns = cmd->interval_ns;
 	event->slack_ns = cmd->slack_ns;
+	event->deadline = cmd->flags & TWHEEL_DEADLINE ? cmd->key + 1 : 0;
+	event->looked = false;
 }
 
 static int add(struct device *dev, struct twheel_cmd *cmd, __u64 time_ns)
@@ -307,9 +353,16 @@ static int tell_watches(const struct twheel_cmd *cmd)
 	return ended;
 }
 
+/* When an event is due, as QUERY and LIST tell. */
+static __u64 told_due_ns(const struct fake_event *event)
+{
+	return event->deadline && is_armed(event) ? words[event->deadline - 1] :
+	       event->due_ns;
+}
+
 static int query(struct twheel_cmd *cmd, const struct fake_event *event)
 {
-	cmd->time_ns = event->due_ns;
+	cmd->time_ns = told_due_ns(event);
 	cmd->interval_ns = event->interval_ns;
 	cmd->slack_ns = slack_of(event);
 	return is_ready(event) ? TWHEEL_READY : TWHEEL_ARMED;
@@ -360,13 +413,23 @@ static int change(struct twheel_cmd *cmd, __u64 time_ns)
 	}
 }
 
+/* When a command says that its event is due. */
+static __u64 time_of(const struct twheel_cmd *cmd)
+{
+	if (cmd->flags & TWHEEL_DEADLINE)
+		return cmd->key < config.nr_deadlines ? words[cmd->key] : 0;
+	return cmd->flags & TWHEEL_ABS ? cmd->time_ns : clock_ns + cmd->time_ns;
+}
+
 /* @added: the id of the ADD before it, for a WATCH without one. */
 static int run(struct device *dev, struct twheel_cmd *cmd, __u64 added)
 {
-	__u64 base_ns = cmd->flags & TWHEEL_ABS ? 0 : clock_ns;
-	__u64 time_ns = base_ns + cmd->time_ns;
+	__u64 time_ns = time_of(cmd);
 	struct twheel_cmd named = *cmd;
 
+	if (cmd->flags & TWHEEL_DEADLINE &&
+	    (cmd->key >= config.nr_deadlines || cmd->time_ns || cmd->interval_ns))
+		return -EINVAL;
 	if (cmd->op == TWHEEL_OP_ADD)
 		return add(dev, cmd, time_ns);
 	if (cmd->op >= TWHEEL_OP_COMPLETE && cmd->op <= TWHEEL_OP_SIGNAL &&
@@ -384,6 +447,7 @@ int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
 {
 	__u64 added = 0;
 
+	look_at_words();
 	for (size_t i = 0; i < nr; i++) {
 		cmds[i].result = run(dev, &cmds[i], added);
 		if (cmds[i].op == TWHEEL_OP_ADD)
@@ -451,6 +515,7 @@ int device_read(struct device *dev, struct twheel_record *records, size_t nr)
 	(void)dev;
 	if (totals.records > MAX_RECORDS)
 		errx(EXIT_FAILURE, "more than %d records", MAX_RECORDS);
+	look_at_words();
 	while (done < nr && first_ns() <= clock_ns)
 		expire(first_event(), &records[done++]);
 	return done;
@@ -459,7 +524,9 @@ int device_read(struct device *dev, struct twheel_record *records, size_t nr)
 int device_counters(struct device *dev, struct counters *counters)
 {
 	(void)dev;
+	look_at_words();
 	*counters = totals;
+	counters->deadlines = config.nr_deadlines;
 	for (size_t i = 0; i < nr_events; i++) {
 		counters->ready += is_ready(&events[i]);
 		counters->armed += is_armed(&events[i]);
@@ -480,9 +547,10 @@ int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
 			continue;
 		entries[done++] = (struct twheel_entry){
 			.id = *cursor + 1,
-			.due_ns = event->due_ns,
+			.due_ns = told_due_ns(event),
 			.interval_ns = event->interval_ns,
 			.slack_ns = slack_of(event),
+			.deadline = event->deadline,
 			.state = is_ready(event) ? TWHEEL_READY : TWHEEL_ARMED,
 			.quorum = event->quorum,
 			.watches = watches_of(event),

@@ -19,7 +19,7 @@ struct info_options {
 /* The name of each bit of struct twheel_info.features, from bit 0. */
 static const char * const feature_names[] = {
 	"periodic", "slack", "clocks", "enter", "wake", "cpu", "list",
-	"operations", "uring_cmd",
+	"operations", "uring_cmd", "deadlines",
 };
 
 #define KNOWN_FEATURES	((1ULL << ARRAY_SIZE(feature_names)) - 1)
@@ -108,7 +108,8 @@ static const struct argp info_argp = {
 	       "  cpu         an open file whose events are all armed on one CPU\n"
 	       "  list        listing the events of an open file\n"
 	       "  operations  events that signals on a key can complete\n"
-	       "  uring_cmd   submitting by io_uring",
+	       "  uring_cmd   submitting by io_uring\n"
+	       "  deadlines   events whose time is a word in memory that the program shares",
 };
 
 enum status info_main(int argc, char **argv, struct settings *settings)

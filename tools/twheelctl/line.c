@@ -45,6 +45,13 @@ static char *take_word(char **rest)
 	return word;
 }
 
+static bool begins_with_word(const char *text, const char *word)
+{
+	size_t len = strcspn(text, BLANKS);
+
+	return len == strlen(word) && !strncmp(text, word, len);
+}
+
 static bool take_end(struct line *line, char **rest)
 {
 	skip_blanks(rest);
@@ -189,11 +196,8 @@ static const struct option {
 /* The option whose word a text begins with, or NULL. */
 static const struct option *find_option(const char *text)
 {
-	size_t len = strcspn(text, BLANKS);
-
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-		if (strlen(options[i].word) == len &&
-		    !strncmp(text, options[i].word, len))
+		if (begins_with_word(text, options[i].word))
 			return &options[i];
 	return NULL;
 }
@@ -223,6 +227,26 @@ static bool take_absolute(struct line *line, char **rest)
 	return !reason || wrong(line, "time \"@%s\" %s", text, reason);
 }
 
+/* Takes the index of a word that is shared with the kernel. */
+static bool take_index(struct line *line, char **rest)
+{
+	const char *text = take_word(rest);
+	const char *reason = count_parse(text, &line->cmd.key);
+
+	if (reason)
+		return wrong(line, "deadline \"%s\" %s", text, reason);
+	return line->cmd.key < line->nr_deadlines ||
+	       wrong(line, "deadline %llu: there are %llu, from 0 on; --deadlines N says how many",
+		     line->cmd.key, line->nr_deadlines);
+}
+
+static bool take_deadline(struct line *line, char **rest)
+{
+	take_word(rest);
+	line->cmd.flags |= TWHEEL_DEADLINE;
+	return take_index(line, rest);
+}
+
 /* Takes when an event is due, and the options that follow. */
 static bool take_when(struct line *line, char **rest)
 {
@@ -231,6 +255,8 @@ static bool take_when(struct line *line, char **rest)
 	skip_blanks(rest);
 	if (**rest == '@')
 		ok = take_absolute(line, rest);
+	else if (begins_with_word(*rest, "deadline"))
+		ok = take_deadline(line, rest);
 	else if (!find_option(*rest))
 		ok = take_duration(line, rest, "delay", &line->cmd.time_ns);
 	else if (!take_options(line, rest))
@@ -249,6 +275,9 @@ static bool check_options(struct line *line)
 	    (!(line->cmd.flags & TWHEEL_ABS) || line->clockid != CLOCK_REALTIME))
 		return wrong(line,
 			     "cancel-on-set goes with @TIME and --clock realtime only");
+	if (line->cmd.interval_ns && line->cmd.flags & TWHEEL_DEADLINE)
+		return wrong(line,
+			     "\"every\" goes with no deadline: a word is the time of one expiration");
 	if (line->cmd.interval_ns && (line->nr_cmds > 1 || line->cmd.quorum > 1))
 		return wrong(line,
 			     "\"every\" goes with no watch, level or quorum: a periodic event takes none");
@@ -367,6 +396,26 @@ static bool parse_complete(struct line *line, char *rest)
 	return take_end(line, &rest);
 }
 
+static bool parse_store(struct line *line, char *rest)
+{
+	bool ok;
+
+	if (!take_index(line, &rest))
+		return false;
+	skip_blanks(&rest);
+	if (*rest == '@') {
+		ok = take_absolute(line, &rest);
+	} else if (begins_with_word(rest, "never")) {
+		take_word(&rest);
+		line->cmd.flags |= TWHEEL_ABS;
+		line->cmd.time_ns = ~0ULL;
+		ok = true;
+	} else {
+		ok = take_duration(line, &rest, "delay", &line->cmd.time_ns);
+	}
+	return ok && take_end(line, &rest);
+}
+
 static bool parse_query(struct line *line, char *rest)
 {
 	line->cmd.op = TWHEEL_OP_QUERY;
@@ -399,6 +448,7 @@ bool line_parse(struct line *line, char *text)
 		{ "level",    LINE_WATCH,    parse_level },
 		{ "signal",   LINE_SIGNAL,   parse_signal },
 		{ "complete", LINE_COMPLETE, parse_complete },
+		{ "store",    LINE_STORE,    parse_store },
 		{ "query",    LINE_QUERY,    parse_query },
 		{ "list",     LINE_LIST,     parse_list },
 	};
@@ -419,6 +469,6 @@ bool line_parse(struct line *line, char *text)
 		return verbs[i].parse(line, text);
 	}
 	return wrong(line,
-		     "unknown command \"%s\": it is add, modify, cancel, watch, level, signal, complete, query or list",
+		     "unknown command \"%s\": it is add, modify, cancel, watch, level, signal, complete, store, query or list",
 		     word);
 }

@@ -10,11 +10,14 @@
  *	signal KEY VALUE
  *	signal KEY quiet
  *	complete ID [VALUE]
+ *	store DEADLINE WHEN
  *	query ID
  *	list
  *
  * WHEN is a delay (1.5s), an absolute time on the context's clock
- * (@1700000000.5), or missing where the period says it all: every 1s. The
+ * (@1700000000.5), a word that is shared with the kernel (deadline 3; not of store,
+ * which puts a time there, or never), or missing where the period says it all: every
+ * 1s. The
  * options are words that a name does not have: every PERIOD, slack TIME,
  * cancel-on-set, and of add also watch KEY>=NEED, level KEY>=NEED, quorum K. So a
  * name is all that stands between them; one that has such a word is put in double
@@ -42,6 +45,7 @@ enum verb {
 	LINE_WATCH,
 	LINE_SIGNAL,
 	LINE_COMPLETE,
+	LINE_STORE,
 	LINE_QUERY,
 	LINE_LIST,
 };
@@ -50,8 +54,10 @@ enum verb {
  * struct line - what a line says
  * @clockid: the context's clock; set by the caller.
  * @tick_ns: the length of a tick; set by the caller.
+ * @nr_deadlines: how many words are shared; set by the caller.
  * @verb: what to do.
- * @cmd: the command for it, but for LINE_BLANK and LINE_LIST.
+ * @cmd: the command for it, but for LINE_BLANK and LINE_LIST. Of LINE_STORE, which
+ *	is none, @key is the word, @time_ns the time, and TWHEEL_ABS as of an ADD.
  * @cmds: that, and after an ADD its watches.
  * @nr_cmds: how many there are.
  * @keys: of each that has a key, the text that it stands as, else NULL; a part
@@ -62,6 +68,7 @@ enum verb {
 struct line {
 	clockid_t clockid;
 	__u64 tick_ns;
+	__u64 nr_deadlines;
 	enum verb verb;
 	union {
 		struct twheel_cmd cmd;

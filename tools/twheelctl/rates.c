@@ -25,6 +25,7 @@ void sample_take(struct sample *sample, const struct wheels *wheels,
 		sample->pending += wheel->armed + wheel->gap;
 		sample->expired += wheel->expired;
 		sample->interrupts += wheel->interrupts;
+		sample->postponed += wheel->postponed;
 		sample->cascaded += wheel->cascaded;
 		for (unsigned int k = 0; k < WHEEL_LATENESS; k++)
 			sample->lateness[k] += wheel->lateness[k];
@@ -72,6 +73,8 @@ void rates_between(struct rates *rates, const struct sample *before,
 		.expired = difference(before->expired, after->expired),
 		.interrupts_per_s = difference(before->interrupts,
 					       after->interrupts) / seconds,
+		.postponed_per_s = difference(before->postponed,
+					      after->postponed) / seconds,
 		.cascaded_per_s = difference(before->cascaded,
 					     after->cascaded) / seconds,
 		.p99_ns = quantile(lateness, 0.99),

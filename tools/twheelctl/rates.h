@@ -17,6 +17,7 @@
  * @pending: how many events they hold.
  * @expired: how many came out, so far.
  * @interrupts: how many they took, so far.
+ * @postponed: how often an event's time came and had been moved, so far.
  * @cascaded: how many times an event was moved to a lower level, so far.
  * @lateness: as in struct wheel.
  */
@@ -25,6 +26,7 @@ struct sample {
 	__u64 pending;
 	__u64 expired;
 	__u64 interrupts;
+	__u64 postponed;
 	__u64 cascaded;
 	__u64 lateness[WHEEL_LATENESS];
 };
@@ -38,6 +40,7 @@ struct sample {
  * @expired: how many came out.
  * @per_s: of these, in a second.
  * @interrupts_per_s: interrupts in a second.
+ * @postponed_per_s: events in a second whose time came and had been moved.
  * @cascaded_per_s: moves to a lower level in a second.
  * @p99_ns: less than this late were 99 of 100 that came out; 0 where none did.
  * @worst_ns: less than this late were all.
@@ -47,6 +50,7 @@ struct rates {
 	__u64 expired;
 	double per_s;
 	double interrupts_per_s;
+	double postponed_per_s;
 	double cascaded_per_s;
 	__u64 p99_ns;
 	__u64 worst_ns;

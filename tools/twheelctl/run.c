@@ -10,6 +10,7 @@
  *	signal KEY VALUE	{"event":"signalled",...}
  *	signal KEY quiet	{"event":"cancelled",...} for each, {"event":"signalled",...}
  *	complete ID		{"event":"ended",...}
+ *	store DEADLINE WHEN	{"event":"stored",...}
  *	query ID		{"event":"state",...,"state":"armed",...}
  *	list			one {"event":"entry",...} for each, {"event":"list",...}
  *
@@ -41,9 +42,13 @@
 
 #define NR_RECORDS	256
 
-/* An event that is armed or ready; one that watches has watched a key, or does. */
+/*
+ * An event that is armed or ready; one that watches has watched a key, or does; one with
+ * a deadline has the index of its word plus 1.
+ */
 struct event {
 	__u64 id;
+	__u64 deadline;
 	bool periodic;
 	bool watches;
 	char name[];
@@ -104,6 +109,12 @@ static struct event *find_event(const struct run *run, __u64 id)
 	return found ? *found : NULL;
 }
 
+/* The index of the word that a command makes an event's time, plus 1; 0: none. */
+static __u64 deadline_of(const struct twheel_cmd *cmd)
+{
+	return cmd->flags & TWHEEL_DEADLINE ? cmd->key + 1 : 0;
+}
+
 static void insert_event(struct run *run, const struct line *line)
 {
 	const struct twheel_cmd *cmd = &line->cmd;
@@ -112,6 +123,7 @@ static void insert_event(struct run *run, const struct line *line)
 
 	if (event) {
 		event->id = cmd->id;
+		event->deadline = deadline_of(cmd);
 		event->periodic = cmd->interval_ns;
 		event->watches = line->nr_cmds > 1;
 		strcpy(event->name, name);
@@ -287,8 +299,25 @@ static void modify(struct run *run)
 		return;
 	answer(run, "modified", run->line.cmd.id);
 	event = find_event(run, run->line.cmd.id);
-	if (event)
-		event->periodic = run->line.cmd.interval_ns;
+	if (!event)
+		return;
+	event->periodic = run->line.cmd.interval_ns;
+	event->deadline = deadline_of(&run->line.cmd);
+}
+
+/* Puts a time into a word. No command: the kernel reads it when it comes to that. */
+static void store(struct run *run)
+{
+	const struct twheel_cmd *cmd = &run->line.cmd;
+	__u64 time_ns = cmd->time_ns;
+
+	if (!(cmd->flags & TWHEEL_ABS))
+		time_ns += now_ns();
+	device_store(&run->dev, cmd->key, time_ns);
+	json_line(json_pack("{s:s, s:I, s:o, s:o}", "event", "stored",
+			    "deadline", (json_int_t)cmd->key,
+			    "due_s", since_start(run, time_ns),
+			    "due", json_time(time_ns)), stdout);
 }
 
 /* Tells that an event is gone without a record. */
@@ -396,7 +425,7 @@ static void print_event(const struct run *run, const char *what,
 	const struct event *event = find_event(run, entry->id);
 	bool listed = entry->quorum;
 
-	json_line(json_pack("{s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:o, s:o*, s:o*}",
+	json_line(json_pack("{s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:o, s:o*, s:o*, s:o*}",
 			    "event", what, "id", json_u64(entry->id),
 			    "name", event ? event->name : NULL, "state",
 			    entry->state == TWHEEL_READY ? "ready" : "armed",
@@ -404,6 +433,8 @@ static void print_event(const struct run *run, const char *what,
 			    "due", json_time(entry->due_ns),
 			    "every_s", json_seconds(entry->interval_ns),
 			    "slack_s", json_seconds(entry->slack_ns),
+			    "deadline", entry->deadline ?
+			    json_integer(entry->deadline - 1) : NULL,
 			    "quorum", listed ? json_integer(entry->quorum) : NULL,
 			    "watches", listed ? json_integer(entry->watches) : NULL),
 		  stdout);
@@ -412,18 +443,35 @@ static void print_event(const struct run *run, const char *what,
 static void query(struct run *run)
 {
 	const struct twheel_cmd *cmd = &run->line.cmd;
+	const struct event *event;
 	struct twheel_entry entry;
 
 	if (!submit(run, "query"))
 		return;
+	event = find_event(run, cmd->id);
 	entry = (struct twheel_entry){
 		.id = cmd->id,
 		.due_ns = cmd->time_ns,
 		.interval_ns = cmd->interval_ns,
 		.slack_ns = cmd->slack_ns,
+		.deadline = event ? event->deadline : 0,
 		.state = cmd->result,
 	};
 	print_event(run, "state", &entry);
+}
+
+/* After all events: how many there were, and of shared words what fdinfo says. */
+static void end_list(struct run *run, __u64 total)
+{
+	struct counters counters = { 0 };
+	bool has_words = run->dev.words && !device_counters(&run->dev, &counters);
+
+	json_line(json_pack("{s:s, s:I, s:o*, s:o*}", "event", "list",
+			    "events", (json_int_t)total, "deadlines",
+			    has_words ? json_integer(counters.deadlines) : NULL,
+			    "postponed",
+			    has_words ? json_integer(counters.postponed) : NULL),
+		  stdout);
 }
 
 static void list(struct run *run)
@@ -440,8 +488,7 @@ static void list(struct run *run)
 	if (nr < 0)
 		failed(run, "list", 0, nr);
 	else
-		json_line(json_pack("{s:s, s:I}", "event", "list",
-				    "events", (json_int_t)total), stdout);
+		end_list(run, total);
 }
 
 /* Remembers what the line's keys are called. Returns whether JSON can say it. */
@@ -496,6 +543,9 @@ static void run_line(struct run *run, char *text)
 		return;
 	case LINE_COMPLETE:
 		complete(run);
+		return;
+	case LINE_STORE:
+		store(run);
 		return;
 	case LINE_QUERY:
 		query(run);
@@ -638,6 +688,11 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	case 'c':
 		run->max_records = option_count(state, "count", arg, 1, ~0ULL);
 		return 0;
+	case 'd':
+		run->setup.config.nr_deadlines =
+			option_count(state, "deadlines", arg, 1, ~0U);
+		run->setup.given = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -647,6 +702,7 @@ static const struct argp_option run_argp_options[] = {
 	{ "no-wait", 'n', NULL, 0,
 	  "Exit at the end of input; what is still armed is gone", 0 },
 	{ "count", 'c', "N", 0, "Exit when N records were read", 0 },
+	{ "deadlines", 'd', "N", 0, "Share N words with the kernel, for \"deadline\"", 0 },
 	{ 0 }
 };
 
@@ -665,6 +721,7 @@ static const struct argp run_argp = {
 	       "  signal KEY VALUE            tells all that watch KEY\n"
 	       "  signal KEY quiet            cancels all that watch KEY\n"
 	       "  complete ID [VALUE]         completes it now\n"
+	       "  store DEADLINE WHEN         the time of what has that deadline; no system call\n"
 	       "  query ID                    is it armed or ready, and when is it due\n"
 	       "  list                        so for all events, with how many watches they\n"
 	       "                              wait for and how many of them must be satisfied\n"
@@ -672,6 +729,9 @@ static const struct argp run_argp = {
 	       "WHEN:\n"
 	       "  1.5s            that long from now: ns us ms s m h d\n"
 	       "  @1700000000.5   at that time on the clock, in seconds\n"
+	       "  deadline 3      when the word with that number says, with --deadlines N: from 0\n"
+	       "                  to N - 1. It may be moved by store until then; to bring it\n"
+	       "                  forward takes a modify as well. (Of store: not this, but never)\n"
 	       "\n"
 	       "OPTION, before or after NAME:\n"
 	       "  every 100ms     again and again; without WHEN, first after that time\n"
@@ -714,6 +774,7 @@ enum status run_main(int argc, char **argv, struct settings *settings)
 		return STATUS_FAILURE;
 	run.line.clockid = run.setup.config.clockid;
 	run.line.tick_ns = run.dev.info.tick_ns;
+	run.line.nr_deadlines = run.setup.config.nr_deadlines;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	run.start_ns = now_ns();
 	while (!is_over(&run))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Setting a context up: the options --clock, --slack, --cpu and --max-events.
+ * Setting a context up: the options --clock, --slack, --cpu and --max-events, and
+ * --deadlines of the commands that have it.
  */
 #include <err.h>
 #include <errno.h>
@@ -115,6 +116,8 @@ static int check_features(const struct device *dev,
 		{ "--slack", config->slack_ns, TWHEEL_FEATURE_SLACK },
 		{ "--cpu", config->flags & TWHEEL_CONFIG_CPU,
 		  TWHEEL_FEATURE_CPU },
+		{ "--deadlines", config->nr_deadlines,
+		  TWHEEL_FEATURE_DEADLINES },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
@@ -127,13 +130,19 @@ static int check_features(const struct device *dev,
 	return 0;
 }
 
-static void explain(const struct twheel_config *config, int error)
+static void explain(const struct device *dev, const struct twheel_config *config,
+		    int error)
 {
 	bool has_cpu = config->flags & TWHEEL_CONFIG_CPU;
+	__u64 max_events = config->max_events ? config->max_events :
+			   dev->info.max_events;
 
 	if (error == ENOSPC)
 		warnx("--max-events %llu: more than the module's parameter max_events allows",
 		      config->max_events);
+	else if (config->nr_deadlines > max_events)
+		warnx("--deadlines: %u words, but only %llu events are allowed; see --max-events",
+		      config->nr_deadlines, max_events);
 	else if (error == EPERM && has_cpu)
 		warnx("--cpu %u: this process may not run there; see taskset, or CAP_SYS_NICE",
 		      config->cpu);
@@ -152,7 +161,7 @@ static int configure(struct device *dev, const struct setup *setup)
 		return ret;
 	ret = device_configure(dev, &setup->config);
 	if (ret)
-		explain(&setup->config, -ret);
+		explain(dev, &setup->config, -ret);
 	return ret;
 }
 

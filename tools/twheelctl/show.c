@@ -47,7 +47,7 @@ static void print_wheel(const struct wheel *wheel)
 	json_t *next = wheel->next ? json_integer(wheel->next) : json_null();
 	json_t *object;
 
-	object = json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+	object = json_pack("{s:i,s:s,s:b,s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
 			   "cpu", wheel->cpu, "clock", wheel->clock,
 			   "online", !!wheel->online,
 			   "tick_ns", (json_int_t)wheel->tick_ns,
@@ -58,6 +58,7 @@ static void print_wheel(const struct wheel *wheel)
 			   "gap", (json_int_t)wheel->gap,
 			   "interrupts", (json_int_t)wheel->interrupts,
 			   "expired", (json_int_t)wheel->expired,
+			   "postponed", (json_int_t)wheel->postponed,
 			   "cascaded", (json_int_t)wheel->cascaded,
 			   "lateness", json_numbers(wheel->lateness,
 						    WHEEL_LATENESS),
@@ -104,7 +105,8 @@ static const struct argp show_argp = {
 	       "row for each level, a cell for each of its 64 slots, the darker the more\n"
 	       "events it holds (on a logarithmic scale up to the fullest slot). A mark stands\n"
 	       "before the slot at which the level is; the slots before the mark come after\n"
-	       "the last. A wheel with nothing armed is one line.",
+	       "the last. A wheel with nothing armed is one line. \"postponed\" is how often an\n"
+	       "event's time came and its word said a later one by then.",
 };
 
 enum status show_main(int argc, char **argv, struct settings *settings)

@@ -22,7 +22,10 @@
 #include "rates.h"
 #include "terminal.h"
 
-/* After how many lines their heading comes again. */
+static const char heading[] =
+	"  events/s     pending  interrupts/s  postponed/s  cascaded/s  p99 late  worst late";
+
+/* After how many lines it comes again. */
 #define LINES_PER_HEADING	20
 
 #define MIN_INTERVAL_NS		(10 * NSEC_PER_MSEC)
@@ -76,11 +79,12 @@ static json_t *json_lateness(__u64 below_ns)
 
 static void print_json(const struct rates *rates)
 {
-	json_line(json_pack("{s:I, s:f, s:I, s:f, s:f, s:o, s:o}",
+	json_line(json_pack("{s:I, s:f, s:I, s:f, s:f, s:f, s:o, s:o}",
 			    "expired", (json_int_t)rates->expired,
 			    "events_per_s", rates->per_s,
 			    "pending", (json_int_t)rates->pending,
 			    "interrupts_per_s", rates->interrupts_per_s,
+			    "postponed_per_s", rates->postponed_per_s,
 			    "cascaded_per_s", rates->cascaded_per_s,
 			    "p99_below_ns", json_lateness(rates->p99_ns),
 			    "worst_below_ns", json_lateness(rates->worst_ns)),
@@ -93,9 +97,10 @@ static void print_line(const struct top *top)
 	char p99[NUMBER_TEXT], worst[NUMBER_TEXT];
 
 	if ((top->nr - 1) % LINES_PER_HEADING == 0)
-		puts("  events/s     pending  interrupts/s  cascaded/s  p99 late  worst late");
-	printf("%10.0f  %10llu  %12.0f  %10.0f  %8s  %10s\n", rates->per_s,
-	       rates->pending, rates->interrupts_per_s, rates->cascaded_per_s,
+		puts(heading);
+	printf("%10.0f  %10llu  %12.0f  %11.0f  %10.0f  %8s  %10s\n", rates->per_s,
+	       rates->pending, rates->interrupts_per_s, rates->postponed_per_s,
+	       rates->cascaded_per_s,
 	       lateness_format(p99, rates->p99_ns),
 	       lateness_format(worst, rates->worst_ns));
 }
@@ -105,10 +110,11 @@ static void print_head(const struct top *top, FILE *out)
 	const struct rates *rates = &top->rates;
 	char text[NUMBER_TEXT];
 
-	fprintf(out, "%.0f events/s, %llu pending, %.0f interrupts/s, %.0f cascaded/s\n",
+	fprintf(out, "%.0f events/s, %llu pending, %.0f interrupts/s, %.0f postponed/s\n",
 		rates->per_s, rates->pending, rates->interrupts_per_s,
-		rates->cascaded_per_s);
-	fprintf(out, "late: p99 %s, ", lateness_format(text, rates->p99_ns));
+		rates->postponed_per_s);
+	fprintf(out, "%.0f cascaded/s; late: p99 %s, ", rates->cascaded_per_s,
+		lateness_format(text, rates->p99_ns));
 	fprintf(out, "worst %s; ", lateness_format(text, rates->worst_ns));
 	fprintf(out, "each %s; q quits\n\n",
 		duration_format(text, top->interval_ns));
@@ -243,8 +249,9 @@ static const struct argp top_argp = {
 	       "screen and draws each wheel as show does, until q or ^C; elsewhere it prints a\n"
 	       "line each time.\vLateness is from the beginning of the tick at which an event was to\n"
 	       "expire, and is known up to a power of two: \"< 131us\" is 65.5us to 131us.\n"
-	       "A \"-\" says that no event expired. \"cascaded\" counts the events that were\n"
-	       "moved to a lower level of their wheel.",
+	       "A \"-\" says that no event expired. \"postponed\" counts the events whose time\n"
+	       "came and whose word said a later one by then, so that they wait on.\n"
+	       "\"cascaded\" counts the events that were moved to a lower level of their wheel.",
 };
 
 enum status top_main(int argc, char **argv, struct settings *settings)

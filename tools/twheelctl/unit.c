@@ -533,6 +533,114 @@ static void ledger_finds_counters_that_do_not(void)
 	}
 }
 
+static struct ledger begin_with_deadlines(void)
+{
+	struct ledger ledger = begin();
+
+	ledger.deadlines = true;
+	return ledger;
+}
+
+static void ledger_arms_by_words(void)
+{
+	struct ledger ledger = begin_with_deadlines();
+	struct twheel_cmd cmd;
+
+	CHECK(ledger_plan(&ledger, &add_a, &cmd) == PLAN_COMMAND);
+	CHECK(cmd.op == TWHEEL_OP_ADD && cmd.flags == TWHEEL_DEADLINE);
+	CHECK(cmd.key == 0 && cmd.time_ns == 0 && cmd.interval_ns == 0);
+	ledger.entries[0].queued = false;
+	CHECK(ledger_plan(&ledger, &cancel_a, &cmd) == PLAN_COMMAND);
+	CHECK(cmd.op == TWHEEL_OP_CANCEL && !cmd.flags);
+}
+
+static void ledger_puts_off_by_a_store(void)
+{
+	struct twheel_record record = record_of_a(7, 1120);
+	struct ledger ledger = begin_with_deadlines();
+	struct twheel_cmd cmd;
+
+	run(&ledger, &add_a, 0, 7);
+	CHECK(ledger_plan(&ledger, &arm_a, &cmd) == PLAN_STORE);
+	CHECK(!ledger_store_will_do(&ledger, &arm_a, 1060));
+	CHECK(ledger_store_will_do(&ledger, &arm_a, 1059));
+	CHECK(ledger_plan(&ledger, &cancel_a, &cmd) == PLAN_WAIT);
+	ledger_stored(&ledger, &arm_a);
+	CHECK(ledger.stored == 1 && ledger.modified == 0);
+	ledger_record(&ledger, &record, 1122, 1130);
+	CHECK(ledger_clean(&ledger) && ledger.finished == 1);
+}
+
+static void ledger_modifies_after_a_store_that_may_have_crossed(void)
+{
+	struct twheel_record record = record_of_a(7, 1120);
+	struct ledger ledger = begin_with_deadlines();
+
+	run(&ledger, &add_a, 0, 7);
+	run(&ledger, &arm_a, 0, 0);
+	CHECK(ledger.stored == 0 && ledger.modified == 1);
+	ledger_record(&ledger, &record, 1122, 1130);
+	CHECK(ledger_clean(&ledger));
+}
+
+static void ledger_counts_what_a_store_did_not_move_as_wrong(void)
+{
+	struct twheel_record record = record_of_a(7, 1060);
+	struct ledger ledger = begin_with_deadlines();
+	struct twheel_cmd cmd;
+
+	run(&ledger, &add_a, 0, 7);
+	CHECK(ledger_plan(&ledger, &arm_a, &cmd) == PLAN_STORE);
+	ledger_stored(&ledger, &arm_a);
+	ledger_record(&ledger, &record, 1122, 1130);
+	CHECK(ledger.wrong == 1);
+}
+
+static void ledger_brings_forward_by_modify(void)
+{
+	static const struct schedule_line sooner = {
+		.command = SCHEDULE_ARM, .at_ns = 20, .delay_ns = 39,
+	};
+	static const struct schedule_line with_slack = {
+		.command = SCHEDULE_ARM, .at_ns = 20, .delay_ns = 50, .slack_ns = 1,
+	};
+	struct ledger ledger = begin_with_deadlines();
+	struct twheel_cmd cmd;
+
+	run(&ledger, &add_a, 0, 7);
+	CHECK(ledger_plan(&ledger, &sooner, &cmd) == PLAN_COMMAND);
+	CHECK(cmd.op == TWHEEL_OP_MODIFY && cmd.flags == TWHEEL_DEADLINE);
+	CHECK(cmd.id == 7 && cmd.key == 0 && cmd.time_ns == 0);
+	ledger.entries[0].queued = false;
+	CHECK(ledger_plan(&ledger, &with_slack, &cmd) == PLAN_COMMAND);
+	CHECK(cmd.slack_ns == 1);
+}
+
+static void ledger_holds_the_counters_of_words_against_its_own(void)
+{
+	static const struct counters bad[] = {
+		{ .added = 1, .armed = 1, .deadlines = 1 },
+		{ .added = 1, .armed = 1, .deadlines = 2, .postponed = 2 },
+		{ .added = 1, .armed = 1, .deadlines = 2, .postponed = 0 },
+	};
+	struct counters good = {
+		.added = 1, .armed = 1, .deadlines = 2, .postponed = 1,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct ledger ledger = begin_with_deadlines();
+		struct twheel_cmd cmd;
+
+		run(&ledger, &add_a, 0, 7);
+		CHECK(ledger_plan(&ledger, &arm_a, &cmd) == PLAN_STORE);
+		ledger_stored(&ledger, &arm_a);
+		ledger_counters(&ledger, &good);
+		CHECK(ledger.violations == 0 && ledger.postponed == 1);
+		ledger_counters(&ledger, &bad[i]);
+		CHECK(ledger.violations == 1);
+	}
+}
+
 /* Parses a line, on a context that goes by @clockid with ticks of 65536 ns. */
 static bool parse(struct line *line, clockid_t clockid, const char *text)
 {
@@ -898,6 +1006,7 @@ static struct sample sample_at(__u64 at_ns, __u64 expired)
 	return (struct sample){
 		.at_ns = at_ns, .pending = 5, .expired = expired,
 		.interrupts = expired / 2, .cascaded = expired / 4,
+		.postponed = expired / 10,
 	};
 }
 
@@ -910,6 +1019,7 @@ static void rates_are_of_the_time_between(void)
 	rates_between(&rates, &before, &after);
 	CHECK(rates.expired == 400 && rates.per_s == 200 && rates.pending == 5);
 	CHECK(rates.interrupts_per_s == 100 && rates.cascaded_per_s == 50);
+	CHECK(rates.postponed_per_s == 20);
 	CHECK(rates.p99_ns == 0 && rates.worst_ns == 0);
 }
 
@@ -947,6 +1057,7 @@ static void rates_add_all_wheels_up(void)
 	struct wheel wheel[2] = {
 		{ .armed = 1, .gap = 2, .expired = 3, .interrupts = 4 },
 		{ .armed = 10, .expired = 30, .interrupts = 40, .cascaded = 50,
+		  .postponed = 60,
 		  .lateness = { 6, 7 } },
 	};
 	const struct wheels wheels = { .wheel = wheel, .nr = 2 };
@@ -955,7 +1066,8 @@ static void rates_add_all_wheels_up(void)
 	sample_take(&sample, &wheels, 9);
 	CHECK(sample.at_ns == 9 && sample.pending == 13);
 	CHECK(sample.expired == 33 && sample.interrupts == 44);
-	CHECK(sample.cascaded == 50 && sample.lateness[1] == 7);
+	CHECK(sample.cascaded == 50 && sample.postponed == 60);
+	CHECK(sample.lateness[1] == 7);
 }
 
 static bool shows(__u64 below_ns, const char *expected)
@@ -1007,6 +1119,12 @@ static const struct test {
 	TEST(ledger_asks_a_clock_that_is_set_for_no_moment),
 	TEST(ledger_takes_counters_that_add_up),
 	TEST(ledger_finds_counters_that_do_not),
+	TEST(ledger_arms_by_words),
+	TEST(ledger_puts_off_by_a_store),
+	TEST(ledger_modifies_after_a_store_that_may_have_crossed),
+	TEST(ledger_counts_what_a_store_did_not_move_as_wrong),
+	TEST(ledger_brings_forward_by_modify),
+	TEST(ledger_holds_the_counters_of_words_against_its_own),
 	TEST(line_takes_options_before_and_after_the_name),
 	TEST(line_takes_a_quoted_name_as_it_is),
 	TEST(line_takes_absolute_times),

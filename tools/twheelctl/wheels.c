@@ -73,6 +73,7 @@ static bool take_field(struct wheel *wheel, const char *name, char *value)
 		{ "gap",	&wheel->gap },
 		{ "interrupts",	&wheel->interrupts },
 		{ "expired",	&wheel->expired },
+		{ "postponed",	&wheel->postponed },
 		{ "cascaded",	&wheel->cascaded },
 	};
 

@@ -48,6 +48,8 @@ struct level {
  *	on other wheels.
  * @interrupts: how many it took, so far.
  * @expired: how many events came out, so far.
+ * @postponed: how often one came out and waited on, as its time had been moved, so
+ *	far.
  * @cascaded: how many times one was moved to a lower level, so far.
  * @lateness: of those that came out, how many were less than 2^(k + 10) ns
  *	late, and not in the bucket before; the last has all the rest.
@@ -65,6 +67,7 @@ struct wheel {
 	__u64 gap;
 	__u64 interrupts;
 	__u64 expired;
+	__u64 postponed;
 	__u64 cascaded;
 	__u64 lateness[WHEEL_LATENESS];
 	struct level level[WHEEL_LEVELS];

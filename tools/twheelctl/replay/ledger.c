@@ -60,22 +60,47 @@ static __u16 operation_of(const struct schedule_line *line,
 	}
 }
 
+static void set_times(const struct ledger *ledger,
+		      const struct schedule_line *line, struct twheel_cmd *cmd)
+{
+	cmd->slack_ns = line->slack_ns;
+	if (ledger->deadlines) {
+		cmd->flags = TWHEEL_DEADLINE;
+		cmd->key = line->event;
+	} else {
+		cmd->flags = TWHEEL_ABS;
+		cmd->time_ns = ledger_due_ns(ledger, line);
+		cmd->interval_ns = line->interval_ns;
+	}
+}
+
+/* Whether a store can do what a MODIFY would. */
+static bool is_postponed(const struct ledger *ledger,
+			 const struct schedule_line *line,
+			 const struct entry *entry)
+{
+	return ledger->deadlines && entry->live &&
+	       ledger_due_ns(ledger, line) >= entry->due_ns &&
+	       line->slack_ns == entry->slack_ns;
+}
+
 /*
  * Turn a line into the command to submit for it.
  *
- * @cmd: where the command goes. Its result must be told to ledger_result().
+ * @cmd: where the command goes. Its result must be told to ledger_result(); or, of
+ *	PLAN_STORE, ledger_stored() where that will do.
  *
- * Return: false where the line has to wait: for the result of another command
+ * Return: PLAN_WAIT where the line has to wait: for the result of another command
  * on the same event, or for its record.
  */
-bool ledger_plan(struct ledger *ledger, const struct schedule_line *line,
-		 struct twheel_cmd *cmd)
+enum plan ledger_plan(struct ledger *ledger, const struct schedule_line *line,
+		      struct twheel_cmd *cmd)
 {
 	struct entry *entry = &ledger->entries[line->event];
 	__u64 at_ns = ledger->start_ns + line->at_ns;
 
 	if (entry->queued || (entry->live && entry->due_ns <= at_ns))
-		return false;
+		return PLAN_WAIT;
 
 	entry->queued = true;
 	*cmd = (struct twheel_cmd){ .op = operation_of(line, entry) };
@@ -83,13 +108,41 @@ bool ledger_plan(struct ledger *ledger, const struct schedule_line *line,
 		cmd->data = line->event;
 	else
 		cmd->id = entry->id;
-	if (cmd->op != TWHEEL_OP_CANCEL) {
-		cmd->flags = TWHEEL_ABS;
-		cmd->time_ns = at_ns + line->delay_ns;
-		cmd->interval_ns = line->interval_ns;
-		cmd->slack_ns = line->slack_ns;
-	}
-	return true;
+	if (cmd->op == TWHEEL_OP_CANCEL)
+		return PLAN_COMMAND;
+	set_times(ledger, line, cmd);
+	return is_postponed(ledger, line, entry) ? PLAN_STORE : PLAN_COMMAND;
+}
+
+/*
+ * Whether a store is enough, after it was made.
+ *
+ * @line: planned as PLAN_STORE.
+ * @now_ns: the time, after the store. If the time before has come, the kernel may have
+ *	read it.
+ */
+bool ledger_store_will_do(const struct ledger *ledger,
+			  const struct schedule_line *line, __u64 now_ns)
+{
+	return now_ns < ledger->entries[line->event].due_ns;
+}
+
+static void set_due(struct entry *entry, __u64 due_ns,
+		    const struct schedule_line *line)
+{
+	entry->due_ns = due_ns;
+	entry->interval_ns = line->interval_ns;
+	entry->slack_ns = line->slack_ns;
+}
+
+/* Take down that a store was enough. */
+void ledger_stored(struct ledger *ledger, const struct schedule_line *line)
+{
+	struct entry *entry = &ledger->entries[line->event];
+
+	entry->queued = false;
+	set_due(entry, ledger_due_ns(ledger, line), line);
+	ledger->stored++;
 }
 
 static const char *result_name(__s32 result)
@@ -123,8 +176,7 @@ static void add_result(struct ledger *ledger, const struct schedule_line *line,
 		return;
 	}
 	entry->id = cmd->id;
-	entry->due_ns = cmd->time_ns;
-	entry->interval_ns = cmd->interval_ns;
+	set_due(entry, ledger_due_ns(ledger, line), line);
 	entry->live = true;
 	ledger->live++;
 	ledger->armed++;
@@ -148,8 +200,7 @@ static void change_result(struct ledger *ledger,
 		entry->live = false;
 	} else {
 		ledger->modified++;
-		entry->due_ns = cmd->time_ns;
-		entry->interval_ns = cmd->interval_ns;
+		set_due(entry, ledger_due_ns(ledger, line), line);
 	}
 }
 
@@ -285,6 +336,41 @@ void ledger_record(struct ledger *ledger, const struct twheel_record *record,
 	ledger->live--;
 }
 
+static bool check_events(struct ledger *ledger, const struct counters *counters)
+{
+	if (counters->added == counters->armed + counters->ready +
+			       counters->finished + counters->cancelled &&
+	    counters->added == ledger->armed &&
+	    counters->finished == ledger->finished &&
+	    counters->cancelled == ledger->cancelled &&
+	    counters->records == ledger->records && !counters->completed)
+		return true;
+	complain(ledger,
+		 "fdinfo says %llu added, %llu armed, %llu ready, %llu finished, %llu cancelled, %llu completed, %llu records: it should be %llu added, %llu armed or ready, %llu finished, %llu cancelled, %llu records",
+		 counters->added, counters->armed, counters->ready,
+		 counters->finished, counters->cancelled, counters->completed,
+		 counters->records, ledger->armed, ledger->live,
+		 ledger->finished, ledger->cancelled, ledger->records);
+	return false;
+}
+
+/* The kernel waits on for a time that is new to it only: at most once for each store. */
+static bool check_words(struct ledger *ledger, const struct counters *counters)
+{
+	__u64 words = ledger->deadlines ? ledger->schedule->nr_events : 0;
+	__u64 least = ledger->postponed;
+	__u64 most = ledger->stored + ledger->modified;
+
+	ledger->postponed = counters->postponed;
+	if (counters->deadlines == words && counters->postponed >= least &&
+	    counters->postponed <= most)
+		return true;
+	complain(ledger,
+		 "fdinfo says %llu deadlines, %llu postponed: it should be %llu deadlines, %llu to %llu postponed",
+		 counters->deadlines, counters->postponed, words, least, most);
+	return false;
+}
+
 /*
  * Hold the counters of the device against the ledger.
  *
@@ -292,19 +378,9 @@ void ledger_record(struct ledger *ledger, const struct twheel_record *record,
  */
 void ledger_counters(struct ledger *ledger, const struct counters *counters)
 {
+	bool events = check_events(ledger, counters);
+	bool words = check_words(ledger, counters);
+
 	ledger->checks++;
-	if (counters->added == counters->armed + counters->ready +
-			       counters->finished + counters->cancelled &&
-	    counters->added == ledger->armed &&
-	    counters->finished == ledger->finished &&
-	    counters->cancelled == ledger->cancelled &&
-	    counters->records == ledger->records && !counters->completed)
-		return;
-	ledger->violations++;
-	complain(ledger,
-		 "fdinfo says %llu added, %llu armed, %llu ready, %llu finished, %llu cancelled, %llu completed, %llu records: it should be %llu added, %llu armed or ready, %llu finished, %llu cancelled, %llu records",
-		 counters->added, counters->armed, counters->ready,
-		 counters->finished, counters->cancelled, counters->completed,
-		 counters->records, ledger->armed, ledger->live,
-		 ledger->finished, ledger->cancelled, ledger->records);
+	ledger->violations += !(events && words);
 }

@@ -16,6 +16,14 @@
  * (it is "missed"), and no record with its id may come. Its name can be added
  * again, and gets another id.
  *
+ * With deadlines, each event has a word, whose index is the number of the event. What
+ * arms it stores the time there first. That is all where the event is live, is given
+ * no earlier time and keeps its slack; else the command that follows has the kernel
+ * read the word. So the record must have the last time that was stored. A store may
+ * cross with an expiration that has read the time before: only if that has come by
+ * then, so a MODIFY follows such a store, which arms the event again, be it ready or
+ * not.
+ *
  * A record's data is the number of the event, so it is found at once. A name
  * has at most one command among those that are being submitted, so that what is
  * expected of each is known before any of them runs.
@@ -46,8 +54,16 @@ struct entry {
 	__u64 id;
 	__u64 due_ns;
 	__u64 interval_ns;
+	__u64 slack_ns;
 	bool live;
 	bool queued;
+};
+
+/* What a line needs. */
+enum plan {
+	PLAN_WAIT,		/* it has to wait */
+	PLAN_COMMAND,		/* to be submitted; with deadlines, stored first */
+	PLAN_STORE,		/* to be stored, and that may be all */
 };
 
 /**
@@ -56,10 +72,13 @@ struct entry {
  * @start_ns: the moment that is 0 in the schedule, on the context's clock.
  * @settable: that clock can be set, so what it says now does not tell whether a
  *	record was due when it was made.
+ * @deadlines: the events have words.
  * @entries: for each event of the schedule.
  * @live: how many of them are live.
  * @armed: ADDs that gave an id.
  * @modified: MODIFYs that gave 0.
+ * @stored: how many were moved by a store alone.
+ * @postponed: how often the kernel found that, by the counters.
  * @cancelled: CANCELs that gave 0.
  * @missed: MODIFYs and CANCELs that rightly gave -ENOENT.
  * @records: records that were read.
@@ -78,10 +97,13 @@ struct ledger {
 	const struct schedule *schedule;
 	__u64 start_ns;
 	bool settable;
+	bool deadlines;
 	struct entry *entries;
 	__u64 live;
 	__u64 armed;
 	__u64 modified;
+	__u64 stored;
+	__u64 postponed;
 	__u64 cancelled;
 	__u64 missed;
 	__u64 records;
@@ -99,13 +121,23 @@ struct ledger {
 
 void ledger_init(struct ledger *ledger, const struct schedule *schedule,
 		 __u64 start_ns);
-bool ledger_plan(struct ledger *ledger, const struct schedule_line *line,
-		 struct twheel_cmd *cmd);
+enum plan ledger_plan(struct ledger *ledger, const struct schedule_line *line,
+		      struct twheel_cmd *cmd);
+bool ledger_store_will_do(const struct ledger *ledger,
+			  const struct schedule_line *line, __u64 now_ns);
+void ledger_stored(struct ledger *ledger, const struct schedule_line *line);
 void ledger_result(struct ledger *ledger, const struct schedule_line *line,
 		   const struct twheel_cmd *cmd);
 void ledger_record(struct ledger *ledger, const struct twheel_record *record,
 		   __u64 asked_ns, __u64 read_ns);
 void ledger_counters(struct ledger *ledger, const struct counters *counters);
+
+/* When an event is due by a line. */
+static inline __u64 ledger_due_ns(const struct ledger *ledger,
+				  const struct schedule_line *line)
+{
+	return ledger->start_ns + line->at_ns + line->delay_ns;
+}
 
 /*
  * What was lost, once all is over: each event that is still live then, and what

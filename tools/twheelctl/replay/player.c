@@ -43,31 +43,76 @@ static void add_cost(struct cost *cost, size_t items, __u64 ns)
 	cost->ns += ns;
 }
 
-/* Turns the lines whose time has come into commands, as many as can be now. */
-static size_t plan_batch(struct player *player, __u64 now)
+/*
+ * Stores the deadline that a planned line gives its event, where it has one. Returns
+ * whether that was all.
+ */
+static bool store_deadline(struct player *player, const struct schedule_line *line,
+			   enum plan plan)
 {
-	const struct schedule *schedule = player->schedule;
+	struct ledger *ledger = &player->ledger;
+
+	if (!player->deadlines || line->command == SCHEDULE_CANCEL)
+		return false;
+	device_store(player->dev, line->event, ledger_due_ns(ledger, line));
+	if (plan != PLAN_STORE || !ledger_store_will_do(ledger, line, now_ns()))
+		return false;
+	ledger_stored(ledger, line);
+	return true;
+}
+
+static bool is_overdue(const struct player *player, const struct schedule_line *line,
+		       __u64 now)
+{
+	return line->command != SCHEDULE_CANCEL &&
+	       ledger_due_ns(&player->ledger, line) < now;
+}
+
+/*
+ * Runs lines whose time has come, as many as can be now, up to a batch: by stores, and
+ * by commands that are yet to be submitted.
+ *
+ * @nr_cmds: out: how many commands.
+ *
+ * Return: how many lines.
+ */
+static size_t plan_batch(struct player *player, __u64 now, size_t *nr_cmds)
+{
 	size_t nr = 0;
 
-	while (nr < PLAYER_BATCH && player->next + nr < schedule->nr_lines &&
-	       line_ns(player, player->next + nr) <= now &&
-	       ledger_plan(&player->ledger, &schedule->lines[player->next + nr],
-			   &player->cmds[nr]))
+	*nr_cmds = 0;
+	while (nr < PLAYER_BATCH && nr < player_left(player) &&
+	       line_ns(player, player->next + nr) <= now) {
+		const struct schedule_line *line =
+			&player->schedule->lines[player->next + nr];
+		enum plan plan = ledger_plan(&player->ledger, line,
+					     &player->cmds[*nr_cmds]);
+
+		if (plan == PLAN_WAIT)
+			break;
+		player->overdue += is_overdue(player, line, now);
+		if (!store_deadline(player, line, plan))
+			player->planned[(*nr_cmds)++] = line;
 		nr++;
+	}
 	return nr;
 }
 
-static void take_results(struct player *player, size_t nr, __u64 submitted_ns)
+/* Submits the commands of a batch. */
+static int submit_batch(struct player *player, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++) {
-		const struct twheel_cmd *cmd = &player->cmds[i];
+	__u64 before = steady_ns();
+	int ret = device_submit(player->dev, player->cmds, nr);
 
-		if (cmd->op != TWHEEL_OP_CANCEL && cmd->time_ns < submitted_ns)
-			player->overdue++;
-		ledger_result(&player->ledger,
-			      &player->schedule->lines[player->next + i], cmd);
+	if (ret) {
+		warnx("the device takes no commands: %s", strerror(-ret));
+		return ret;
 	}
-	player->next += nr;
+	add_cost(&player->submit, nr, steady_ns() - before);
+	for (size_t i = 0; i < nr; i++)
+		ledger_result(&player->ledger, player->planned[i],
+			      &player->cmds[i]);
+	return 0;
 }
 
 /*
@@ -76,26 +121,18 @@ static void take_results(struct player *player, size_t nr, __u64 submitted_ns)
  * Return: how many, 0 where there is none or the next has to wait for a record;
  * or a negative errno.
  */
-static int submit_lines(struct player *player, __u64 now)
+static int run_lines(struct player *player, __u64 now)
 {
-	size_t nr = plan_batch(player, now);
-	__u64 before, after;
-	int ret;
+	size_t nr_cmds;
+	size_t nr = plan_batch(player, now, &nr_cmds);
+	int ret = nr_cmds ? submit_batch(player, nr_cmds) : 0;
 
-	if (!nr)
-		return 0;
-	before = steady_ns();
-	ret = device_submit(player->dev, player->cmds, nr);
-	after = steady_ns();
-	if (ret) {
-		warnx("the device takes no commands: %s", strerror(-ret));
+	if (ret || !nr)
 		return ret;
-	}
-	add_cost(&player->submit, nr, after - before);
 	player->behind_ns = later(player->behind_ns,
 				  now - line_ns(player, player->next));
-	player->progress_ns = after;
-	take_results(player, nr, now);
+	player->progress_ns = steady_ns();
+	player->next += nr;
 	return nr;
 }
 
@@ -183,7 +220,7 @@ static int wait_for_records(struct player *player, __u64 until_ns)
 /*
  * When what comes next is due: the next line or, after the last, the last event.
  *
- * If that is by the moment at which submit_lines() looked, only a record can get
+ * If that is by the moment at which run_lines() looked, only a record can get
  * it any further. A line whose time came after that was not tried yet, and waits
  * for nothing.
  */
@@ -282,7 +319,7 @@ static bool is_over(const struct player *player)
 static int turn(struct player *player)
 {
 	__u64 now = now_ns();
-	int lines = submit_lines(player, now);
+	int lines = run_lines(player, now);
 	__u64 nr_awaited = player->nr_awaited;
 	int ready;
 
@@ -333,6 +370,7 @@ int player_run(struct player *player)
 
 	ledger_init(&player->ledger, player->schedule, now_ns());
 	player->ledger.settable = player->settable;
+	player->ledger.deadlines = player->deadlines;
 	player->progress_ns = began;
 	while (ret > 0 && !is_over(player))
 		ret = turn(player);

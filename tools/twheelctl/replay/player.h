@@ -12,6 +12,9 @@
  * is due when the schedule says. If that is past, it fires at once, and is late
  * by as much as the player was: @overdue counts these.
  *
+ * With deadlines, a line stores that time, and is a command only where a store alone
+ * would not do: see the ledger.
+ *
  * It is over when all lines were run and no event is live (what is periodic was
  * cancelled by the schedule's last lines); or, so that a record
  * that never comes does not keep it for ever, when no record came for a grace
@@ -28,7 +31,7 @@
 #include "ledger.h"
 #include "schedule.h"
 
-/* How many commands are submitted, and records read, in one call. */
+/* How many lines are run, and records read, in one turn at most. */
 #define PLAYER_BATCH	1024
 
 /* How much it cost to have something done. */
@@ -44,6 +47,7 @@ struct cost {
  * @schedule: what is run.
  * @records_file: where to write each record, or NULL.
  * @settable: the context's clock can be set.
+ * @deadlines: the device shares a word for each event, which arms it.
  * @grace_ns: how long to wait for what should have come, slack included.
  * @draw_at_ns: when to draw the wheels, since the start; NEVER_NS for never.
  * @draw: draws them.
@@ -57,12 +61,13 @@ struct cost {
  * @shown_ns: when progress was shown last.
  * @check_at: after how many lines and records to check the counters next.
  * @took_ns: how long it took.
- * @overdue: commands that were submitted after their event was due.
+ * @overdue: lines that were run after their event was due.
  * @behind_ns: how late the latest line was run.
  * @submit: the cost of commands.
  * @read: the cost of records.
  * @lateness: from due_ns to fired_ns.
  * @delivery: from due_ns to when the record had been read.
+ * @planned: for each command of a batch, its line.
  * @cmds: room for a batch of commands.
  * @records: room for a batch of records.
  */
@@ -71,6 +76,7 @@ struct player {
 	const struct schedule *schedule;
 	FILE *records_file;
 	bool settable;
+	bool deadlines;
 	__u64 grace_ns;
 	__u64 draw_at_ns;
 	void (*draw)(void *context);
@@ -90,6 +96,7 @@ struct player {
 	struct cost read;
 	struct histogram lateness;
 	struct histogram delivery;
+	const struct schedule_line *planned[PLAYER_BATCH];
 	struct twheel_cmd cmds[PLAYER_BATCH];
 	struct twheel_record records[PLAYER_BATCH];
 };

@@ -28,6 +28,7 @@ struct replay_options {
 	__u64 draw_at_ns;
 	const char *write;
 	const char *records;
+	bool deadlines;
 	bool interrupts;
 	bool quiet;
 	bool json;
@@ -39,6 +40,7 @@ enum {
 	KEY_GRACE,
 	KEY_DRAW_AT,
 	KEY_INTERRUPTS,
+	KEY_DEADLINES,
 };
 
 /* The least span in which generated events can be told apart. */
@@ -78,6 +80,9 @@ static error_t parse_replay(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DRAW_AT:
 		options->draw_at_ns = option_seconds(state, "draw-at", arg, 0);
+		return 0;
+	case KEY_DEADLINES:
+		options->deadlines = true;
 		return 0;
 	case KEY_INTERRUPTS:
 		options->interrupts = true;
@@ -119,6 +124,8 @@ static const struct argp_option replay_argp_options[] = {
 	{ "grace", KEY_GRACE, "S", 0,
 	  "Wait for records that are due, slack included, until none came for S; default 5", 0 },
 	{ "draw-at", KEY_DRAW_AT, "S", 0, "Draw the wheels S after the start", 0 },
+	{ "deadlines", KEY_DEADLINES, NULL, 0,
+	  "Arm each event by a word in shared memory, and put it off by a store alone", 0 },
 	{ "interrupts", KEY_INTERRUPTS, NULL, 0,
 	  "Tell how many interrupts the wheels took", 0 },
 	{ "quiet", 'q', NULL, 0, "Print only what is wrong", 0 },
@@ -148,6 +155,13 @@ static const struct argp replay_argp = {
 	       "A periodic event that no line ends is cancelled when all else is over. Each\n"
 	       "of its expirations must be covered by exactly one record, whose count says\n"
 	       "how many it covers.\n"
+	       "\n"
+	       "With --deadlines, each name has a word in memory that is shared with the\n"
+	       "kernel, and add, arm and modify store the time there. A new event is then\n"
+	       "added with that word as its time. For one that is there already the store is\n"
+	       "all, and no command, unless the time is an earlier one, the slack is another,\n"
+	       "or the time before has come by then: these take a modify. No event can be\n"
+	       "periodic. The summary says how many lines were stores alone.\n"
 	       "\n"
 	       "The exit status is 1 where a record was early, lost, duplicated or wrong, a\n"
 	       "command failed, or the counters in fdinfo did not add up.",
@@ -234,11 +248,17 @@ static __u64 greater(__u64 a, __u64 b)
 static enum status replay(const struct schedule *schedule,
 			  struct replay_options *options)
 {
-	const struct twheel_config *config = &options->setup.config;
+	struct twheel_config *config = &options->setup.config;
 	static struct player player;
 	struct interrupts interrupts = { 0 };
 	struct device dev;
 
+	if (options->deadlines) {
+		if (schedule_check_one_shot(schedule))
+			return STATUS_FAILURE;
+		config->nr_deadlines = schedule->nr_events;
+		options->setup.given = true;
+	}
 	if (setup_open(&dev, options->settings->device, &options->setup) ||
 	    schedule_check_intervals(schedule, dev.info.tick_ns))
 		return STATUS_FAILURE;
@@ -246,6 +266,7 @@ static enum status replay(const struct schedule *schedule,
 		.dev = &dev,
 		.schedule = schedule,
 		.settable = config->clockid == CLOCK_REALTIME,
+		.deadlines = options->deadlines,
 		.grace_ns = options->grace_ns + greater(config->slack_ns,
 							schedule->slack_ns),
 		.draw_at_ns = options->draw_at_ns,

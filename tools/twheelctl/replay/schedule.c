@@ -453,6 +453,26 @@ int schedule_check(struct schedule *schedule)
 }
 
 /*
+ * Whether all events are one-shot, as those with a deadline are.
+ *
+ * Return: 0, or -EINVAL after a message that names the line.
+ */
+int schedule_check_one_shot(const struct schedule *schedule)
+{
+	char interval[NUMBER_TEXT];
+
+	for (size_t i = 0; i < schedule->nr_lines; i++) {
+		const struct schedule_line *line = &schedule->lines[i];
+
+		if (line->interval_ns)
+			return line_error(schedule, line,
+					  "interval_s %s: with --deadlines, no event is periodic",
+					  seconds_format(interval, line->interval_ns));
+	}
+	return 0;
+}
+
+/*
  * Whether a device with that tick takes all periods.
  *
  * Return: 0, or -EINVAL after a message that names the line.

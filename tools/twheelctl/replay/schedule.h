@@ -94,6 +94,7 @@ struct schedule {
 int schedule_read(struct schedule *schedule, const char *path);
 int schedule_write(const struct schedule *schedule, const char *path);
 int schedule_check(struct schedule *schedule);
+int schedule_check_one_shot(const struct schedule *schedule);
 int schedule_check_intervals(const struct schedule *schedule, __u64 tick_ns);
 
 void schedule_generate(struct schedule *schedule, __u32 nr_events,

@@ -30,11 +30,17 @@ static void print_counts(const struct player *player, FILE *out)
 
 	print_count(out, "armed", ledger->armed, "events that were added");
 	print_count(out, "modified", ledger->modified, "");
+	if (ledger->deadlines) {
+		print_count(out, "stored", ledger->stored,
+			    "deadlines put off by a store alone");
+		print_count(out, "postponed", ledger->postponed,
+			    "times that the kernel looked and waited on");
+	}
 	print_count(out, "cancelled", ledger->cancelled, "");
 	print_count(out, "missed", ledger->missed,
 		    "modify or cancel of an event that had ended");
 	print_count(out, "overdue", player->overdue,
-		    "commands run after their event was due");
+		    "lines run after their event was due");
 	fprintf(out, "%-11s %10llu  for %llu expirations (%llu by the schedule alone)\n",
 		"records", ledger->records, ledger->expirations,
 		player->schedule->expirations);
@@ -60,8 +66,8 @@ static void print_mistakes(const struct player *player, FILE *out)
 static void print_cost(FILE *out, const char *name, const char *item,
 		       const struct cost *cost)
 {
-	fprintf(out, "%-11s %10llu  calls, %.0f ns per %s\n", name, cost->calls,
-		per_item(cost), item);
+	fprintf(out, "%-11s %10llu  calls for %llu %ss, %.0f ns each\n", name,
+		cost->calls, cost->items, item, per_item(cost));
 }
 
 static void print_quantiles(FILE *out, const char *name,
@@ -113,9 +119,11 @@ static json_t *json_counts(const struct player *player)
 {
 	const struct ledger *ledger = &player->ledger;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "armed", (json_int_t)ledger->armed,
 			 "modified", (json_int_t)ledger->modified,
+			 "stored", (json_int_t)ledger->stored,
+			 "postponed", (json_int_t)ledger->postponed,
 			 "cancelled", (json_int_t)ledger->cancelled,
 			 "missed", (json_int_t)ledger->missed,
 			 "overdue", (json_int_t)player->overdue,
