@@ -35,5 +35,8 @@ enum status run_main(int argc, char **argv, struct settings *settings);
 enum status replay_main(int argc, char **argv, struct settings *settings);
 enum status show_main(int argc, char **argv, struct settings *settings);
 enum status top_main(int argc, char **argv, struct settings *settings);
+enum status after_main(int argc, char **argv, struct settings *settings);
+enum status every_main(int argc, char **argv, struct settings *settings);
+enum status at_main(int argc, char **argv, struct settings *settings);
 
 #endif /* _TWHEELCTL_COMMAND_H */

@@ -18,7 +18,12 @@ static const struct command {
 	{ "replay", replay_main },
 	{ "show",   show_main },
 	{ "top",    top_main },
+	{ "after",  after_main },
+	{ "every",  every_main },
+	{ "at",     at_main },
 };
+
+#define COMMAND_NAMES	"info, run, replay, show, top, after, every, at"
 
 static error_t parse_setting(int key, char *arg, struct argp_state *state)
 {
@@ -85,13 +90,13 @@ static error_t parse_main(int key, char *arg, struct argp_state *state)
 		invocation->command = find_command(arg);
 		if (!invocation->command)
 			argp_error(state,
-				   "there is no command \"%s\": it is one of info, run, replay, show, top",
+				   "there is no command \"%s\": it is one of " COMMAND_NAMES,
 				   arg);
 		invocation->first = state->next - 1;
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which command? One of info, run, replay, show, top");
+		argp_error(state, "which command? One of " COMMAND_NAMES);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -108,10 +113,13 @@ static const struct argp main_argp = {
 	       "  replay  run a schedule of events and check that each ends exactly once\n"
 	       "  show    draw the wheels\n"
 	       "  top     watch the wheels as they turn\n"
+	       "  after   run a command after some time\n"
+	       "  every   run a command again and again\n"
+	       "  at      run a command at a time of day\n"
 	       "Each has a --help of its own.\n"
 	       "\n"
 	       "The exit status is 0 if all went well, 1 if not, and 2 where the command line\n"
-	       "makes no sense.",
+	       "makes no sense; of after, every and at that of the command which they run.",
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moments as text: when something is to be, by the clock on the wall.
+ *
+ * What is taken is a part of what systemd.time(7) takes:
+ *
+ *	now, now+90s, +90s		from now on
+ *	@1700000000, @1700000000.25	seconds since 1970
+ *	12:30, 12:30:15			the next time that it is so late
+ *	today, tomorrow [12:30[:15]]
+ *	2026-12-24 [12:30[:15]]		also with a T between them
+ *	... UTC				all but the first two, in UTC and not in local time
+ *
+ * Without a time of day, a day means its first moment.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+#include "moment.h"
+#include "number.h"
+
+#define WHAT_IS_KNOWN	"is not a time such as 12:30, \"tomorrow 7:00\", \"2026-12-24 18:00\", now+90s or @1700000000"
+
+/* What follows a word at the beginning of a text, or NULL if it is not there. */
+static const char *after(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(text, word, length) ? NULL : text + length;
+}
+
+/* The zone of a time, if it is UTC, is cut off. */
+static bool cut_utc(char *text)
+{
+	char *end = text + strlen(text);
+
+	if (end - text > 4 && !strcmp(end - 4, " UTC"))
+		end -= 4;
+	else if (end - text > 1 && end[-1] == 'Z')
+		end--;
+	else
+		return false;
+	*end = '\0';
+	return true;
+}
+
+/* A time of day, all of @text; false: it is none. */
+static bool parse_clock(const char *text, struct tm *tm)
+{
+	int length = 0, hour, minute, second = 0;
+
+	if (sscanf(text, "%2d:%2d%n", &hour, &minute, &length) != 2)
+		return false;
+	if (text[length] == ':') {
+		text += length;
+		if (sscanf(text, ":%2d%n", &second, &length) != 1)
+			return false;
+	}
+	if (text[length] || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
+	    second < 0 || second > 59)
+		return false;
+	tm->tm_hour = hour;
+	tm->tm_min = minute;
+	tm->tm_sec = second;
+	return true;
+}
+
+/* A date at the beginning of a text; what follows it, or NULL if it is none. */
+static const char *parse_date(const char *text, struct tm *tm)
+{
+	int length = 0, year, month, day;
+
+	if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &length) != 3 ||
+	    year < 1970 || month < 1 || month > 12 || day < 1 || day > 31)
+		return NULL;
+	tm->tm_year = year - 1900;
+	tm->tm_mon = month - 1;
+	tm->tm_mday = day;
+	return text + length;
+}
+
+/* Turn a broken-down time into seconds; -1: there is no such time. */
+static time_t to_seconds(const struct tm *tm, bool utc)
+{
+	struct tm made = *tm;
+	time_t seconds;
+
+	made.tm_isdst = -1;
+	seconds = utc ? timegm(&made) : mktime(&made);
+	if (made.tm_mday != tm->tm_mday || made.tm_mon != tm->tm_mon ||
+	    made.tm_hour != tm->tm_hour || made.tm_min != tm->tm_min)
+		return -1;
+	return seconds;
+}
+
+/* The day after that of a broken-down time. */
+static void next_day(struct tm *tm)
+{
+	struct tm noon = { .tm_year = tm->tm_year, .tm_mon = tm->tm_mon,
+			   .tm_mday = tm->tm_mday + 1, .tm_hour = 12 };
+
+	timegm(&noon);
+	tm->tm_year = noon.tm_year;
+	tm->tm_mon = noon.tm_mon;
+	tm->tm_mday = noon.tm_mday;
+}
+
+/*
+ * The day that a text begins with, into @tm; what follows it, without the space or T in
+ * between.  NULL: no day, so that the text is a time of day at most.
+ */
+static const char *parse_day(const char *text, struct tm *tm)
+{
+	const char *rest = after(text, "today");
+
+	if (!rest) {
+		rest = after(text, "tomorrow");
+		if (rest)
+			next_day(tm);
+		else
+			rest = parse_date(text, tm);
+	}
+	if (rest && (*rest == ' ' || *rest == 'T') && rest[1])
+		rest++;
+	return rest;
+}
+
+static const char *parse_calendar(char *text, __u64 now_ns, __u64 *ns)
+{
+	time_t now = now_ns / NSEC_PER_SEC, seconds;
+	bool utc = cut_utc(text);
+	const char *rest;
+	struct tm tm;
+
+	if (utc)
+		gmtime_r(&now, &tm);
+	else
+		localtime_r(&now, &tm);
+	tm.tm_hour = 0;
+	tm.tm_min = 0;
+	tm.tm_sec = 0;
+	rest = parse_day(text, &tm);
+	if (rest ? *rest && !parse_clock(rest, &tm) : !parse_clock(text, &tm))
+		return WHAT_IS_KNOWN;
+
+	seconds = to_seconds(&tm, utc);
+	if (!rest && seconds >= 0 && seconds <= now) {
+		next_day(&tm);
+		seconds = to_seconds(&tm, utc);
+	}
+	if (seconds < 0)
+		return "does not exist: there is no such day, or clocks are put forward then";
+	*ns = seconds * NSEC_PER_SEC;
+	return NULL;
+}
+
+/*
+ * A moment, in ns since 1970.
+ *
+ * @now_ns: what time it is.
+ *
+ * Return: NULL, or what is wrong, to follow the text in a message.
+ */
+const char *moment_parse(const char *text, __u64 now_ns, __u64 *ns)
+{
+	const char *rest = after(text, "now"), *wrong;
+	char copy[64];
+
+	if (text[0] == '@')
+		return seconds_parse(text + 1, ns) ? WHAT_IS_KNOWN : NULL;
+	if (!rest)
+		rest = text[0] == '+' ? text : NULL;
+	if (rest && !*rest) {
+		*ns = now_ns;
+		return NULL;
+	}
+	if (rest && *rest == '+') {
+		wrong = duration_parse(rest + 1, ns);
+		if (!wrong)
+			*ns += now_ns;
+		return wrong;
+	}
+	if (rest || snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
+		return WHAT_IS_KNOWN;
+	return parse_calendar(copy, now_ns, ns);
+}
