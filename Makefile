@@ -15,7 +15,7 @@ all: modules tools
 help:
 	@echo 'make           build the modules for KDIR, and the tools'
 	@echo 'make modules   build the modules for KDIR'
-	@echo 'make tools     build twheelctl and the examples of delayed operations'
+	@echo 'make tools     build twheelctl and the examples'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
 	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
