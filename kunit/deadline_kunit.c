@@ -642,7 +642,7 @@ static void add_crowd(struct kunit *test, u64 data)
  */
 static u64 make_crowd(struct kunit *test, u64 data, u64 later_ns)
 {
-	u64 soon_ns = ktime_get_ns() + 500 * NSEC_PER_MSEC;
+	u64 soon_ns = ktime_get_ns() + NSEC_PER_SEC;
 
 	store_all(test, soon_ns);
 	add_crowd(test, data);
