@@ -13,6 +13,7 @@
 #include "../kmod/command.h"
 #include "../kmod/compat.h"
 #include "../kmod/context.h"
+#include "../kmod/deadlines.h"
 #include "../kmod/ready.h"
 #include "../kmod/record.h"
 
@@ -65,6 +66,70 @@ static inline int query(struct kunit *test, u64 id)
 
 	return run(test, &cmd);
 }
+
+/* --- words ------------------------------------------------------------------ */
+
+static inline int configure_deadlines(struct kunit *test, u32 nr)
+{
+	struct twheel_config config = {
+		.clockid = CLOCK_MONOTONIC,
+		.nr_deadlines = nr,
+	};
+
+	return twheel_context_configure(test->priv, &config);
+}
+
+/* Where a process would have mapped a word. */
+static inline u64 *word_of(struct kunit *test, u32 index)
+{
+	const struct context *context = test->priv;
+
+	return &context->deadlines->pages[index / DEADLINES_PAGE][index % DEADLINES_PAGE];
+}
+
+static inline void store(struct kunit *test, u32 index, u64 time_ns)
+{
+	WRITE_ONCE(*word_of(test, index), time_ns);
+}
+
+static inline int add_deadline(struct kunit *test, u32 index, u64 slack_ns, u64 *id)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_ADD,
+		.flags = TWHEEL_DEADLINE,
+		.slack_ns = slack_ns,
+		.key = index,
+	};
+	int ret = run(test, &cmd);
+
+	*id = cmd.id;
+	return ret;
+}
+
+static inline int modify_deadline(struct kunit *test, u64 id, u32 index)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_MODIFY,
+		.flags = TWHEEL_DEADLINE,
+		.id = id,
+		.key = index,
+	};
+
+	return run(test, &cmd);
+}
+
+static inline int complete_event(struct kunit *test, u64 id, u64 value)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_COMPLETE,
+		.id = id,
+		.value = value,
+	};
+
+	return run(test, &cmd);
+}
+
+/* --- records and lists ------------------------------------------------------ */
 
 /* How many bytes of records were read, or an errno. */
 static inline ssize_t read_records(struct kunit *test,

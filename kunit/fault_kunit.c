@@ -48,6 +48,7 @@ static bool fault_end(void)
  * @failed: how often it failed.
  * @id: what it is done to, if that is an event,
  * @key: and with which key;
+ * @nr_words: how many words are asked for;
  * @tally: or an operation.
  */
 struct attempt {
@@ -56,6 +57,7 @@ struct attempt {
 	unsigned int failed;
 	u64 id;
 	u64 key;
+	u32 nr_words;
 	struct tally *tally;
 };
 
@@ -202,6 +204,93 @@ static void failing_first_use_of_a_clock_leaves_the_context_as_it_was(struct kun
 	expect_faults(test, &realtime);
 }
 
+/* --- words ------------------------------------------------------------------ */
+
+/* What failed has changed nothing: neither the words nor what else was asked for. */
+static int configure_words(struct kunit *test, const struct attempt *attempt)
+{
+	struct context *context = test->priv;
+	const struct context before = *context;
+	struct twheel_config config = {
+		.clockid = CLOCK_BOOTTIME,
+		.slack_ns = before.slack_ns + 1,
+		.nr_deadlines = attempt->nr_words,
+	};
+	int ret = twheel_context_configure(context, &config);
+
+	if (ret && (context->deadlines != before.deadlines ||
+		    context->nr_deadlines != before.nr_deadlines ||
+		    context->clock != before.clock ||
+		    context->slack_ns != before.slack_ns ||
+		    *word_of(test, 0) != 77))
+		return -EIO;
+	return ret;
+}
+
+/*
+ * The pages that are there when one is refused are given back, which kmemleak would not
+ * see: so memory is looked at, for far less than what would be lost.
+ */
+static void failing_config_leaves_the_words_as_they_were(struct kunit *test)
+{
+	enum { PAGES = 60, ROUNDS = 8, LOST = (ROUNDS - 1) * PAGES * (PAGES - 1) / 2 };
+	struct attempt attempt = {
+		.run = configure_words,
+		.nr_words = PAGES * DEADLINES_PAGE,
+	};
+	struct context *context = test->priv;
+	unsigned int i, failed = 0;
+	long available;
+	u64 id;
+
+	KUNIT_ASSERT_EQ(test, configure_deadlines(test, 1), 0);
+	available = si_mem_available();
+	for (i = 0; i < ROUNDS; i++) {
+		store(test, 0, 77);
+		/* One alone may be of a debugging aid's, and is no more than that. */
+		attempt.all = i;
+		try_all_faults(test, &attempt);
+		failed += attempt.failed;
+		KUNIT_EXPECT_EQ(test, context->nr_deadlines, attempt.nr_words);
+		KUNIT_EXPECT_EQ(test, *word_of(test, 0), 0ULL);
+	}
+	/* If fewer than there are pages: does fail_page_alloc/min-order say 0? */
+	kunit_info(test, "%u refused", failed);
+	KUNIT_EXPECT_TRUE(test, !failed || failed >= (ROUNDS - 1) * PAGES);
+	KUNIT_EXPECT_GT(test, si_mem_available(), available - LOST / 2);
+	KUNIT_EXPECT_EQ(test, add_deadline(test, 0, 0, &id), 0);
+	attempt.failed = failed;
+	expect_faults(test, &attempt);
+}
+
+static int add_by_word(struct kunit *test, const struct attempt *attempt)
+{
+	struct context *context = test->priv;
+	u64 added = context->counts.added, id;
+	int ret = add_deadline(test, added % 2, 0, &id);
+
+	if (ret && (context->counts.added != added || id))
+		return -EIO;
+	return ret;
+}
+
+static void failing_add_with_a_word_changes_nothing(struct kunit *test)
+{
+	enum { NR = 3 * EVENT_PAGE_EVENTS };
+	struct attempt attempt = { .run = add_by_word };
+	unsigned int i, failed = 0;
+
+	KUNIT_ASSERT_EQ(test, configure_deadlines(test, 2), 0);
+	store(test, 0, BIT_ULL(63));
+	for (i = 0; i < NR; i++) {
+		attempt.all = i % 2;
+		try_all_faults(test, &attempt);
+		failed += attempt.failed;
+	}
+	attempt.failed = failed;
+	expect_faults(test, &attempt);
+}
+
 /* What ends an event, or moves it, must not need what may not be there. */
 static void modify_cancel_query_and_read_need_no_memory(struct kunit *test)
 {
@@ -307,7 +396,39 @@ static int complete_one(struct kunit *test, const struct attempt *attempt)
 	return ret;
 }
 
-/* Of a periodic event; others need no memory for it. */
+/* An event with a word keeps that in what it needs memory for. */
+static void failing_complete_leaves_the_event_with_its_word(struct kunit *test)
+{
+	enum { NR = 20 };
+	struct context *context = test->priv;
+	struct attempt attempt = { .run = complete_one };
+	unsigned int i, failed = 0;
+
+	KUNIT_ASSERT_EQ(test, configure_deadlines(test, NR), 0);
+	for (i = 0; i < NR; i++) {
+		struct twheel_record record;
+
+		store(test, i, BIT_ULL(63));
+		KUNIT_ASSERT_EQ(test, add_deadline(test, i, 0, &attempt.id), 0);
+		attempt.all = i % 2;
+		store(test, i, BIT_ULL(63) + i);
+		try_all_faults(test, &attempt);
+		failed += attempt.failed;
+		KUNIT_EXPECT_EQ(test, event_deadline(event_find(&context->events,
+								attempt.id)), i);
+		read_record(test, &record, CONTEXT_NONBLOCK);
+		KUNIT_EXPECT_EQ(test, record.id, attempt.id);
+		KUNIT_EXPECT_EQ(test, record.reason, (u32)TWHEEL_COMPLETED);
+		KUNIT_EXPECT_EQ(test, record.due_ns, BIT_ULL(63) + i);
+	}
+	/* One each, at least. */
+	KUNIT_EXPECT_TRUE(test, !failed || failed >= NR);
+	KUNIT_EXPECT_EQ(test, context->counts.completed, (u64)NR);
+	attempt.failed = failed;
+	expect_faults(test, &attempt);
+}
+
+/* Of a periodic event; others need no memory for it, but for those with a word. */
 static void failing_complete_leaves_the_event_armed(struct kunit *test)
 {
 	enum { NR = 20 };
@@ -466,8 +587,11 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(failing_open_leaves_nothing_behind),
 	KUNIT_CASE(failing_add_changes_nothing),
 	KUNIT_CASE(modify_cancel_query_and_read_need_no_memory),
+	KUNIT_CASE(failing_config_leaves_the_words_as_they_were),
+	KUNIT_CASE(failing_add_with_a_word_changes_nothing),
 	KUNIT_CASE(failing_watch_attaches_nothing),
 	KUNIT_CASE(failing_complete_leaves_the_event_armed),
+	KUNIT_CASE(failing_complete_leaves_the_event_with_its_word),
 	KUNIT_CASE(failing_add_with_a_quorum_changes_nothing),
 	KUNIT_CASE(signals_and_completions_need_no_memory),
 	KUNIT_CASE(failing_wait_of_a_module_s_operation_watches_nothing),

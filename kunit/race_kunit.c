@@ -26,11 +26,13 @@
  * @armed: armings that found a timer idle.
  * @cancelled: cancels that found it armed.
  * @replaced: armings and modifications that found it armed.
+ * @postpones: they store other times too, which neither arms nor ends anything.
  * @sync: they use cancel_sync too, which can cancel more than one arming while it
  *	waits and counts as one.
  */
 struct race {
 	struct counter counters[RACE_TIMERS];
+	bool postpones;
 	bool sync;
 	atomic_t armed;
 	atomic_t cancelled;
@@ -57,6 +59,10 @@ static void race_act(struct race *race, u32 number)
 	u64 delay_ns = (number >> 8) % 300000;
 	u64 slack_ns = number >> 31 ? delay_ns / 2 : 0;
 
+	if (race->postpones && number & BIT(7)) {
+		twheel_timer_postpone(timer, ktime_get_ns() + delay_ns);
+		return;
+	}
 	switch ((number >> 4) % 8) {
 	case 0 ... 3:
 		if (twheel_timer_arm(timer, delay_ns, slack_ns, TWHEEL_TIMER_REL))
@@ -161,6 +167,158 @@ static void cancel_sync_may_meet_anything(struct kunit *test)
 	race->sync = true;
 	run_on_all_cpus(test, race_run, race);
 	race_settle(test, race);
+}
+
+static void each_arming_ends_once_also_if_it_is_postponed(struct kunit *test)
+{
+	struct race *race = race_make(test);
+
+	race->postpones = true;
+	run_on_all_cpus(test, race_run, race);
+	race_settle(test, race);
+}
+
+/* --- postponed from everywhere ---------------------------------------------- */
+
+#define MOVED_ROUNDS	150
+
+/**
+ * struct moved - a timer that one CPU arms for soon, and postpones in one piece with that
+ * @timer: the timer.
+ * @lock: held for writing to begin and end a round, for reading to
+ * @open: do something to the timer in it.
+ * @not_before_ns: what it was postponed to; nobody stores or arms it for less.
+ * @armed: armings that found it idle.
+ * @ended: cancels that found it armed.
+ * @calls: how often its function was called,
+ * @inside: how many calls are under way.
+ * @early: one was before the time that it was postponed to.
+ * @overlapped: two were under way at once.
+ */
+struct moved {
+	struct twheel_timer timer;
+	rwlock_t lock;		/* guards @open */
+	bool open;
+	u64 not_before_ns;
+	atomic_t armed;
+	atomic_t ended;
+	atomic_t calls;
+	atomic_t inside;
+	bool early;
+	bool overlapped;
+};
+
+static void moved_call(struct twheel_timer *timer)
+{
+	struct moved *moved = container_of(timer, struct moved, timer);
+
+	if (ktime_get_ns() < READ_ONCE(moved->not_before_ns))
+		moved->early = true;
+	if (atomic_inc_return(&moved->inside) > 1)
+		moved->overlapped = true;
+	atomic_inc(&moved->calls);
+	udelay(get_random_u32() % 16);
+	atomic_dec(&moved->inside);
+}
+
+/* Something that any CPU may do in a round. */
+static void moved_act(struct moved *moved, u32 number)
+{
+	struct twheel_timer *timer = &moved->timer;
+	u64 time_ns = moved->not_before_ns + (number >> 8) % NSEC_PER_MSEC;
+
+	switch (number % 16) {
+	case 0:
+		if (!twheel_timer_arm(timer, time_ns, 0, TWHEEL_TIMER_ABS))
+			atomic_inc(&moved->armed);
+		break;
+	case 1:
+		twheel_timer_modify(timer, time_ns, number >> 16, TWHEEL_TIMER_ABS);
+		break;
+	case 2:
+		if (twheel_timer_cancel(timer))
+			atomic_inc(&moved->ended);
+		break;
+	default:
+		twheel_timer_postpone(timer, time_ns);
+	}
+}
+
+static void moved_act_if_open(struct moved *moved, u32 number)
+{
+	unsigned long flags;
+
+	read_lock_irqsave(&moved->lock, flags);
+	if (moved->open)
+		moved_act(moved, number);
+	read_unlock_irqrestore(&moved->lock, flags);
+}
+
+static void moved_open(struct moved *moved, bool open)
+{
+	write_lock_irq(&moved->lock);
+	moved->open = open;
+	write_unlock_irq(&moved->lock);
+}
+
+/* What it is armed for comes before what it is postponed to, so that it is looked at. */
+static void moved_begin(struct moved *moved)
+{
+	local_irq_disable();
+	WRITE_ONCE(moved->not_before_ns, ktime_get_ns() + NSEC_PER_MSEC);
+	atomic_add(!twheel_timer_arm(&moved->timer, 200000, 0, TWHEEL_TIMER_REL),
+		   &moved->armed);
+	twheel_timer_postpone(&moved->timer, moved->not_before_ns);
+	local_irq_enable();
+	moved_open(moved, true);
+}
+
+static void moved_end(struct moved *moved)
+{
+	moved_open(moved, false);
+	atomic_add(twheel_timer_cancel_sync(&moved->timer), &moved->ended);
+}
+
+static void move_mine_and_others(void *data)
+{
+	struct moved *all = data, *mine = &all[smp_processor_id()];
+	unsigned int i;
+
+	for (i = 0; i < MOVED_ROUNDS; i++) {
+		moved_begin(mine);
+		while (ktime_get_ns() < mine->not_before_ns + NSEC_PER_MSEC) {
+			moved_act_if_open(&all[get_random_u32() % nr_cpu_ids],
+					  get_random_u32());
+			udelay(get_random_u32() % 16);
+			cond_resched();
+		}
+		moved_end(mine);
+	}
+}
+
+static void timer_is_never_called_before_any_of_the_times_stored(struct kunit *test)
+{
+	struct moved *all = kunit_kcalloc(test, nr_cpu_ids, sizeof(*all), GFP_KERNEL);
+	int calls = 0, armed = 0, ended = 0;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	for (i = 0; i < nr_cpu_ids; i++) {
+		twheel_timer_setup(&all[i].timer, moved_call);
+		rwlock_init(&all[i].lock);
+	}
+	run_on_all_cpus(test, move_mine_and_others, all);
+	for (i = 0; i < nr_cpu_ids; i++) {
+		KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&all[i].timer));
+		KUNIT_EXPECT_FALSE(test, all[i].early);
+		KUNIT_EXPECT_FALSE(test, all[i].overlapped);
+		calls += atomic_read(&all[i].calls);
+		armed += atomic_read(&all[i].armed);
+		ended += atomic_read(&all[i].ended);
+	}
+	kunit_info(test, "%d armed, %d cancelled, %d called", armed, ended, calls);
+	KUNIT_EXPECT_EQ(test, armed, ended + calls);
+	KUNIT_EXPECT_GT(test, calls, 0);
 }
 
 /* --- functions that take their time, armed from everywhere ------------------ */
@@ -324,6 +482,7 @@ static void timers_that_arm_themselves_end_when_all_cpus_cancel_them(struct kuni
  * @calls: how often each was called before it was shut down.
  * @current_one: the one that the others arm; DOOMED_TIMERS: they may stop.
  * @ends: where the shutting down is done.
+ * @postpones: the others postpone it too.
  * @survived: how often a timer was not at rest after that.
  */
 struct doomed {
@@ -331,6 +490,7 @@ struct doomed {
 	int calls[DOOMED_TIMERS];
 	unsigned int current_one;
 	unsigned int ends;
+	bool postpones;
 	unsigned int survived;
 };
 
@@ -364,15 +524,18 @@ static void doom(void *data)
 	while ((i = READ_ONCE(doomed->current_one)) < DOOMED_TIMERS) {
 		struct twheel_timer *timer = &doomed->counters[i].timer;
 
-		/* One that is always replaced would never be called. */
+		/* One that is always replaced, or postponed, would never be called. */
 		if (!twheel_timer_pending(timer))
 			twheel_timer_arm(timer, get_random_u32() % 100000, 0,
 					 TWHEEL_TIMER_REL);
+		if (doomed->postpones && get_random_u32() % 16 == 0)
+			twheel_timer_postpone(timer, ktime_get_ns() +
+						     get_random_u32() % 100000);
 		cond_resched();
 	}
 }
 
-static void timer_is_never_called_after_shutdown(struct kunit *test)
+static void expect_no_call_after_shutdown(struct kunit *test, bool postpones)
 {
 	struct doomed *doomed = kunit_kzalloc(test, sizeof(*doomed), GFP_KERNEL);
 	unsigned int i;
@@ -380,6 +543,7 @@ static void timer_is_never_called_after_shutdown(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, doomed);
 	doomed->counters = counters_make(test, DOOMED_TIMERS);
 	doomed->ends = cpumask_last(cpu_online_mask);
+	doomed->postpones = postpones;
 	for (i = 0; i < DOOMED_TIMERS; i++)
 		doomed->counters[i].linger_us = i % 8 * 20;
 	run_on_all_cpus(test, doom, doomed);
@@ -389,6 +553,16 @@ static void timer_is_never_called_after_shutdown(struct kunit *test)
 				doomed->calls[i]);
 		KUNIT_EXPECT_FALSE(test, doomed->counters[i].overlapped);
 	}
+}
+
+static void timer_is_never_called_after_shutdown(struct kunit *test)
+{
+	expect_no_call_after_shutdown(test, false);
+}
+
+static void timer_that_is_postponed_is_never_called_after_shutdown(struct kunit *test)
+{
+	expect_no_call_after_shutdown(test, true);
 }
 
 /* --- memory that goes in the function --------------------------------------- */
@@ -449,10 +623,13 @@ static void functions_on_all_cpus_may_free_their_timers(struct kunit *test)
 static struct kunit_case race_cases[] = {
 	KUNIT_CASE(each_arming_is_called_or_cancelled_or_replaced),
 	KUNIT_CASE(cancel_sync_may_meet_anything),
+	KUNIT_CASE(each_arming_ends_once_also_if_it_is_postponed),
+	KUNIT_CASE(timer_is_never_called_before_any_of_the_times_stored),
 	KUNIT_CASE(function_never_runs_twice_at_once),
 	KUNIT_CASE(nothing_runs_after_cancel_sync),
 	KUNIT_CASE(timers_that_arm_themselves_end_when_all_cpus_cancel_them),
 	KUNIT_CASE(timer_is_never_called_after_shutdown),
+	KUNIT_CASE(timer_that_is_postponed_is_never_called_after_shutdown),
 	KUNIT_CASE(functions_on_all_cpus_may_free_their_timers),
 	{}
 };

@@ -11,9 +11,10 @@
 #include "../kmod/compat.h"
 #include "counter.h"
 #include "places.h"
+#include "spy.h"
+#include "ticks.h"
 
 #define DAY_NS		(24 * HOUR_NS)
-#define NEVER_NS	BIT_ULL(63)
 
 /* --- places to call from ---------------------------------------------------- */
 
@@ -105,25 +106,6 @@ static unsigned int tick_shift(struct kunit *test)
 	shift = 62 - ilog2(due_tick(counter));
 	twheel_timer_shutdown(&counter->timer);
 	return shift;
-}
-
-static u64 first_tick(u64 due_ns, unsigned int shift)
-{
-	return (due_ns >> shift) + !!(due_ns & (BIT_ULL(shift) - 1));
-}
-
-/* What the contract says of slack, in its words. */
-static u64 roundest_tick(u64 due_ns, u64 slack_ns, unsigned int shift)
-{
-	u64 first = first_tick(due_ns, shift);
-	u64 last = (due_ns + slack_ns) >> shift;
-	u64 step = 1;
-
-	if (last < first)
-		return first;
-	while (2 * step <= last - first + 1)
-		step *= 2;
-	return DIV64_U64_ROUND_UP(first, step) * step;
 }
 
 /* --- one call --------------------------------------------------------------- */
@@ -531,6 +513,465 @@ static void neighbours_with_slack_share_a_tick(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counters[i].timer));
 }
 
+/* --- postpone ----------------------------------------------------------------- */
+
+/* Arming a timer for soon, and storing other times before that can have come. */
+struct postponement {
+	struct counter *counter;
+	unsigned int flags;	/* to arm it with */
+	u64 soon_ns;		/* when it was armed for, or a little before */
+	u64 last_ns;		/* what was stored last */
+	bool pending;
+};
+
+static void arm_for_soon(struct postponement *postponement)
+{
+	u64 soon_ns = NSEC_PER_MSEC;
+
+	postponement->soon_ns = ktime_get_ns() + soon_ns;
+	if (postponement->flags & TWHEEL_TIMER_ABS)
+		soon_ns = postponement->soon_ns;
+	twheel_timer_arm(&postponement->counter->timer, soon_ns, 0,
+			 postponement->flags);
+}
+
+/* Later and later, never, and back: the last one counts. */
+static void arm_and_postpone(void *data)
+{
+	static const u64 later_ns[] = {
+		NSEC_PER_MSEC, HOUR_NS, DAY_NS, NEVER_NS, U64_MAX, 3 * NSEC_PER_MSEC
+	};
+	struct postponement *postponement = data;
+	struct twheel_timer *timer = &postponement->counter->timer;
+	unsigned long flags;
+	unsigned int i;
+
+	local_irq_save(flags);
+	arm_for_soon(postponement);
+	postponement->pending = true;
+	for (i = 0; i < ARRAY_SIZE(later_ns); i++) {
+		postponement->last_ns = postponement->soon_ns + later_ns[i];
+		if (later_ns[i] >= NEVER_NS)
+			postponement->last_ns = later_ns[i];
+		twheel_timer_postpone(timer, postponement->last_ns);
+		postponement->pending &= twheel_timer_pending(timer);
+	}
+	local_irq_restore(flags);
+}
+
+/* Far more than enough, so that a timer that went by another time is missed. */
+static void wait_for_call(struct kunit *test, struct counter *counter)
+{
+	KUNIT_ASSERT_NE(test, wait_for_completion_timeout(&counter->called, 60 * HZ),
+			0UL);
+}
+
+/* It is pending until it is called, which is not before that time. */
+static void expect_pending_until(struct kunit *test, struct counter *counter, u64 time_ns)
+{
+	unsigned long enough = jiffies + 60 * HZ;
+
+	while (twheel_timer_pending(&counter->timer) && time_before(jiffies, enough))
+		usleep_range(100, 200);
+	KUNIT_EXPECT_GE(test, ktime_get_ns(), time_ns);
+	wait_for_call(test, counter);
+	KUNIT_EXPECT_GE(test, counter->at_ns, time_ns);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 1);
+}
+
+static void postponed_timer_is_called_at_the_last_time_stored(struct kunit *test)
+{
+	unsigned int flags;
+
+	for (flags = TWHEEL_TIMER_REL; flags <= TWHEEL_TIMER_ABS; flags++) {
+		struct postponement postponement = {
+			.counter = counter_make(test),
+			.flags = flags,
+		};
+
+		do_there(test, arm_and_postpone, &postponement);
+		KUNIT_EXPECT_TRUE(test, postponement.pending);
+		expect_pending_until(test, postponement.counter, postponement.last_ns);
+	}
+}
+
+static void arm_and_store_an_earlier_time(void *data)
+{
+	struct postponement *postponement = data;
+	struct twheel_timer *timer = &postponement->counter->timer;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	arm_for_soon(postponement);
+	twheel_timer_postpone(timer, postponement->soon_ns + HOUR_NS);
+	twheel_timer_postpone(timer, postponement->soon_ns - NSEC_PER_MSEC / 2);
+	postponement->pending = twheel_timer_pending(timer);
+	local_irq_restore(flags);
+}
+
+/* It counts when the older one comes: neither before, nor is the timer lost. */
+static void earlier_time_is_seen_when_the_older_one_comes(struct kunit *test)
+{
+	struct postponement postponement = { .counter = counter_make(test) };
+
+	do_there(test, arm_and_store_an_earlier_time, &postponement);
+	KUNIT_EXPECT_TRUE(test, postponement.pending);
+	expect_pending_until(test, postponement.counter, postponement.soon_ns);
+}
+
+/* The tick that a timer waits for that may come out meanwhile. */
+static u64 present_tick(const struct counter *counter)
+{
+	struct wheel_node node = {
+		.place = READ_ONCE(counter->timer.node.wheel.place),
+	};
+
+	return wheel_due(&node);
+}
+
+/*
+ * A timer that was armed for soon, with that slack, and waits for another time.  If the
+ * machine stood still for so long that this has come too, it was called.
+ */
+static struct counter *make_postponed(struct kunit *test, u64 time_ns, u64 slack_ns)
+{
+	struct counter *counter = counter_make(test);
+	u64 armed_tick;
+
+	local_irq_disable();
+	twheel_timer_arm(&counter->timer, NSEC_PER_MSEC, slack_ns, TWHEEL_TIMER_REL);
+	twheel_timer_postpone(&counter->timer, time_ns);
+	armed_tick = due_tick(counter);
+	local_irq_enable();
+	while (present_tick(counter) == armed_tick && twheel_timer_pending(&counter->timer))
+		usleep_range(100, 200);
+	return counter;
+}
+
+static void time_can_be_stored_again_while_it_waits_on(struct kunit *test)
+{
+	unsigned int shift = tick_shift(test);
+	u64 first_ns = ktime_get_ns() + 200 * NSEC_PER_MSEC;
+	struct counter *counter = make_postponed(test, first_ns, 0);
+
+	/* Unless the machine stood still for long. */
+	if (twheel_timer_pending(&counter->timer))
+		KUNIT_EXPECT_EQ(test, due_tick(counter), first_tick(first_ns, shift));
+	twheel_timer_postpone(&counter->timer, first_ns - 100 * NSEC_PER_MSEC);
+	expect_pending_until(test, counter, first_ns);
+
+	counter = make_postponed(test, first_ns + 200 * NSEC_PER_MSEC, 0);
+	twheel_timer_postpone(&counter->timer, first_ns + 300 * NSEC_PER_MSEC);
+	wait_for_call(test, counter);
+	KUNIT_EXPECT_GE(test, counter->at_ns, first_ns + 200 * NSEC_PER_MSEC);
+	twheel_timer_shutdown(&counter->timer);
+}
+
+static void postponed_for_ever_it_waits_to_be_armed(struct kunit *test)
+{
+	static const u64 times_ns[] = { NEVER_NS, NEVER_NS + 1, U64_MAX };
+	unsigned int shift = tick_shift(test);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(times_ns); i++) {
+		struct counter *counter = make_postponed(test, times_ns[i], i * 1000000);
+		u64 armed_ns;
+
+		KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&counter->timer));
+		KUNIT_EXPECT_EQ(test, due_tick(counter), NEVER_NS >> shift);
+		armed_ns = ktime_get_ns();
+		KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer, NSEC_PER_MSEC, 0,
+							  TWHEEL_TIMER_REL), 1);
+		expect_pending_until(test, counter, armed_ns + NSEC_PER_MSEC);
+	}
+}
+
+/* What was stored before is forgotten, looked at or not. */
+static void arming_forgets_what_was_stored(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		struct counter *counter;
+		u64 armed_ns;
+
+		if (i < 2) {
+			counter = make_postponed(test, ktime_get_ns() + HOUR_NS, 0);
+		} else {
+			counter = counter_make(test);
+			/* Of the idle one too. */
+			if (i < 4)
+				twheel_timer_arm(&counter->timer, DAY_NS, 0,
+						 TWHEEL_TIMER_REL);
+			twheel_timer_postpone(&counter->timer, ktime_get_ns() + HOUR_NS);
+		}
+		if (i == 4)
+			twheel_timer_arm(&counter->timer, DAY_NS, 0, TWHEEL_TIMER_REL);
+		armed_ns = ktime_get_ns();
+		if (i % 2)
+			twheel_timer_arm(&counter->timer, NSEC_PER_MSEC, 0,
+					 TWHEEL_TIMER_REL);
+		else
+			twheel_timer_modify(&counter->timer, armed_ns + NSEC_PER_MSEC, 0,
+					    TWHEEL_TIMER_ABS);
+		expect_pending_until(test, counter, armed_ns + NSEC_PER_MSEC);
+	}
+}
+
+static void idle_timer_cannot_be_postponed(struct kunit *test)
+{
+	struct counter *counter = counter_make(test);
+
+	twheel_timer_postpone(&counter->timer, 0);
+	twheel_timer_postpone(&counter->timer, ktime_get_ns());
+	twheel_timer_postpone(&counter->timer, ktime_get_ns() + HOUR_NS);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&counter->timer));
+	KUNIT_EXPECT_FALSE(test, twheel_timer_cancel(&counter->timer));
+	KUNIT_EXPECT_EQ(test, twheel_timer_modify(&counter->timer, 0, 0, TWHEEL_TIMER_REL),
+			0);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+	twheel_timer_postpone(&counter->timer, ktime_get_ns());
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&counter->timer));
+	KUNIT_EXPECT_EQ(test, twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL),
+			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 0);
+}
+
+static bool (*const endings[])(struct twheel_timer *timer) = {
+	twheel_timer_cancel, twheel_timer_cancel_sync, twheel_timer_shutdown
+};
+
+/* One that comes later on the same wheel tells that their turn has passed. */
+static void postponed_timer_that_was_ended_is_not_called(struct kunit *test)
+{
+	struct counter *waiting[ARRAY_SIZE(endings)], *waited_on[ARRAY_SIZE(endings)];
+	struct counter *later = counter_make(test);
+	unsigned int i, ended = 0, pending = 0, called = 0;
+	bool in_time;
+	u64 due_ns;
+
+	migrate_disable();
+	due_ns = ktime_get_ns() + 200 * NSEC_PER_MSEC;
+	for (i = 0; i < ARRAY_SIZE(endings); i++) {
+		waiting[i] = counter_make(test);
+		twheel_timer_arm(&waiting[i]->timer, due_ns, 0, TWHEEL_TIMER_ABS);
+		twheel_timer_postpone(&waiting[i]->timer, due_ns + NSEC_PER_MSEC);
+		waited_on[i] = make_postponed(test, due_ns, 0);
+	}
+	for (i = 0; i < ARRAY_SIZE(endings); i++) {
+		ended += endings[i](&waiting[i]->timer);
+		ended += endings[i](&waited_on[i]->timer);
+		pending += twheel_timer_pending(&waiting[i]->timer);
+		pending += twheel_timer_pending(&waited_on[i]->timer);
+	}
+	/* If the machine stood still, there was nothing to end. */
+	in_time = ktime_get_ns() < due_ns;
+	twheel_timer_arm(&later->timer, due_ns + 5 * NSEC_PER_MSEC, 0, TWHEEL_TIMER_ABS);
+	migrate_enable();
+	wait_for_call(test, later);
+	twheel_timer_shutdown(&later->timer);
+	KUNIT_EXPECT_EQ(test, pending, 0U);
+	for (i = 0; i < ARRAY_SIZE(endings); i++) {
+		ended += atomic_read(&waiting[i]->calls);
+		ended += atomic_read(&waited_on[i]->calls);
+		called += atomic_read(&waiting[i]->calls);
+		called += atomic_read(&waited_on[i]->calls);
+		KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&waiting[i]->timer));
+		KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&waited_on[i]->timer));
+	}
+	KUNIT_EXPECT_EQ(test, ended, 2U * (unsigned int)ARRAY_SIZE(endings));
+	if (in_time)
+		KUNIT_EXPECT_EQ(test, called, 0U);
+}
+
+/* A function that postpones its timer: idle the first time, then armed. */
+struct putting_off {
+	struct twheel_timer timer;
+	struct completion called;
+	unsigned int calls;
+	u64 not_before_ns;
+	bool early;
+	bool pending;		/* without having been armed */
+};
+
+static void put_off(struct twheel_timer *timer)
+{
+	struct putting_off *putting_off = container_of(timer, struct putting_off, timer);
+	u64 now_ns = ktime_get_ns();
+
+	putting_off->early |= now_ns < putting_off->not_before_ns;
+	twheel_timer_postpone(timer, now_ns + HOUR_NS);
+	putting_off->pending |= twheel_timer_pending(timer);
+	if (putting_off->calls++ < 10) {
+		twheel_timer_arm(timer, 0, 0, TWHEEL_TIMER_REL);
+		putting_off->not_before_ns = now_ns + 2 * NSEC_PER_MSEC;
+		twheel_timer_postpone(timer, putting_off->not_before_ns);
+	}
+	complete(&putting_off->called);
+}
+
+static void function_may_postpone_its_timer(struct kunit *test)
+{
+	struct putting_off putting_off = {};
+	unsigned int i;
+
+	init_completion(&putting_off.called);
+	twheel_timer_setup(&putting_off.timer, put_off);
+	twheel_timer_arm(&putting_off.timer, 0, 0, TWHEEL_TIMER_REL);
+	for (i = 0; i <= 10; i++)
+		if (!wait_for_completion_timeout(&putting_off.called, 60 * HZ))
+			break;
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&putting_off.timer));
+	KUNIT_EXPECT_EQ(test, putting_off.calls, 11U);
+	KUNIT_EXPECT_FALSE(test, putting_off.early);
+	KUNIT_EXPECT_FALSE(test, putting_off.pending);
+}
+
+static void postponed_timer_keeps_its_slack(struct kunit *test)
+{
+	unsigned int shift = tick_shift(test);
+	unsigned int i;
+
+	for (i = 0; i < 40; i++) {
+		/* Whole ticks, which are what it remembers, up to 70 ms or so. */
+		u64 ticks = i < 2 ? i : get_random_u32() % (1U << (i / 4 + 1));
+		u64 time_ns = ktime_get_ns() + DAY_NS + (get_random_u64() >> 14);
+		struct counter *counter = make_postponed(test, time_ns, ticks << shift);
+
+		KUNIT_EXPECT_EQ(test, due_tick(counter),
+				roundest_tick(time_ns, ticks << shift, shift));
+		KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counter->timer));
+	}
+}
+
+/* Slack that is not whole ticks, or longer than any: never too early nor too late. */
+static void any_slack_of_a_postponed_timer_is_kept_within_its_bounds(struct kunit *test)
+{
+	static const u64 slacks_ns[] = { 1, 65535, 65537, 100000, 1000000, 16777217 };
+	unsigned int shift = tick_shift(test);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slacks_ns); i++) {
+		u64 time_ns = ktime_get_ns() + DAY_NS + (get_random_u64() >> 14);
+		struct counter *counter;
+
+		counter = make_postponed(test, time_ns, slacks_ns[i]);
+		KUNIT_EXPECT_GE(test, due_tick(counter), first_tick(time_ns, shift));
+		KUNIT_EXPECT_LE(test, due_tick(counter),
+				max(first_tick(time_ns, shift),
+				    (time_ns + slacks_ns[i]) >> shift));
+		KUNIT_EXPECT_TRUE(test, twheel_timer_shutdown(&counter->timer));
+	}
+}
+
+/* All CPUs store times of a timer; the first one has armed it. */
+static void postpone_anothers(void *data)
+{
+	struct postponement *postponement = data;
+
+	twheel_timer_postpone(&postponement->counter->timer, postponement->last_ns);
+}
+
+static void postponed_timer_is_called_on_the_cpu_that_armed_it(struct kunit *test)
+{
+	struct postponement postponement = { .counter = counter_make(test) };
+	struct counter *counter = postponement.counter;
+	unsigned int cpu;
+	u16 base;
+
+	migrate_disable();
+	cpu = smp_processor_id();
+	twheel_timer_arm(&counter->timer, 50 * NSEC_PER_MSEC, 0, TWHEEL_TIMER_REL);
+	base = counter->timer.node.base;
+	migrate_enable();
+	postponement.last_ns = ktime_get_ns() + 100 * NSEC_PER_MSEC;
+	run_on_all_cpus(test, postpone_anothers, &postponement);
+	wait_for_call(test, counter);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&counter->timer));
+	KUNIT_EXPECT_EQ(test, counter->cpu, cpu);
+	KUNIT_EXPECT_EQ(test, counter->timer.node.base, base);
+	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 1);
+}
+
+enum { CROWD = 3000 };
+
+/* All at one tick, and postponed before that can have come. */
+static void arm_and_postpone_crowd(struct counter *counters, u64 due_ns, u64 later_ns)
+{
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++) {
+		local_irq_disable();
+		twheel_timer_arm(&counters[i].timer, due_ns, 0, TWHEEL_TIMER_ABS);
+		twheel_timer_postpone(&counters[i].timer, later_ns);
+		local_irq_enable();
+	}
+}
+
+/* Wait until all of them wait for that tick. */
+static void wait_until_crowd_waits_for(const struct counter *counters, u64 tick)
+{
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++)
+		while (present_tick(&counters[i]) != tick)
+			usleep_range(1000, 2000);
+}
+
+/* They wait on without being called, or counted as if they were, and in small holds. */
+static void crowd_that_waits_on_does_not_expire(struct kunit *test)
+{
+	struct counter *counters = counters_make(test, CROWD);
+	unsigned int shift = tick_shift(test), i, wrong = 0;
+	u64 due_ns, expired, postponed;
+	const struct base *base;
+
+	need_tracepoints(test);
+	migrate_disable();
+	base = base_here(test);
+	expired = READ_ONCE(base->nr_expired);
+	postponed = READ_ONCE(base->nr_postponed);
+	due_ns = ktime_get_ns() + 100 * NSEC_PER_MSEC;
+	arm_and_postpone_crowd(counters, due_ns, due_ns + HOUR_NS);
+	migrate_enable();
+	wait_until_crowd_waits_for(counters, first_tick(due_ns + HOUR_NS, shift));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(base->nr_postponed) - postponed, (u64)CROWD);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(base->nr_expired) - expired, 0ULL);
+	KUNIT_EXPECT_LE(test, READ_ONCE(base->most_touched), (unsigned int)BASE_BATCH);
+	for (i = 0; i < CROWD; i++) {
+		wrong += counters[i].timer.node.base != base->number;
+		wrong += !twheel_timer_shutdown(&counters[i].timer);
+		wrong += atomic_read(&counters[i].calls);
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+}
+
+/* They come out in the order of arming, so they wait on in it, and are called in it. */
+static void crowd_that_is_postponed_keeps_its_order(struct kunit *test)
+{
+	struct counter *counters = counters_make(test, CROWD);
+	u64 due_ns, later_ns;
+	unsigned int i, wrong = 0;
+	bool in_time;
+
+	migrate_disable();
+	due_ns = ktime_get_ns() + NSEC_PER_SEC;
+	later_ns = due_ns + 200 * NSEC_PER_MSEC;
+	arm_and_postpone_crowd(counters, due_ns, later_ns);
+	in_time = ktime_get_ns() < due_ns;
+	migrate_enable();
+	for (i = 0; i < CROWD; i++) {
+		wait_for_call(test, &counters[i]);
+		twheel_timer_shutdown(&counters[i].timer);
+		wrong += counters[i].at_ns < later_ns;
+		/* Else some were armed for a tick that had begun, while others waited on. */
+		wrong += in_time && i && counters[i].at_ns < counters[i - 1].at_ns;
+		wrong += atomic_read(&counters[i].calls) != 1;
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+}
+
 /* --- the function ----------------------------------------------------------- */
 
 /* What a function sees and may do. */
@@ -935,6 +1376,21 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE_PARAM(timer_with_slack_is_called_once_and_never_early,
 			 place_gen_params),
 	KUNIT_CASE(neighbours_with_slack_share_a_tick),
+	KUNIT_CASE_PARAM(postponed_timer_is_called_at_the_last_time_stored,
+			 place_gen_params),
+	KUNIT_CASE_PARAM(earlier_time_is_seen_when_the_older_one_comes,
+			 place_gen_params),
+	KUNIT_CASE(time_can_be_stored_again_while_it_waits_on),
+	KUNIT_CASE(postponed_for_ever_it_waits_to_be_armed),
+	KUNIT_CASE(arming_forgets_what_was_stored),
+	KUNIT_CASE(idle_timer_cannot_be_postponed),
+	KUNIT_CASE(postponed_timer_that_was_ended_is_not_called),
+	KUNIT_CASE(function_may_postpone_its_timer),
+	KUNIT_CASE(postponed_timer_keeps_its_slack),
+	KUNIT_CASE(any_slack_of_a_postponed_timer_is_kept_within_its_bounds),
+	KUNIT_CASE(postponed_timer_is_called_on_the_cpu_that_armed_it),
+	KUNIT_CASE(crowd_that_waits_on_does_not_expire),
+	KUNIT_CASE(crowd_that_is_postponed_keeps_its_order),
 	KUNIT_CASE(function_may_use_its_own_and_other_timers),
 	KUNIT_CASE(function_may_arm_its_timer_again),
 	KUNIT_CASE(cancel_sync_waits_for_the_function),
