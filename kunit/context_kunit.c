@@ -12,6 +12,7 @@
 #include <linux/timekeeping.h>
 
 #include "commands.h"
+#include "counter.h"
 #include "operation_model.h"
 
 #define MODEL_STEPS	50000
@@ -1002,6 +1003,84 @@ static void counters_add_up_at_every_step(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, twheel_context_readable(context));
 }
 
+/* --- the budget of a CPU ------------------------------------------------------ */
+
+/* A timer whose function takes its time, and events on another clock, on one CPU. */
+struct rivals {
+	struct counter *counter;
+	s64 ahead_ns;
+};
+
+static void rivals_make(struct kunit *test, struct rivals *rivals, unsigned int linger_us)
+{
+	struct twheel_config config = {
+		.flags = TWHEEL_CONFIG_CPU,
+		.clockid = CLOCK_BOOTTIME,
+		.cpu = smp_processor_id(),
+	};
+
+	KUNIT_ASSERT_EQ(test, twheel_context_configure(test->priv, &config), 0);
+	rivals->counter = counter_make(test);
+	rivals->counter->linger_us = linger_us;
+	rivals->ahead_ns = ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_BOOT));
+}
+
+/* The event comes @after_ns after the timer; returns when it fired, on CLOCK_MONOTONIC. */
+static u64 rivals_meet(struct kunit *test, struct rivals *rivals, u64 after_ns)
+{
+	u64 due_ns = ktime_get_ns() + 20 * NSEC_PER_MSEC;
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_ADD,
+		.flags = TWHEEL_ABS,
+		.time_ns = due_ns + rivals->ahead_ns + after_ns,
+	};
+	struct twheel_record record;
+
+	twheel_timer_arm(&rivals->counter->timer, due_ns, 0, TWHEEL_TIMER_ABS);
+	KUNIT_EXPECT_EQ(test, run(test, &cmd), 0);
+	read_record(test, &record, CONTEXT_BLOCK);
+	return record.fired_ns - rivals->ahead_ns;
+}
+
+/*
+ * That the pause of one base is one for the others is a lower bound of when their events
+ * come.  Where the event came before the function was called, this says nothing.
+ */
+static void pause_of_a_cpu_is_one_for_all_of_its_clocks(struct kunit *test)
+{
+	u64 linger_ns = 3 * NSEC_PER_MSEC, fired_ns = 0, called_ns = 0;
+	struct rivals rivals;
+	unsigned int tries;
+
+	migrate_disable();
+	rivals_make(test, &rivals, linger_ns / NSEC_PER_USEC);
+	for (tries = 0; tries < 20 && fired_ns <= called_ns; tries++) {
+		fired_ns = rivals_meet(test, &rivals, NSEC_PER_MSEC);
+		twheel_timer_cancel_sync(&rivals.counter->timer);
+		called_ns = rivals.counter->at_ns;
+	}
+	migrate_enable();
+	KUNIT_EXPECT_GE(test, fired_ns, called_ns + 2 * linger_ns);
+	twheel_timer_shutdown(&rivals.counter->timer);
+}
+
+static void bases_of_a_cpu_take_turns(struct kunit *test)
+{
+	struct rivals rivals;
+	u64 fired_ns;
+
+	migrate_disable();
+	rivals_make(test, &rivals, 1500);
+	rivals.counter->rearm = 300;
+	fired_ns = rivals_meet(test, &rivals, 10 * NSEC_PER_MSEC);
+	migrate_enable();
+	while (atomic_read(&rivals.counter->calls) <= 300)
+		usleep_range(1000, 2000);
+	twheel_timer_shutdown(&rivals.counter->timer);
+	/* It did not have to wait until there was nobody else. */
+	KUNIT_EXPECT_LT(test, fired_ns, rivals.counter->at_ns);
+}
+
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(id_is_of_no_use_after_the_events_end),
 	KUNIT_CASE(armed_event_is_seen_while_a_batch_adds_and_cancels),
@@ -1038,6 +1117,8 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(setting_the_clock_ends_the_events_that_asked_for_it),
 	KUNIT_CASE(setting_the_clock_back_makes_nothing_early),
 	KUNIT_CASE(bound_context_arms_on_its_cpu_alone),
+	KUNIT_CASE(pause_of_a_cpu_is_one_for_all_of_its_clocks),
+	KUNIT_CASE(bases_of_a_cpu_take_turns),
 	KUNIT_CASE(operations_agree_with_plain_arrays_at_every_step),
 	KUNIT_CASE(event_needs_at_most_64_bytes),
 	KUNIT_CASE(counters_add_up_at_every_step),
