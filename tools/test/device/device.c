@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -647,8 +648,7 @@ void check_armed_for(int fd, __u64 id, __u64 time_ns)
 	close(other);
 }
 
-/* The number in the first line `name:<tab>number` of a file, or -1. */
-static long long number_in_file(const char *path, const char *name)
+long long number_in_file(const char *path, const char *name)
 {
 	size_t length = strlen(name);
 	long long value = -1;
@@ -681,4 +681,99 @@ long long base_number(int cpu, clockid_t clock, const char *name)
 		 clock == CLOCK_REALTIME ? "realtime" :
 		 clock == CLOCK_BOOTTIME ? "boottime" : "monotonic");
 	return number_in_file(path, name);
+}
+
+_Atomic __u64 *map_deadlines(int fd, size_t nr)
+{
+	void *words = mmap(NULL, nr * sizeof(__u64), PROT_READ | PROT_WRITE, MAP_SHARED,
+			   fd, 0);
+
+	ASSERT(words != MAP_FAILED);
+	return words;
+}
+
+struct twheel_config deadlines_config(clockid_t clock, __u32 nr)
+{
+	struct twheel_config config = default_config();
+
+	config.clockid = clock;
+	config.nr_deadlines = nr;
+	return config;
+}
+
+int open_deadlines_on(clockid_t clock, __u32 nr, _Atomic __u64 **words)
+{
+	struct twheel_config config = deadlines_config(clock, nr);
+	int fd = device_open_configured(O_RDWR | O_NONBLOCK | O_CLOEXEC, &config);
+
+	*words = map_deadlines(fd, nr);
+	return fd;
+}
+
+int open_deadlines(__u32 nr, _Atomic __u64 **words)
+{
+	return open_deadlines_on(CLOCK_MONOTONIC, nr, words);
+}
+
+struct twheel_cmd make_deadline_add(__u64 index, __u64 data)
+{
+	struct twheel_cmd cmd = make_add(TWHEEL_DEADLINE, 0, data);
+
+	cmd.key = index;
+	return cmd;
+}
+
+struct twheel_cmd make_deadline_modify(__u64 id, __u64 index)
+{
+	struct twheel_cmd cmd = make_modify(id, TWHEEL_DEADLINE, 0);
+
+	cmd.key = index;
+	return cmd;
+}
+
+__u64 add_deadline(int fd, __u64 index, __u64 data)
+{
+	return add_by(fd, make_deadline_add(index, data));
+}
+
+int modify_deadline(int fd, __u64 id, __u64 index)
+{
+	struct twheel_cmd cmd = make_deadline_modify(id, index);
+
+	return run(fd, &cmd);
+}
+
+long long count_postponed(int fd)
+{
+	return fdinfo_number(fd, "postponed");
+}
+
+void wait_postponed_after(int fd, long long nr)
+{
+	while (count_postponed(fd) <= nr)
+		poll(NULL, 0, 1);
+}
+
+__u64 add_postponed(int fd, _Atomic __u64 *words, __u64 index, __u64 later_ns,
+		    __u64 data)
+{
+	clockid_t clock = get_counters(fd).clockid;
+	long long before = count_postponed(fd);
+	int attempt;
+
+	/* Where the machine stands still, the event may come before the later time is said. */
+	for (attempt = 0; attempt < 100; attempt++) {
+		__u64 id;
+
+		words[index] = clock_ns(clock) + SOON_NS;
+		id = add_deadline(fd, index, data);
+		words[index] = later_ns;
+		while (query(fd, id, NULL) == TWHEEL_ARMED) {
+			if (count_postponed(fd) > before)
+				return id;
+			poll(NULL, 0, 1);
+		}
+		ASSERT_EQ(cancel(fd, id), 0);
+	}
+	test_fail(__FILE__, __LINE__, "no event was postponed");
 }

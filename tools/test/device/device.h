@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <linux/twheel.h>
 
@@ -230,10 +231,45 @@ void check_expired_on(const struct twheel_record *record, clockid_t clock);
 /* Check that an event is armed and stays so for that long by CLOCK_MONOTONIC. */
 void check_armed_for(int fd, __u64 id, __u64 time_ns);
 
+/* The number in the first line `name:<tab>number` of a file, or -1. */
+long long number_in_file(const char *path, const char *name);
+
 /* The number in a line of fdinfo, or -1 where there is no such line. */
 long long fdinfo_number(int fd, const char *name);
 
 /* The number in a line that debugfs has of a CPU's base, or -1. */
 long long base_number(int cpu, clockid_t clock, const char *name);
+
+/*
+ * The words that a context shares with its process.  A plain assignment is an atomic
+ * store, of 32-bit programs too.
+ */
+_Atomic __u64 *map_deadlines(int fd, size_t nr);
+
+/* A configuration with @nr words, and a context that has it, with its words mapped. */
+struct twheel_config deadlines_config(clockid_t clock, __u32 nr);
+int open_deadlines_on(clockid_t clock, __u32 nr, _Atomic __u64 **words);
+
+/* Such a context on CLOCK_MONOTONIC. */
+int open_deadlines(__u32 nr, _Atomic __u64 **words);
+
+/* Commands for an event whose time is a word. */
+struct twheel_cmd make_deadline_add(__u64 index, __u64 data);
+struct twheel_cmd make_deadline_modify(__u64 id, __u64 index);
+
+/* Arm it: its id, or the test has failed; and MODIFY's result. */
+__u64 add_deadline(int fd, __u64 index, __u64 data);
+int modify_deadline(int fd, __u64 id, __u64 index);
+
+/* How often events of the context were postponed; wait until that is more than @nr. */
+long long count_postponed(int fd);
+void wait_postponed_after(int fd, long long nr);
+
+/*
+ * Arm an event whose word then says @later_ns, of which the kernel has taken note: the
+ * event has come out of its wheel and waits for that.
+ */
+__u64 add_postponed(int fd, _Atomic __u64 *words, __u64 index, __u64 later_ns,
+		    __u64 data);
 
 #endif /* DEVICE_TEST_DEVICE_H */

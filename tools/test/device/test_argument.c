@@ -23,8 +23,9 @@
 /* What the event that a call may find is armed with. */
 #define READY_DATA	42
 
-/* The least slack that CONFIG asks for. */
+/* The least slack that CONFIG asks for, and how many words. */
 #define SLACK_NS	777
+#define DEADLINES	3
 
 /* All the memory but the argument that a call may write to. */
 struct memory {
@@ -172,6 +173,7 @@ static void fill_config(struct memory *memory, void *argument)
 	config->max_events = 5;
 	config->slack_ns = SLACK_NS;
 	config->wake_count = 2;
+	config->nr_deadlines = DEADLINES;
 	config->wake_delay_ns = FAR_NS;
 }
 
@@ -184,6 +186,7 @@ static void check_config_done(struct scene *scene, const void *argument,
 	ASSERT_EQ(ret, 0);
 	ASSERT_EQ(counters.clockid, CLOCK_BOOTTIME);
 	ASSERT_EQ(counters.max_events, 5);
+	ASSERT_EQ(fdinfo_number(scene->fd, "deadlines"), DEADLINES);
 	ASSERT_EQ(list_one(scene->fd, add(scene->fd, 0, 0, 1)).slack_ns,
 		  SLACK_NS);
 	ASSERT_EQ(poll_events(scene->fd, 0), 0);
@@ -368,6 +371,7 @@ static void check_valid_is_done(struct scene *scene)
 /* What a context and the memory were like, to see that they still are. */
 struct snapshot {
 	struct counters counters;
+	long long deadlines;
 	struct memory memory;
 };
 
@@ -375,6 +379,7 @@ static struct snapshot take_snapshot(const struct scene *scene)
 {
 	return (struct snapshot){
 		.counters = get_counters(scene->fd),
+		.deadlines = fdinfo_number(scene->fd, "deadlines"),
 		.memory = scene->memory,
 	};
 }
@@ -383,6 +388,7 @@ static void check_unchanged(const struct scene *scene,
 			    const struct snapshot *before)
 {
 	check_counters(scene->fd, &before->counters);
+	ASSERT_EQ(fdinfo_number(scene->fd, "deadlines"), before->deadlines);
 	ASSERT_EQ(memcmp(&scene->memory, &before->memory,
 			 sizeof(before->memory)), 0);
 }

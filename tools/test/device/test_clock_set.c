@@ -437,6 +437,116 @@ TEST(set_back_and_forth_while_events_expire_loses_none)
 	check_nothing_ready(many.fd);
 }
 
+/* --- deadlines in shared memory --------------------------------------------- */
+
+static int open_realtime_deadlines(__u32 nr, _Atomic __u64 **words)
+{
+	keep_clock();
+	return open_deadlines_on(CLOCK_REALTIME, nr, words);
+}
+
+TEST(set_forward_delivers_deadlines_that_have_come_and_postpones_what_was_moved)
+{
+	_Atomic __u64 *words;
+	int fd = open_realtime_deadlines(3, &words);
+	__u64 now_ns = realtime_ns(), later;
+
+	words[0] = now_ns + 1000 * NSEC_PER_SEC;
+	words[1] = now_ns + 2000 * NSEC_PER_SEC;
+	words[2] = now_ns + 1500 * NSEC_PER_SEC;
+	add_deadline(fd, 0, 0);
+	add_deadline(fd, 1, 1);
+	later = add_deadline(fd, 2, 2);
+	words[2] = now_ns + 50000 * NSEC_PER_SEC;
+	move_clock(3000 * NSEC_PER_SEC);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).due_ns, words[0]);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).due_ns, words[1]);
+	wait_postponed_after(fd, 0);
+	check_armed_for(fd, later, SOON_NS);
+	check_nothing_ready(fd);
+	move_clock(50000 * NSEC_PER_SEC);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).due_ns, words[2]);
+	ASSERT_EQ(count_postponed(fd), 1);
+}
+
+TEST(set_backward_puts_off_deadlines)
+{
+	_Atomic __u64 *words;
+	int fd = open_realtime_deadlines(2, &words);
+	__u64 id;
+
+	/* Again if it came before the clock was set. */
+	do {
+		advance_wheel(fd);
+		words[0] = realtime_ns() + NSEC_PER_SEC;
+		id = add_deadline(fd, 0, 0);
+		move_clock(-(long long)HOUR_NS);
+	} while (query(fd, id, NULL) == TWHEEL_READY && !cancel(fd, id));
+	check_armed_for(fd, id, 2 * NSEC_PER_SEC);
+	check_nothing_ready(fd);
+
+	/* What is armed now comes before it; and it can be brought forward. */
+	words[1] = realtime_ns() + SOON_NS;
+	add_deadline(fd, 1, 1);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, 1);
+	words[0] = realtime_ns() + SOON_NS;
+	ASSERT_EQ(modify_deadline(fd, id, 0), 0);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).due_ns, words[0]);
+	check_nothing_ready(fd);
+}
+
+/*
+ * The clock goes back and forth while the words go on.  An event that comes is at or past
+ * what its word said, by the clock as it was then; when all is at rest, all come.
+ */
+TEST(set_back_and_forth_while_deadlines_are_moved_loses_none_and_none_is_early)
+{
+	const size_t rounds = test_count(200), nr = 500;
+	struct counters counters;
+	_Atomic __u64 *words;
+	int fd = open_realtime_deadlines(nr, &words);
+	size_t round, i, read = 0, added = nr;
+	struct twheel_record record;
+	__u64 seed = 3;
+
+	for (i = 0; i < nr; i++) {
+		words[i] = realtime_ns() + next_random(&seed) % NSEC_PER_SEC;
+		add_deadline(fd, i, i);
+	}
+	for (round = 0; round < rounds; round++) {
+		long long by_ns = next_random(&seed) % (2 * NSEC_PER_SEC);
+
+		move_clock(round % 2 ? by_ns : -by_ns);
+		test_about("round %zu", round);
+		for (i = 0; i < nr; i += 1 + next_random(&seed) % 4)
+			words[i] = realtime_ns() + next_random(&seed) % NSEC_PER_SEC;
+		/* Let the kernel have a look at this time before the next. */
+		poll_events(fd, 5);
+		while (read_records(fd, &record, 1) == 1) {
+			ASSERT_GE(record.fired_ns, record.due_ns);
+			ASSERT_EQ(record.reason, TWHEEL_EXPIRED);
+			read++;
+			added++;
+			words[record.data] = realtime_ns() + NSEC_PER_SEC;
+			add_deadline(fd, record.data, record.data);
+		}
+	}
+	for (i = 0; i < nr; i++)
+		words[i] = realtime_ns() + SOON_NS;
+	move_clock(10 * NSEC_PER_SEC);
+	for (; read < added; read++) {
+		wait_readable(fd);
+		ASSERT_EQ(read_records(fd, &record, 1), 1);
+		ASSERT_GE(record.fired_ns, record.due_ns);
+	}
+	check_nothing_ready(fd);
+	counters = get_counters(fd);
+	check_sum(&counters);
+	ASSERT_EQ(counters.finished, added);
+	printf("# %zu events, postponed %lld times\n", added, count_postponed(fd));
+	ASSERT_GT(count_postponed(fd), 0);
+}
+
 /* --- other clocks, relative times ------------------------------------------- */
 
 static void check_other_clock(clockid_t clock)

@@ -120,14 +120,17 @@ TEST(config_replaces_all_that_the_one_before_set)
 	config.max_events = 7;
 	config.slack_ns = NSEC_PER_SEC;
 	config.wake_count = 3;
+	config.nr_deadlines = 5;
 	config.wake_delay_ns = FAR_NS;
 	ASSERT_EQ(configure(fd, &config), 0);
 	ASSERT_EQ(get_counters(fd).clockid, CLOCK_BOOTTIME);
 	ASSERT_EQ(get_counters(fd).max_events, 7);
+	ASSERT_EQ(fdinfo_number(fd, "deadlines"), 5);
 
 	config = default_config();
 	ASSERT_EQ(configure(fd, &config), 0);
 	check_counters(fd, &before);
+	ASSERT_EQ(fdinfo_number(fd, "deadlines"), -1);
 	ASSERT_GT(query(fd, add(fd, 0, FAR_NS, 0), &answer), 0);
 	ASSERT_EQ(answer.slack_ns, 0);
 	add(fd, 0, 0, 1);
@@ -143,6 +146,7 @@ TEST(config_that_is_refused_keeps_all_that_the_one_before_set)
 	config.max_events = 7;
 	config.slack_ns = 777;
 	config.wake_count = 3;
+	config.nr_deadlines = 5;
 	config.wake_delay_ns = FAR_NS;
 	ASSERT_EQ(configure(fd, &config), 0);
 
@@ -152,6 +156,7 @@ TEST(config_that_is_refused_keeps_all_that_the_one_before_set)
 	config.flags = ~0U;
 	check_config_refused(fd, &config, EINVAL);
 	ASSERT_EQ(get_counters(fd).clockid, CLOCK_BOOTTIME);
+	ASSERT_EQ(fdinfo_number(fd, "deadlines"), 5);
 	ASSERT_EQ(list_one(fd, add(fd, 0, 0, 1)).slack_ns, 777);
 	ASSERT_EQ(poll_events(fd, 0), 0);
 }

@@ -127,6 +127,118 @@ TEST(hotplug_events_of_a_cpu_that_goes_live_on_another)
 	}
 }
 
+/* Half of the words are moved before the CPU goes, the others after it. */
+TEST(hotplug_deadlines_of_a_cpu_that_goes_are_followed_on_another)
+{
+	_Atomic __u64 *words;
+	const size_t nr = 1000;
+	int cpus[MAX_CPUS];
+	size_t i, j;
+
+	need_cpus(cpus);
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		int fd = open_deadlines_on(clocks[i], nr, &words);
+		bool seen[nr];
+
+		test_about("clock %d", clocks[i]);
+		memset(seen, 0, sizeof(seen));
+		pin_to_cpu(cpus[1]);
+		for (j = 0; j < nr; j++) {
+			words[j] = clock_ns(clocks[i]) + 2 * NSEC_PER_SEC;
+			add_deadline(fd, j, j);
+		}
+		pin_to_cpu(cpus[0]);
+		for (j = 0; j < nr; j += 2)
+			words[j] = clock_ns(clocks[i]) + 3 * NSEC_PER_SEC;
+		set_cpu_online(cpus[1], false);
+		for (j = 1; j < nr; j += 2)
+			words[j] = clock_ns(clocks[i]) + 3 * NSEC_PER_SEC;
+		ASSERT_EQ(get_counters(fd).armed + get_counters(fd).ready, nr);
+		for (j = 0; j < nr; j++) {
+			struct twheel_record record =
+				wait_expired_on(fd, clocks[i]);
+
+			ASSERT_LT(record.data, nr);
+			ASSERT(!seen[record.data]);
+			seen[record.data] = true;
+			/* Unless the machine has stood still for so long. */
+			if (count_postponed(fd) == (long long)nr)
+				ASSERT_EQ(record.due_ns, words[record.data]);
+		}
+		check_nothing_ready(fd);
+		printf("# clock %d: %lld of %zu were postponed\n", clocks[i],
+		       count_postponed(fd), nr);
+		set_cpu_online(cpus[1], true);
+	}
+}
+
+/* They are postponed again and again while their CPU goes and comes. */
+TEST(hotplug_again_and_again_under_events_that_are_postponed)
+{
+	const unsigned int cycles = test_count(50);
+	const size_t nr = 200;
+	int cpus[MAX_CPUS], fd;
+	_Atomic __u64 *words;
+	struct counters counters;
+	unsigned int cycle;
+	size_t i;
+
+	need_cpus(cpus);
+	fd = open_deadlines(nr, &words);
+	for (cycle = 0; cycle < cycles; cycle++) {
+		pin_to_cpu(cpus[1]);
+		for (i = 0; i < nr; i++) {
+			words[i] = monotonic_ns() + SOON_NS + i * NSEC_PER_MSEC / 2;
+			add_deadline(fd, i, i);
+		}
+		pin_to_cpu(cpus[0]);
+		set_cpu_online(cpus[1], false);
+		for (i = 0; i < nr; i++)
+			words[i] += SOON_NS;
+		set_cpu_online(cpus[1], true);
+		for (i = 0; i < nr; i++)
+			words[i] += SOON_NS;
+		for (i = 0; i < nr; i++)
+			wait_record(fd);
+		check_nothing_ready(fd);
+	}
+	counters = get_counters(fd);
+	check_sum(&counters);
+	ASSERT_EQ(counters.finished, cycles * nr);
+	ASSERT_EQ(counters.armed, 0);
+	printf("# %lld postponed\n", count_postponed(fd));
+}
+
+TEST(hotplug_deadlines_of_a_bound_context_whose_cpu_goes)
+{
+	struct twheel_config config = deadlines_config(CLOCK_MONOTONIC, 1);
+	int cpus[MAX_CPUS], fd;
+	_Atomic __u64 *words;
+	long long before;
+	__u64 id;
+
+	need_cpus(cpus);
+	need_debugfs();
+	config.flags = TWHEEL_CONFIG_CPU;
+	config.cpu = cpus[1];
+	fd = device_open_configured(O_RDWR | O_NONBLOCK | O_CLOEXEC, &config);
+	words = map_deadlines(fd, 1);
+	pin_to_cpu(cpus[0]);
+	before = base_number(cpus[1], CLOCK_MONOTONIC, "postponed");
+	id = add_postponed(fd, words, 0, monotonic_ns() + FAR_NS, 1);
+	ASSERT_EQ(base_number(cpus[1], CLOCK_MONOTONIC, "postponed"), before + 1);
+	set_cpu_online(cpus[1], false);
+	ASSERT_EQ(query_time(fd, id), words[0]);
+	words[0] = monotonic_ns() + SOON_NS;
+	ASSERT_EQ(modify_deadline(fd, id, 0), 0);
+	ASSERT_EQ(wait_record(fd).due_ns, words[0]);
+	set_cpu_online(cpus[1], true);
+	before = base_number(cpus[1], CLOCK_MONOTONIC, "postponed");
+	id = add_postponed(fd, words, 0, NEVER_NS, 1);
+	ASSERT_EQ(base_number(cpus[1], CLOCK_MONOTONIC, "postponed"), before + 1);
+	ASSERT_EQ(cancel(fd, id), 0);
+}
+
 TEST(hotplug_operations_of_a_cpu_that_goes_can_be_completed)
 {
 	const size_t nr = 1000;

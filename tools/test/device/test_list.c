@@ -149,6 +149,7 @@ TEST(list_tells_what_query_tells_after_a_modify)
 	ASSERT_EQ(entry.due_ns, 2 * FAR_NS);
 	ASSERT_EQ(entry.interval_ns, 3 * NSEC_PER_SEC);
 	ASSERT_EQ(entry.slack_ns, 4);
+	ASSERT_EQ(entry.deadline, 0);
 	ASSERT_EQ(entry.state, TWHEEL_ARMED);
 }
 

@@ -249,6 +249,43 @@ TEST(memory_limit_of_a_cgroup_ends_in_a_refused_add)
 	cgroup_remove(&cgroup);
 }
 
+/* --- deadlines -------------------------------------------------------------- */
+
+#define NR_DEADLINES	(1U << 20)
+
+static long configure_deadlines(int fd, __u32 nr)
+{
+	struct twheel_config config = deadlines_config(CLOCK_MONOTONIC, nr);
+
+	return device_ioctl(fd, TWHEEL_IOC_CONFIG, &config);
+}
+
+/* All of them from the CONFIG on, as a store must not find that there is no memory. */
+TEST(memory_of_deadlines_is_charged_to_the_cgroup_of_the_caller)
+{
+	struct cgroup cgroup = cgroup_make_limited("4M");
+	long *result = map_shared(sizeof(*result));
+	int fd = device_open_nonblock();
+	pid_t pid;
+
+	ASSERT_GT(NR_DEADLINES * sizeof(__u64), 4 * MEBIBYTE);
+	pid = start_child();
+	if (!pid) {
+		cgroup_enter(&cgroup);
+		*result = configure_deadlines(fd, NR_DEADLINES);
+		_exit(0);
+	}
+	wait_child(pid);
+	ASSERT_EQ(*result, -ENOMEM);
+	ASSERT_EQ(fdinfo_number(fd, "deadlines"), -1);
+
+	/* We, outside, can have them; and it did not set anything up. */
+	ASSERT_EQ(configure_deadlines(fd, NR_DEADLINES), 0);
+	ASSERT_EQ(fdinfo_number(fd, "deadlines"), NR_DEADLINES);
+	ASSERT_EQ(close(fd), 0);
+	cgroup_remove(&cgroup);
+}
+
 /* --- operations ------------------------------------------------------------- */
 
 /* Operations of a round, and what each of them watches. */

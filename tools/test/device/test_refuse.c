@@ -24,19 +24,20 @@ struct command {
 
 static const struct command add_command = {
 	.op = TWHEEL_OP_ADD,
-	.known_flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET,
+	.known_flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE,
 	.unused = {
-		FIELD(twheel_cmd, key),
+		FIELD(twheel_cmd, key),		/* without TWHEEL_DEADLINE */
 		FIELD(twheel_cmd, reserved),
 	},
 };
 
 static const struct command modify_command = {
 	.op = TWHEEL_OP_MODIFY,
-	.known_flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_SET_DATA,
+	.known_flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_SET_DATA |
+		       TWHEEL_DEADLINE,
 	.unused = {
 		FIELD(twheel_cmd, data),	/* without TWHEEL_SET_DATA */
-		FIELD(twheel_cmd, key),
+		FIELD(twheel_cmd, key),		/* without TWHEEL_DEADLINE */
 		FIELD(twheel_cmd, quorum),
 		FIELD(twheel_cmd, reserved),
 	},

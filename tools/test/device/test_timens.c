@@ -247,6 +247,42 @@ TEST(timens_never_is_never)
 	for_each_namespace(check_never);
 }
 
+/* The words are mapped, and stored to, in the namespace or out of it. */
+static void check_deadlines(int fd, clockid_t clock)
+{
+	_Atomic __u64 *words;
+	struct twheel_config config = deadlines_config(clock, 2);
+	__u64 id;
+
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
+	words = map_deadlines(fd, 2);
+	words[0] = clock_ns(clock) + SOON_NS;
+	add_deadline(fd, 0, 0);
+	ASSERT_EQ(wait_expired_on(fd, clock).due_ns, words[0]);
+	words[0] = clock_ns(clock) - 1;
+	add_deadline(fd, 0, 0);
+	ASSERT_EQ(poll_events(fd, 0), POLLIN);
+	ASSERT_EQ(wait_expired_on(fd, clock).due_ns, words[0]);
+
+	/* What is a little later here must not be now. */
+	id = add_postponed(fd, words, 1, clock_ns(clock) + FAR_NS, 0);
+	check_armed_for(fd, id, SOON_NS);
+	ASSERT_EQ(query_time(fd, id), words[1]);
+	ASSERT_EQ(list_one(fd, id).due_ns, words[1]);
+	words[1] = clock_ns(clock) + SOON_NS;
+	ASSERT_EQ(modify_deadline(fd, id, 1), 0);
+	ASSERT_EQ(wait_expired_on(fd, clock).due_ns, words[1]);
+	words[1] = NEVER_NS;
+	id = add_deadline(fd, 1, 0);
+	check_armed_for(fd, id, SOON_NS);
+	ASSERT_EQ(query_time(fd, id), NEVER_NS);
+}
+
+TEST(timens_deadline_is_of_the_namespace)
+{
+	for_each_namespace(check_deadlines);
+}
+
 static void check_realtime(int fd, clockid_t clock)
 {
 	__u64 due_ns;
@@ -312,6 +348,32 @@ TEST(timens_is_that_of_the_opener_for_those_outside)
 		test_about("clock %d", clocks[i]);
 		join_namespace(outside);
 		check_fixed(fd, now_ns);
+	}
+}
+
+/* The process that stores has other clocks than the one that opened the file. */
+TEST(timens_deadline_is_of_the_opener_for_those_inside)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		_Atomic __u64 *words;
+		int fd = open_deadlines_on(clocks[i], 1, &words), outside;
+		struct twheel_record record;
+		__u64 now_ns = clock_ns(clocks[i]), id;
+
+		test_about("clock %d", clocks[i]);
+		outside = enter_namespace(&offsets[0]);
+		words[0] = now_ns + 10 * SOON_NS;
+		id = add_deadline(fd, 0, 0);
+		ASSERT_EQ(query_time(fd, id), words[0]);
+		words[0] = now_ns + 15 * SOON_NS;
+		wait_readable(fd);
+		ASSERT_EQ(read_records(fd, &record, 1), 1);
+		ASSERT_EQ(record.due_ns, words[0]);
+		ASSERT_GE(record.fired_ns, record.due_ns);
+		ASSERT_LT(record.fired_ns, record.due_ns + 50000 * NSEC_PER_SEC);
+		join_namespace(outside);
 	}
 }
 

@@ -71,7 +71,7 @@ TEST(trace_formats_have_numbers_where_the_source_has_names)
 {
 	static const char * const events[] = {
 		"twheel_arm", "twheel_cancel", "twheel_complete", "twheel_due",
-		"twheel_run",
+		"twheel_postpone", "twheel_run",
 	};
 	size_t i;
 
@@ -122,4 +122,22 @@ TEST(trace_tells_of_cancelling_by_a_quiet_signal)
 	ASSERT_EQ(signal_quietly(fd, 1), 1);
 	ASSERT_EQ(count_traced("twheel_cancel:", "/monotonic"), 1);
 	ASSERT_EQ(count_traced("twheel_complete:", ""), 0);
+}
+
+TEST(trace_tells_of_postponing)
+{
+	_Atomic __u64 *words;
+	__u64 due_ns = monotonic_ns() + FAR_NS, id;
+	int fd = open_deadlines(1, &words);
+	char due[32];
+
+	start_tracing();
+	snprintf(due, sizeof(due), "due_ns=%llu ", due_ns);
+	id = add_postponed(fd, words, 0, due_ns, 0);
+	ASSERT_EQ(count_traced("twheel_postpone:", "/monotonic"), 1);
+	ASSERT_EQ(count_traced("twheel_postpone:", due), 1);
+	ASSERT_EQ(count_traced("twheel_arm:", due), 0);
+	ASSERT_EQ(modify_deadline(fd, id, 0), 0);
+	ASSERT_EQ(count_traced("twheel_arm:", due), 1);
+	ASSERT_EQ(count_traced("twheel_postpone:", ""), 1);
 }

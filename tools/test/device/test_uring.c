@@ -617,6 +617,41 @@ TEST(uring_cmd_submits_as_the_ioctl_does)
 	check_commands(0, 0);
 }
 
+TEST(uring_cmd_arms_and_modifies_events_by_words)
+{
+	_Atomic __u64 *words;
+	struct twheel_cmd cmds[3];
+	struct twheel_submit submit = make_submit(cmds, ARRAY_SIZE(cmds));
+	int fd = open_deadlines(3, &words), i;
+	struct io_uring ring;
+	__u64 id;
+
+	command_ring_open(&ring, 0);
+	words[0] = NEVER_NS;
+	words[1] = 5;
+	for (i = 0; i < 3; i++)
+		cmds[i] = make_deadline_add(i + i / 2, i);
+	ring_submit_cmd(&ring, fd, &submit);
+	ASSERT_EQ(ring_run(&ring), ARRAY_SIZE(cmds));
+	ASSERT_EQ(cmds[0].result, 0);
+	ASSERT_EQ(cmds[1].result, 0);
+	ASSERT_EQ(cmds[2].result, -EINVAL);
+	ASSERT_EQ(wait_record(fd).due_ns, 5);
+	check_nothing_ready(fd);
+
+	words[2] = monotonic_ns() + SOON_NS;
+	id = cmds[0].id;
+	cmds[0] = make_deadline_modify(id, 2);
+	submit.nr = 1;
+	ring_submit_cmd(&ring, fd, &submit);
+	ASSERT_EQ(ring_run(&ring), 1);
+	ASSERT_EQ(cmds[0].result, 0);
+	words[2] += SOON_NS;
+	ASSERT_EQ(wait_record(fd).id, id);
+	check_nothing_ready(fd);
+	io_uring_queue_exit(&ring);
+}
+
 /* As the ioctl; but an inline call goes on after it, and may sleep. */
 TEST(uring_cmd_undoes_adds_when_the_array_becomes_read_only_meanwhile)
 {
