@@ -252,13 +252,18 @@ TEST(deadline_mmap_of_more_than_the_words_is_refused)
 	map_deadlines(fd, 2 * WORDS_PER_PAGE);
 }
 
-TEST(deadline_mmap_of_a_file_that_is_not_open_for_both_is_refused)
+TEST(deadline_mmap_allows_what_the_file_is_open_for)
 {
 	struct twheel_config config = deadlines_config(CLOCK_MONOTONIC, 1);
 	int reading = device_open_configured(O_RDONLY, &config);
 	int writing = device_open_configured(O_WRONLY, &config);
+	const __u64 *words = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, reading, 0);
 
-	ASSERT_EQ(mmap_error(reading, PAGE_BYTES, PROT_READ, MAP_SHARED, 0), EINVAL);
+	ASSERT(words != MAP_FAILED);
+	ASSERT_EQ(words[0], 0);
+	ASSERT_EQ(mprotect((void *)words, PAGE_BYTES, PROT_READ | PROT_WRITE), -1);
+	ASSERT_EQ(errno, EACCES);
+	ASSERT_EQ(mmap_error(reading, PAGE_BYTES, PROT_READ, MAP_PRIVATE, 0), EINVAL);
 	ASSERT_EQ(mmap_error(reading, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, 0),
 		  EACCES);
 	ASSERT_EQ(mmap_error(writing, PAGE_BYTES, PROT_WRITE, MAP_SHARED, 0), EACCES);

@@ -195,6 +195,31 @@ TEST_NAMED(user_limit_of_one_user_leaves_another_alone)
 	wait_child(pid);
 }
 
+/* Words are charged by pages, as events of the same size: 64 of them. */
+TEST_NAMED(user_limit_counts_words_as_events)
+{
+	long long limit = prepare(), pages = (1000 + 63) / 64;
+	struct twheel_config config = deadlines_config(CLOCK_MONOTONIC, 0);
+	int fd, other;
+
+	ASSERT_EQ(module_parameter("max_user_events"), 1000);
+	become(USER);
+	fd = open_node();
+	config.nr_deadlines = pages * 512 + 1;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), -ENOSPC);
+	/* What was refused has left nothing behind. */
+	check_all_free(limit);
+
+	config.nr_deadlines = pages * 512;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
+	check_full(fd);
+	other = open_node();
+	check_full(other);
+	close(other);
+	close(fd);
+	check_all_free(limit);
+}
+
 /* --- what is free again ----------------------------------------------------- */
 
 TEST_NAMED(user_limit_is_free_again_after_close)
