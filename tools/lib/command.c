@@ -3,14 +3,13 @@
  * Commands: one at a time, and batches of them.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 
 #include "private.h"
 
-/* Room of a batch that gets its first command. */
-#define BATCH_MIN	16
+/* Room of a batch that gets its first command, and the most that it can have. */
+#define BATCH_MIN	16U
+#define BATCH_MAX	(1U << 30)
 
 /* Run commands; returns how many had their result written, or an errno if none had. */
 static int run_some(struct twheel *wheel, struct twheel_cmd *cmds, unsigned int nr)
@@ -21,9 +20,8 @@ static int run_some(struct twheel *wheel, struct twheel_cmd *cmds, unsigned int 
 		.nr = nr,
 		.cmd_size = sizeof(*cmds),
 	};
-	int ret = ioctl(wheel->fd, TWHEEL_IOC_SUBMIT, &submit);
 
-	return ret < 0 ? -errno : ret;
+	return wheel_ioctl(wheel, TWHEEL_IOC_SUBMIT, &submit);
 }
 
 int twheel_run(struct twheel *wheel, struct twheel_cmd *cmd)
@@ -101,16 +99,15 @@ int twheel_query(struct twheel *wheel, __u64 id, __u64 *due_ns)
 
 int twheel_batch_reserve(struct twheel_batch *batch, unsigned int nr)
 {
-	size_t room = batch->room ? batch->room : BATCH_MIN;
+	unsigned int room = batch->room ? batch->room : BATCH_MIN;
 	struct twheel_cmd *cmds;
 
+	if (nr > BATCH_MAX - batch->nr)
+		return -ENOMEM;
 	while (room - batch->nr < nr)
 		room *= 2;
 	if (room == batch->room)
 		return 0;
-	/* The kernel counts commands by an int. */
-	if (room > INT_MAX)
-		return -ENOMEM;
 	cmds = reallocarray(batch->cmds, room, sizeof(*cmds));
 	if (!cmds)
 		return -ENOMEM;
@@ -132,8 +129,6 @@ int twheel_submit(struct twheel *wheel, struct twheel_batch *batch)
 	while (done < batch->nr) {
 		int ret = run_some(wheel, batch->cmds + done, batch->nr - done);
 
-		if (ret == -EINTR)
-			continue;
 		if (ret <= 0)
 			return done ? (int)done : ret;
 		done += ret;

@@ -13,19 +13,18 @@
 
 #define WORD_TAKEN	0xffffffffU
 
-static size_t words_size(__u32 nr)
-{
-	return nr * sizeof(__u64);
-}
-
 int words_map(struct twheel *wheel, __u32 nr)
 {
+	size_t size;
 	void *words;
 
+	/* So much a 32-bit program cannot have. */
+	if (__builtin_mul_overflow(nr, sizeof(__u64), &size))
+		return -ENOMEM;
 	wheel->next_free = calloc(nr, sizeof(*wheel->next_free));
 	if (!wheel->next_free)
 		return -ENOMEM;
-	words = mmap(NULL, words_size(nr), PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, 0);
+	words = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, 0);
 	if (words == MAP_FAILED)
 		return -errno;
 	wheel->words = words;
@@ -36,7 +35,7 @@ int words_map(struct twheel *wheel, __u32 nr)
 void words_unmap(struct twheel *wheel)
 {
 	if (wheel->words)
-		munmap(wheel->words, words_size(wheel->nr_words));
+		munmap(wheel->words, wheel->nr_words * sizeof(*wheel->words));
 	free(wheel->next_free);
 }
 

@@ -26,15 +26,19 @@
  * used by several threads at a time, each of which has batches and records of its own.
  * A loop belongs to one thread at a time.  Whoever has created or initialised an object
  * destroys it; commands and records are copied, so nothing else changes hands.
+ *
+ * Only what waits for records returns -EINTR, where a signal's handler has run:
+ * twheel_wait(), twheel_enter() and twheel_loop_run().  All else goes on after a signal.
  */
 #ifndef _LIBTWHEEL_H
 #define _LIBTWHEEL_H
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+/* For sigset_t, which <signal.h> has not with -std=c11. */
+#include <sys/select.h>
 #include <linux/twheel.h>
 
 #ifdef __cplusplus
@@ -58,9 +62,10 @@ struct twheel;
  * here; NULL: CLOCK_MONOTONIC and the defaults.  With nr_deadlines, the words are mapped.
  * The file is non-blocking and closed by exec().
  *
- * Errors: those of open() (-ENOENT, there is no device: the module is not loaded; -EACCES,
- * it is not for this user), of TWHEEL_IOC_CONFIG and of mmap(); -ENOMEM; -EPROTO, the
- * device is something else.
+ * Returns 0, and *@wheel is for twheel_close(); or an error, and *@wheel is NULL.  Errors:
+ * those of open() (-ENOENT, there is no device: the module is not loaded; -EACCES, it is
+ * not for this user), of TWHEEL_IOC_CONFIG and of mmap(); -ENOMEM; -EPROTO, this is not
+ * the device, or it has another ABI.
  */
 int twheel_open(struct twheel **wheel, const struct twheel_config *config);
 
@@ -79,6 +84,9 @@ const struct twheel_info *twheel_info(const struct twheel *wheel);
 
 /* Has the kernel side all of these TWHEEL_FEATURE_*? */
 bool twheel_has(const struct twheel *wheel, __u64 features);
+
+/* What the wheel's clock says now: absolute times and words are of this clock. */
+__u64 twheel_now_ns(const struct twheel *wheel);
 
 /* --- commands ------------------------------------------------------------------- */
 
@@ -140,7 +148,11 @@ static inline void twheel_prep_complete(struct twheel_cmd *cmd, __u64 id, __u64 
 	cmd->value = value;
 }
 
-/* WATCH: with @id 0, of the ADD before it in the batch; @flags is 0 or TWHEEL_LEVEL. */
+/*
+ * WATCH: @flags is 0 or TWHEEL_LEVEL.  With @id 0 it is of the ADD that it follows in the
+ * batch, directly or after other such WATCHes: what stands between may be cut off from
+ * them by a signal.
+ */
 static inline void twheel_prep_watch(struct twheel_cmd *cmd, __u64 id, __u64 key,
 				     __u64 need, __u16 flags)
 {
@@ -192,7 +204,7 @@ static inline void twheel_cmd_set_data(struct twheel_cmd *cmd, __u64 data)
 
 /*
  * Run one command.  Returns its result, which it has in @cmd too, or why it was not run:
- * -EFAULT, -EINTR.
+ * -EFAULT.
  */
 int twheel_run(struct twheel *wheel, struct twheel_cmd *cmd);
 
@@ -235,7 +247,7 @@ static inline void twheel_batch_clear(struct twheel_batch *batch)
 	batch->nr = 0;
 }
 
-/* Make room for @nr more commands.  Returns 0 or -ENOMEM. */
+/* Make room for @nr more commands, at most 2^30 in all.  Returns 0 or -ENOMEM. */
 int twheel_batch_reserve(struct twheel_batch *batch, unsigned int nr);
 
 /*
@@ -273,8 +285,10 @@ struct twheel_records {
 	unsigned int room;
 };
 
-/* Make room for @room records, not 0.  Returns 0, -EINVAL or -ENOMEM. */
+/* Make room for @room records.  Returns 0; -EINVAL, @room is 0; -ENOMEM. */
 int twheel_records_init(struct twheel_records *records, unsigned int room);
+
+/* Free the memory; afterwards there are no records and no room. */
 void twheel_records_destroy(struct twheel_records *records);
 
 /* Each record that was read last, oldest first. */
@@ -284,7 +298,8 @@ void twheel_records_destroy(struct twheel_records *records);
 
 /*
  * Read what is there, as far as there is room, without waiting.  Returns how many records,
- * which is 0 where there are none; in place of those of the last call.
+ * which is 0 where there are none; in place of those of the last call.  Of several threads
+ * that read, each record goes to one.
  */
 int twheel_read(struct twheel *wheel, struct twheel_records *records);
 
@@ -334,12 +349,18 @@ int twheel_list(struct twheel *wheel, struct twheel_entry *entries, unsigned int
 
 /*
  * Take a word that nobody uses; it says never.  Returns its index, or -ENOSPC: there is
- * none left, or the wheel has none.  Threads may take and give words at a time.
+ * none left, or the wheel has none.  Several threads may take words and give them back.
  */
 int twheel_deadline_get(struct twheel *wheel);
 
 /* Give a word back, which no event goes by any more.  Returns 0; -EINVAL, nobody took it. */
 int twheel_deadline_put(struct twheel *wheel, __u32 word);
+
+/*
+ * A word.  An 8-byte store is one store in a 32-bit program too (for i586 and later, and
+ * without libatomic) if the compiler knows that it is aligned, as words are.
+ */
+typedef __u64 twheel_word __attribute__((aligned(8)));
 
 /* The words, for twheel_deadline_set(); NULL: there are none. */
 __u64 *twheel_deadlines(const struct twheel *wheel);
@@ -351,27 +372,30 @@ __u64 *twheel_deadlines(const struct twheel *wheel);
  */
 static inline void twheel_deadline_set(__u64 *words, __u32 word, __u64 time_ns)
 {
-	__atomic_store_n(&words[word], time_ns, __ATOMIC_RELEASE);
+	__atomic_store_n((twheel_word *)words + word, time_ns, __ATOMIC_RELEASE);
 }
 
+/* What a word says. */
 static inline __u64 twheel_deadline_ns(const __u64 *words, __u32 word)
 {
-	return __atomic_load_n(&words[word], __ATOMIC_ACQUIRE);
+	return __atomic_load_n((const twheel_word *)words + word, __ATOMIC_ACQUIRE);
 }
 
 /* --- an event loop ------------------------------------------------------------------ */
 
 /*
  * Timeouts with callbacks, for a program with a loop of its own: it polls twheel_loop_fd()
- * beside its other files and calls twheel_loop_run() with 0 when that is readable; or it
- * lets twheel_loop_run() wait.
+ * beside its other files (not edge-triggered) and calls twheel_loop_run() with 0 when that
+ * is readable; or it lets twheel_loop_run() wait.
  *
- * What was started and stopped goes to the kernel with the next twheel_loop_run(), in
- * one system call however much it is: so that has to be called before the program sleeps.
- * What callbacks start and stop is seen to before it returns.
+ * What was started and stopped goes to the kernel with the next twheel_loop_run(), all at
+ * once however much it is: so that has to be called before the program sleeps.  What
+ * callbacks start and stop is seen to before it returns.
+ *
  * No callback is called after twheel_timeout_stop() has returned, nor for a time before
  * the one of the last twheel_timeout_start().  A callback may start and stop any timeout,
- * and free its own.
+ * and free those that are not started any more: its own, unless it has an interval, is one
+ * of these.  It must not destroy the loop.
  */
 struct twheel_loop;
 
@@ -402,31 +426,42 @@ static inline void twheel_timeout_init(struct twheel_timeout *timeout,
 }
 
 /*
- * Make a loop of a wheel, which must not be read elsewhere, and stays the caller's.
- * Returns 0 or -ENOMEM.
+ * Make a loop of a wheel, which stays the caller's.  Nobody else reads the wheel from now
+ * on; records of other events than the loop's are lost.  Returns 0 or -ENOMEM.
  */
 int twheel_loop_create(struct twheel_loop **loop, struct twheel *wheel);
 
-/* End a loop: its timeouts are stopped.  The wheel is to be closed after it. */
+/* End a loop, or NULL: its timeouts are stopped.  The wheel is to be closed after it. */
 void twheel_loop_destroy(struct twheel_loop *loop);
 
+/* The wheel's file, to be polled. */
 int twheel_loop_fd(const struct twheel_loop *loop);
 
 /*
- * Start a timeout, or give it another time.  @flags as for ADD; a relative time counts
- * from when the kernel gets the command, in twheel_loop_run().  With @interval_ns it goes
- * on until it is stopped.
+ * Start a timeout, or give it another time.  @flags is 0, for a time that counts from when
+ * the kernel gets the command, in twheel_loop_run(); or TWHEEL_ABS, on the wheel's clock,
+ * and TWHEEL_CANCEL_ON_SET.  With @interval_ns it goes on until it is stopped.
  *
- * Returns 0; -EINVAL, it belongs to another loop; -ENOMEM, and nothing changes.
- * What only the kernel can know (-EINVAL, -ENOSPC) is what twheel_loop_run() returns.
+ * Returns 0; or an error, and nothing changes: -EINVAL, it belongs to another loop, the
+ * interval is less than a tick, or the flags are not for this; -ENOMEM.
  */
 int twheel_timeout_start(struct twheel_loop *loop, struct twheel_timeout *timeout,
 			 __u64 time_ns, __u64 interval_ns, __u64 slack_ns, __u16 flags);
 
+/*
+ * Start a timeout that is due when a word says.  When a store of a later time has crossed
+ * with the expiry, the loop arms it again, and the callback is not called.  After a store
+ * of an earlier time, this has to be called once more.
+ *
+ * Returns as twheel_timeout_start(); -EINVAL, there is no such word.
+ */
+int twheel_timeout_start_deadline(struct twheel_loop *loop, struct twheel_timeout *timeout,
+				  __u32 word, __u64 slack_ns);
+
 /* Stop a timeout, whether it is started or not.  Its memory can be freed then. */
 void twheel_timeout_stop(struct twheel_timeout *timeout);
 
-/* Is it going to be called? */
+/* Is it started, and so going to be called? */
 static inline bool twheel_timeout_pending(const struct twheel_timeout *timeout)
 {
 	return timeout->slot != 0;
@@ -434,11 +469,14 @@ static inline bool twheel_timeout_pending(const struct twheel_timeout *timeout)
 
 /*
  * Bring what was started and stopped to the kernel, wait at most @timeout_ns (0: do not
- * wait; TWHEEL_NEVER: for ever) until something is due, and call what is.
+ * wait; TWHEEL_NEVER: for ever) until something is due, and call what is, up to some
+ * hundred at a time.
  *
- * Returns how many callbacks were called; -EINTR, a signal, and none was called; -EBUSY,
- * from a callback; -ENOSPC, -EINVAL and others: the kernel refused a timeout that was
- * started, and it is not started any more; those that were due were called all the same.
+ * Returns how many callbacks were called, 0 when the time was up; -EINTR, a signal, and
+ * none was called; -EBUSY, this is a callback; -ENOSPC, -ENOMEM: the kernel refused to arm
+ * a timeout, which is not started any more, and did not wait; those that were due were
+ * called all the same.  Whatever it returns, nothing waits any more to be brought to the
+ * kernel.
  */
 int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns);
 

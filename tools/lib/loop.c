@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "private.h"
 
@@ -24,6 +25,9 @@
 /* Slots of the first table. */
 #define SLOTS_MIN	64
 
+/* The most there can be; the kernel has not so many events. */
+#define SLOTS_MAX	(1U << 31)
+
 /* &struct slot.command */
 #define NO_COMMAND	0xffffffffU
 
@@ -31,20 +35,24 @@
  * struct slot - a timeout that is started
  * @timeout: the timeout, or NULL: the slot is free.
  * @id: its event, or 0: the kernel has none.
+ * @slack_ns: its slack.
  * @generation: which use of the slot this is.
  * @command: where in the batch its command is, or NO_COMMAND.
  * @due: how many of its records were read and not told yet.
- * @periodic: its event, as the kernel knows it, goes on after a record.
+ * @word: the word that is its time, plus 1, or 0.
  * @next_free: of a free one: the next such, or 0.
+ * @periodic: its event, as the kernel knows it, goes on after a record.
  */
 struct slot {
 	struct twheel_timeout *timeout;
 	__u64 id;
+	__u64 slack_ns;
 	__u32 generation;
 	__u32 command;
 	__u32 due;
-	bool periodic;
+	__u32 word;
 	__u32 next_free;
+	bool periodic;
 };
 
 /**
@@ -69,27 +77,31 @@ struct twheel_loop {
 
 /* --- slots ------------------------------------------------------------------------ */
 
-static __u64 slot_data(const struct twheel_loop *loop, __u32 slot)
+static __u64 slot_data(const struct twheel_loop *loop, const struct slot *slot)
 {
-	return (__u64)loop->slots[slot].generation << 32 | slot;
+	return (__u64)slot->generation << 32 | (slot - loop->slots);
 }
 
-/* The slot of an event's data, or 0 if that use of it is over. */
-static __u32 slot_of(const struct twheel_loop *loop, __u64 data)
+/* The slot of an event's data, or NULL if that use of it is over. */
+static struct slot *slot_of(const struct twheel_loop *loop, __u64 data)
 {
-	__u32 slot = data;
+	__u32 number = data;
+	struct slot *slot;
 
-	if (slot >= loop->nr_slots || !loop->slots[slot].timeout ||
-	    loop->slots[slot].generation != data >> 32)
-		return 0;
-	return slot;
+	if (number >= loop->nr_slots)
+		return NULL;
+	slot = &loop->slots[number];
+	return slot->timeout && slot->generation == data >> 32 ? slot : NULL;
 }
 
 static int grow_slots(struct twheel_loop *loop)
 {
 	__u32 room = loop->nr_slots ? 2 * loop->nr_slots : SLOTS_MIN, i;
-	struct slot *slots = reallocarray(loop->slots, room, sizeof(*slots));
+	struct slot *slots;
 
+	if (loop->nr_slots == SLOTS_MAX)
+		return -ENOMEM;
+	slots = reallocarray(loop->slots, room, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	memset(slots + loop->nr_slots, 0, (room - loop->nr_slots) * sizeof(*slots));
@@ -122,14 +134,12 @@ static int slot_take(struct twheel_loop *loop, struct twheel_timeout *timeout)
 }
 
 /* The timeout of a slot is not started any more. */
-static void slot_give(struct twheel_loop *loop, __u32 number)
+static void slot_give(struct twheel_loop *loop, struct slot *slot)
 {
-	struct slot *slot = &loop->slots[number];
-
 	slot->timeout->slot = 0;
 	slot->timeout = NULL;
 	slot->next_free = loop->first_free;
-	loop->first_free = number;
+	loop->first_free = slot - loop->slots;
 }
 
 /* --- starting and stopping ---------------------------------------------------------- */
@@ -147,8 +157,9 @@ static struct twheel_cmd *slot_command(struct twheel_loop *loop, struct slot *sl
 	return cmd;
 }
 
-int twheel_timeout_start(struct twheel_loop *loop, struct twheel_timeout *timeout,
-			 __u64 time_ns, __u64 interval_ns, __u64 slack_ns, __u16 flags)
+/* Start a timeout, or start it again, as an ADD says.  Returns 0, -EINVAL or -ENOMEM. */
+static int start(struct twheel_loop *loop, struct twheel_timeout *timeout,
+		 const struct twheel_cmd *add)
 {
 	struct twheel_cmd *cmd;
 	struct slot *slot;
@@ -162,18 +173,66 @@ int twheel_timeout_start(struct twheel_loop *loop, struct twheel_timeout *timeou
 	cmd = slot_command(loop, slot);
 	if (!cmd) {
 		if (fresh)
-			slot_give(loop, timeout->slot);
+			slot_give(loop, slot);
 		return -ENOMEM;
 	}
-	if (slot->id)
-		twheel_prep_modify(cmd, slot->id, time_ns, flags | TWHEEL_SET_DATA);
-	else
-		twheel_prep_add(cmd, time_ns, 0, flags);
-	cmd->data = slot_data(loop, timeout->slot);
-	twheel_cmd_set_interval(cmd, interval_ns);
-	twheel_cmd_set_slack(cmd, slack_ns);
+	*cmd = *add;
+	cmd->data = slot_data(loop, slot);
+	if (slot->id) {
+		cmd->op = TWHEEL_OP_MODIFY;
+		cmd->flags |= TWHEEL_SET_DATA;
+		cmd->id = slot->id;
+	}
+	slot->slack_ns = add->slack_ns;
+	slot->word = add->flags & TWHEEL_DEADLINE ? add->key + 1 : 0;
 	slot->due = 0;
 	return 0;
+}
+
+/* A MODIFY whose event is gone becomes an ADD. */
+static void add_instead(struct twheel_cmd *cmd)
+{
+	cmd->op = TWHEEL_OP_ADD;
+	cmd->flags &= ~TWHEEL_SET_DATA;
+	cmd->id = 0;
+}
+
+/* What the kernel would refuse, and tell when it is too late. */
+static bool is_refused(const struct twheel_loop *loop, __u64 interval_ns, __u16 flags)
+{
+	const struct twheel *wheel = loop->wheel;
+
+	if (flags & ~(TWHEEL_ABS | TWHEEL_CANCEL_ON_SET))
+		return true;
+	if (flags & TWHEEL_CANCEL_ON_SET &&
+	    (!(flags & TWHEEL_ABS) || wheel->clock != CLOCK_REALTIME))
+		return true;
+	return interval_ns && interval_ns < wheel->info.tick_ns;
+}
+
+int twheel_timeout_start(struct twheel_loop *loop, struct twheel_timeout *timeout,
+			 __u64 time_ns, __u64 interval_ns, __u64 slack_ns, __u16 flags)
+{
+	struct twheel_cmd add;
+
+	if (is_refused(loop, interval_ns, flags))
+		return -EINVAL;
+	twheel_prep_add(&add, time_ns, 0, flags);
+	twheel_cmd_set_interval(&add, interval_ns);
+	twheel_cmd_set_slack(&add, slack_ns);
+	return start(loop, timeout, &add);
+}
+
+int twheel_timeout_start_deadline(struct twheel_loop *loop, struct twheel_timeout *timeout,
+				  __u32 word, __u64 slack_ns)
+{
+	struct twheel_cmd add;
+
+	if (word >= loop->wheel->nr_words)
+		return -EINVAL;
+	twheel_prep_add_deadline(&add, word, 0);
+	twheel_cmd_set_slack(&add, slack_ns);
+	return start(loop, timeout, &add);
 }
 
 void twheel_timeout_stop(struct twheel_timeout *timeout)
@@ -190,78 +249,69 @@ void twheel_timeout_stop(struct twheel_timeout *timeout)
 		if (cmd)
 			twheel_prep_cancel(cmd, slot->id);
 		else
-			while (twheel_cancel(loop->wheel, slot->id) == -EINTR)
-				;
+			twheel_cancel(loop->wheel, slot->id);
 	} else if (slot->command != NO_COMMAND) {
 		/* There is no such event, so this does nothing. */
 		twheel_prep_query(&loop->batch.cmds[slot->command], 0);
 	}
-	slot_give(loop, timeout->slot);
+	slot_give(loop, slot);
 }
 
 /* --- turns -------------------------------------------------------------------------- */
 
-/* A command of a timeout was run.  Returns 0, or why that is not started any more. */
-static int note_result(struct twheel_loop *loop, const struct twheel_cmd *cmd)
+/*
+ * A command was run.  Returns true if it has to be run again, as an ADD.  What the kernel
+ * refused is not started any more, and why is in *@error unless something is there.
+ */
+static bool note_result(struct twheel_loop *loop, struct twheel_cmd *cmd, int *error)
 {
-	__u32 number = slot_of(loop, cmd->data);
-	struct slot *slot = &loop->slots[number];
+	struct slot *slot = slot_of(loop, cmd->data);
 
-	if ((cmd->op != TWHEEL_OP_ADD && cmd->op != TWHEEL_OP_MODIFY) || !number)
-		return 0;
+	if (!slot)
+		return false;
 	slot->command = NO_COMMAND;
-	if (cmd->op == TWHEEL_OP_ADD)
-		slot->id = cmd->id;
 	if (cmd->result >= 0) {
+		slot->id = cmd->id;
 		slot->periodic = cmd->interval_ns;
-		return 0;
+		return false;
 	}
-	/* It has ended, for another reason than its time, and its record is to come. */
-	if (cmd->result == -EALREADY)
-		return 0;
 	if (slot->id)
-		while (twheel_cancel(loop->wheel, slot->id) == -EINTR)
-			;
-	slot_give(loop, number);
-	return cmd->result;
+		twheel_cancel(loop->wheel, slot->id);
+	slot->id = 0;
+	/* Its event has ended for another reason than its time, or somebody cancelled it. */
+	if (cmd->result == -EALREADY || cmd->result == -ENOENT) {
+		add_instead(cmd);
+		return true;
+	}
+	if (!*error)
+		*error = cmd->result;
+	slot_give(loop, slot);
+	return false;
 }
 
-/* The first @done commands were run; the rest waits on.  Returns 0 or the first error. */
+/*
+ * The first @done commands of the batch were run.  The rest stays, and what has to be run
+ * again.  Returns 0 or the first error.
+ */
 static int note_results(struct twheel_loop *loop, unsigned int done)
 {
 	struct twheel_batch *batch = &loop->batch;
-	unsigned int i;
+	unsigned int i, nr = 0;
 	int error = 0;
 
-	for (i = 0; i < done; i++) {
-		int ret = note_result(loop, &batch->cmds[i]);
-
-		if (!error)
-			error = ret;
-	}
-	batch->nr -= done;
-	memmove(batch->cmds, batch->cmds + done, batch->nr * sizeof(*batch->cmds));
 	for (i = 0; i < batch->nr; i++) {
-		__u32 number = slot_of(loop, batch->cmds[i].data);
+		struct twheel_cmd *cmd = &batch->cmds[i];
+		struct slot *slot;
 
-		if (number)
-			loop->slots[number].command = i;
+		if (i < done && !note_result(loop, cmd, &error))
+			continue;
+		slot = slot_of(loop, cmd->data);
+		if (slot)
+			slot->command = nr;
+		batch->cmds[nr++] = *cmd;
 	}
+	batch->nr = nr;
 	return error;
-}
-
-/* The event of a slot is gone: what was to change it has to arm a new one. */
-static void note_end(struct twheel_loop *loop, struct slot *slot)
-{
-	struct twheel_cmd *cmd;
-
-	slot->id = 0;
-	if (slot->command == NO_COMMAND)
-		return;
-	cmd = &loop->batch.cmds[slot->command];
-	cmd->op = TWHEEL_OP_ADD;
-	cmd->id = 0;
-	cmd->flags &= ~TWHEEL_SET_DATA;
 }
 
 /* Records were read; those of timeouts that were started again since do not count. */
@@ -270,30 +320,69 @@ static void note_records(struct twheel_loop *loop)
 	const struct twheel_record *record;
 
 	twheel_for_each_record(record, &loop->records) {
-		__u32 number = slot_of(loop, record->data);
-		struct slot *slot = &loop->slots[number];
+		struct slot *slot = slot_of(loop, record->data);
 
-		if (!number)
+		if (!slot)
 			continue;
-		slot->due += slot->command == NO_COMMAND;
-		if (!slot->periodic || record->reason != TWHEEL_EXPIRED)
-			note_end(loop, slot);
+		if (slot->command == NO_COMMAND)
+			slot->due++;
+		if (slot->periodic && record->reason == TWHEEL_EXPIRED)
+			continue;
+		slot->id = 0;
+		if (slot->command != NO_COMMAND)
+			add_instead(&loop->batch.cmds[slot->command]);
 	}
+}
+
+/* Submit what waits, and read records.  Returns how many, or an error. */
+static int turn(struct twheel_loop *loop, __u64 timeout_ns)
+{
+	unsigned int done;
+	int ret = twheel_enter(loop->wheel, &loop->batch, &done, &loop->records,
+			       timeout_ns ? 1 : 0, timeout_ns, NULL);
+	int error = note_results(loop, done);
+
+	note_records(loop);
+	return error ? error : ret;
+}
+
+/* Submit what waits, and then wait for records: who has to be told of an error does not. */
+static int wait_turn(struct twheel_loop *loop, __u64 timeout_ns)
+{
+	bool waits;
+	int ret;
+
+	do {
+		waits = timeout_ns && !loop->batch.nr;
+		ret = turn(loop, waits ? timeout_ns : 0);
+	} while (!ret && (loop->batch.nr || (timeout_ns && !waits)));
+	return ret;
+}
+
+/* Has a store of a later time crossed with the expiry, and is it armed for that now? */
+static bool was_postponed(struct twheel_loop *loop, const struct slot *slot,
+			  const struct twheel_record *record)
+{
+	return slot->word && record->reason == TWHEEL_EXPIRED &&
+	       twheel_deadline_ns(loop->wheel->words, slot->word - 1) > record->due_ns &&
+	       !twheel_timeout_start_deadline(loop, slot->timeout, slot->word - 1,
+					      slot->slack_ns);
 }
 
 /* Tell a record to its timeout; true if there is one that has not forgotten it. */
 static bool tell(struct twheel_loop *loop, const struct twheel_record *record)
 {
-	__u32 number = slot_of(loop, record->data);
-	struct slot *slot = &loop->slots[number];
+	struct slot *slot = slot_of(loop, record->data);
 	struct twheel_timeout *timeout;
 
-	if (!number || !slot->due)
+	if (!slot || !slot->due)
 		return false;
 	slot->due--;
+	if (was_postponed(loop, slot, record))
+		return false;
 	timeout = slot->timeout;
-	if (!slot->id)
-		slot_give(loop, number);
+	if (!slot->id && !slot->due)
+		slot_give(loop, slot);
 	timeout->callback(timeout, record);
 	return true;
 }
@@ -303,7 +392,6 @@ static int tell_all(struct twheel_loop *loop)
 	const struct twheel_record *record;
 	int nr = 0;
 
-	note_records(loop);
 	loop->running = true;
 	twheel_for_each_record(record, &loop->records)
 		nr += tell(loop, record);
@@ -311,32 +399,35 @@ static int tell_all(struct twheel_loop *loop)
 	return nr;
 }
 
-/* Submit what a signal left, or callbacks have queued.  Returns as note_results(). */
+/* Submit what callbacks have queued, or a signal has left.  Returns 0 or the first error. */
 static int flush(struct twheel_loop *loop)
 {
-	int done = loop->batch.nr ? twheel_submit(loop->wheel, &loop->batch) : 0;
+	int error = 0;
 
-	return done < 0 ? done : note_results(loop, done);
+	while (loop->batch.nr) {
+		int done = twheel_submit(loop->wheel, &loop->batch);
+		int ret = done < 0 ? done : note_results(loop, done);
+
+		if (!error)
+			error = ret;
+		if (done < 0)
+			break;
+	}
+	return error;
 }
 
 int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns)
 {
-	unsigned int done = 0;
 	int ret, error, nr;
 
 	if (loop->running)
 		return -EBUSY;
-	ret = twheel_enter(loop->wheel, &loop->batch, &done, &loop->records,
-			   timeout_ns ? 1 : 0, timeout_ns, NULL);
-	error = note_results(loop, done);
-	if (ret >= 0 && !error)
-		error = flush(loop);
+	ret = wait_turn(loop, timeout_ns);
 	nr = tell_all(loop);
-	if (ret >= 0 && !error)
-		error = flush(loop);
-	if (error)
-		return error;
-	return ret < 0 ? ret : nr;
+	error = flush(loop);
+	if (ret < 0)
+		return ret;
+	return error ? error : nr;
 }
 
 /* --- beginning and end ---------------------------------------------------------------- */
@@ -345,6 +436,7 @@ int twheel_loop_create(struct twheel_loop **loop, struct twheel *wheel)
 {
 	struct twheel_loop *made = calloc(1, sizeof(*made));
 
+	*loop = NULL;
 	if (!made)
 		return -ENOMEM;
 	made->wheel = wheel;

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "libtwheel.h"
 
@@ -14,6 +15,7 @@
  * struct twheel - an open file of the device
  * @fd: the file.
  * @info: what the kernel side said of itself.
+ * @clock: its clock.
  * @words: the words that are shared with it, or NULL.
  * @nr_words: how many there are.
  * @words_mutex: guards the following.
@@ -25,6 +27,7 @@
 struct twheel {
 	int fd;
 	struct twheel_info info;
+	clockid_t clock;
 	__u64 *words;
 	__u32 nr_words;
 	pthread_mutex_t words_mutex;
@@ -36,5 +39,8 @@ struct twheel {
 /* Map the words of a wheel that is configured for @nr of them.  Returns 0 or an errno. */
 int words_map(struct twheel *wheel, __u32 nr);
 void words_unmap(struct twheel *wheel);
+
+/* An ioctl of the wheel, begun anew after a signal.  Returns as ioctl(), or an errno. */
+int wheel_ioctl(const struct twheel *wheel, unsigned long request, void *argument);
 
 #endif /* _LIBTWHEEL_PRIVATE_H */

@@ -14,12 +14,14 @@
 
 int twheel_records_init(struct twheel_records *records, unsigned int room)
 {
+	memset(records, 0, sizeof(*records));
 	if (!room)
 		return -EINVAL;
 	records->records = calloc(room, sizeof(*records->records));
-	records->nr = 0;
+	if (!records->records)
+		return -ENOMEM;
 	records->room = room;
-	return records->records ? 0 : -ENOMEM;
+	return 0;
 }
 
 void twheel_records_destroy(struct twheel_records *records)
@@ -30,10 +32,13 @@ void twheel_records_destroy(struct twheel_records *records)
 
 int twheel_read(struct twheel *wheel, struct twheel_records *records)
 {
-	ssize_t ret = read(wheel->fd, records->records,
-			   records->room * sizeof(*records->records));
+	ssize_t ret;
 
 	records->nr = 0;
+	do {
+		ret = read(wheel->fd, records->records,
+			   records->room * sizeof(*records->records));
+	} while (ret < 0 && errno == EINTR);
 	if (ret < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	records->nr = ret / sizeof(*records->records);
@@ -80,10 +85,8 @@ int twheel_list(struct twheel *wheel, struct twheel_entry *entries, unsigned int
 		.cursor = *cursor,
 		.entries = (uintptr_t)entries,
 	};
-	int ret = ioctl(wheel->fd, TWHEEL_IOC_LIST, &list);
+	int ret = wheel_ioctl(wheel, TWHEEL_IOC_LIST, &list);
 
-	if (ret < 0)
-		return -errno;
 	*cursor = list.cursor;
 	return ret;
 }
