@@ -116,6 +116,13 @@ int twheel_batch_reserve(struct twheel_batch *batch, unsigned int nr)
 	return 0;
 }
 
+struct twheel_cmd *twheel_batch_next(struct twheel_batch *batch)
+{
+	if (batch->nr == batch->room && twheel_batch_reserve(batch, 1))
+		return NULL;
+	return &batch->cmds[batch->nr++];
+}
+
 void twheel_batch_destroy(struct twheel_batch *batch)
 {
 	free(batch->cmds);

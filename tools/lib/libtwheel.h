@@ -57,6 +57,15 @@ extern "C" {
 
 struct twheel;
 
+/* Begin with the defaults, and CLOCK_MONOTONIC: a config of zeros is for CLOCK_REALTIME. */
+static inline void twheel_config_init(struct twheel_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	config->size = sizeof(*config);
+	/* CLOCK_MONOTONIC, which <time.h> has not with -std=c11. */
+	config->clockid = 1;
+}
+
 /*
  * Open the device.  @config is as for TWHEEL_IOC_CONFIG, but for its size, which is set
  * here; NULL: CLOCK_MONOTONIC and the defaults.  With nr_deadlines, the words are mapped.
@@ -251,15 +260,10 @@ static inline void twheel_batch_clear(struct twheel_batch *batch)
 int twheel_batch_reserve(struct twheel_batch *batch, unsigned int nr);
 
 /*
- * The next command, for twheel_prep_*() to fill; NULL for want of memory.  It stays where
- * it is until the next call of this.
+ * The next command, for twheel_prep_*() to fill; NULL for want of memory, which is not if
+ * room was made for it.  It stays where it is until there is no room for another.
  */
-static inline struct twheel_cmd *twheel_batch_next(struct twheel_batch *batch)
-{
-	if (batch->nr == batch->room && twheel_batch_reserve(batch, 1))
-		return NULL;
-	return &batch->cmds[batch->nr++];
-}
+struct twheel_cmd *twheel_batch_next(struct twheel_batch *batch);
 
 /*
  * Run the commands of a batch, in order.  Each has its own result in batch->cmds, and one
@@ -427,7 +431,8 @@ static inline void twheel_timeout_init(struct twheel_timeout *timeout,
 
 /*
  * Make a loop of a wheel, which stays the caller's.  Nobody else reads the wheel from now
- * on; records of other events than the loop's are lost.  Returns 0 or -ENOMEM.
+ * on.  Records of events that are not the loop's are lost, and must have data below 2^32.
+ * Returns 0 or -ENOMEM.
  */
 int twheel_loop_create(struct twheel_loop **loop, struct twheel *wheel);
 
@@ -472,7 +477,8 @@ static inline bool twheel_timeout_pending(const struct twheel_timeout *timeout)
  * wait; TWHEEL_NEVER: for ever) until something is due, and call what is, up to some
  * hundred at a time.
  *
- * Returns how many callbacks were called, 0 when the time was up; -EINTR, a signal, and
+ * Returns how many callbacks were called; 0 when the time was up, or what was due had been
+ * stopped; -EINTR, a signal, and
  * none was called; -EBUSY, this is a callback; -ENOSPC, -ENOMEM: the kernel refused to arm
  * a timeout, which is not started any more, and did not wait; those that were due were
  * called all the same.  Whatever it returns, nothing waits any more to be brought to the
