@@ -425,9 +425,12 @@ int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns)
 	ret = wait_turn(loop, timeout_ns);
 	nr = tell_all(loop);
 	error = flush(loop);
-	if (ret < 0)
+	/* That a timeout was refused is more than that a signal came. */
+	if (ret < 0 && ret != -EINTR)
 		return ret;
-	return error ? error : nr;
+	if (error)
+		return error;
+	return ret < 0 ? ret : nr;
 }
 
 /* --- beginning and end ---------------------------------------------------------------- */

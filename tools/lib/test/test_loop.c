@@ -523,6 +523,12 @@ TEST(timeout_that_the_kernel_refuses_is_not_started_any_more)
 	ASSERT_EQ(alarms[3].called, 0);
 	set_alarm(&alarms[3], 0);
 	run_until(&alarms[3], 1);
+
+	/* That there was a signal too does not hide it. */
+	set_alarm(&alarms[0], FAR_NS);
+	set_alarm(&alarms[2], FAR_NS);
+	interrupt_next(1);
+	ASSERT_EQ(twheel_loop_run(loop, TWHEEL_NEVER), -ENOSPC);
 	end_loop(loop, wheel);
 }
 
@@ -702,6 +708,33 @@ TEST(timeout_that_is_restarted_does_not_hear_that_the_clock_was_set)
 	set_alarm(&alarm, SOON_NS);
 	run_until(&alarm, 1);
 	ASSERT_EQ(alarm.record.reason, TWHEEL_EXPIRED);
+	end_loop(loop, wheel);
+}
+
+static void set_clock_and_restart_other(struct alarm *alarm)
+{
+	move_clock(NSEC_PER_SEC);
+	wait_ready(twheel_loop_fd(alarm->loop), 1);
+	set_alarm(alarm->other, FAR_NS);
+}
+
+/* As above, but its record is there when it is started again, and read by the next turn. */
+TEST(timeout_that_a_callback_restarts_does_not_hear_that_the_clock_was_set)
+{
+	struct twheel *wheel = open_realtime();
+	struct twheel_loop *loop = make_loop(wheel);
+	struct alarm first, second;
+
+	keep_clock();
+	make_alarm(&first, loop, set_clock_and_restart_other, &second);
+	make_alarm(&second, loop, NULL, NULL);
+	ASSERT_EQ(twheel_timeout_start(loop, &second.timeout, clock_ns(CLOCK_REALTIME) + FAR_NS,
+				       0, 0, TWHEEL_ABS | TWHEEL_CANCEL_ON_SET), 0);
+	set_alarm(&first, 0);
+	run_until(&first, 1);
+	ASSERT_EQ(twheel_loop_run(loop, 0), 0);
+	ASSERT_EQ(second.called, 0);
+	ASSERT_EQ(counters_of(wheel).armed, 1);
 	end_loop(loop, wheel);
 }
 
