@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Records, turns of an event loop, and lists of events.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "private.h"
+
+/* What the kernel takes for the size of a signal mask. */
+#define SIGMASK_SIZE	8
+
+int twheel_records_init(struct twheel_records *records, unsigned int room)
+{
+	memset(records, 0, sizeof(*records));
+	if (!room)
+		return -EINVAL;
+	records->records = calloc(room, sizeof(*records->records));
+	if (!records->records)
+		return -ENOMEM;
+	records->room = room;
+	return 0;
+}
+
+void twheel_records_destroy(struct twheel_records *records)
+{
+	free(records->records);
+	memset(records, 0, sizeof(*records));
+}
+
+int twheel_read(struct twheel *wheel, struct twheel_records *records)
+{
+	ssize_t ret;
+
+	records->nr = 0;
+	do {
+		ret = read(wheel->fd, records->records,
+			   records->room * sizeof(*records->records));
+	} while (ret < 0 && errno == EINTR);
+	if (ret < 0)
+		return errno == EAGAIN ? 0 : -errno;
+	records->nr = ret / sizeof(*records->records);
+	return records->nr;
+}
+
+int twheel_wait(struct twheel *wheel, struct twheel_records *records, __u64 timeout_ns)
+{
+	return twheel_enter(wheel, NULL, NULL, records, 1, timeout_ns, NULL);
+}
+
+int twheel_enter(struct twheel *wheel, struct twheel_batch *batch, unsigned int *done,
+		 struct twheel_records *records, unsigned int min_records,
+		 __u64 timeout_ns, const sigset_t *mask)
+{
+	struct twheel_enter enter = {
+		.size = sizeof(enter),
+		.cmds = batch ? (uintptr_t)batch->cmds : 0,
+		.records = (uintptr_t)records->records,
+		.timeout_ns = timeout_ns,
+		.nr_cmds = batch ? batch->nr : 0,
+		.nr_records = records->room,
+		.min_records = min_records,
+		.cmd_size = sizeof(struct twheel_cmd),
+		.record_size = sizeof(struct twheel_record),
+		.sigmask = (uintptr_t)mask,
+		.sigset_size = mask ? SIGMASK_SIZE : 0,
+	};
+	int ret = ioctl(wheel->fd, TWHEEL_IOC_ENTER, &enter) ? -errno : 0;
+
+	records->nr = enter.records_done;
+	if (done)
+		*done = enter.cmds_done;
+	return ret < 0 ? ret : (int)records->nr;
+}
+
+int twheel_list(struct twheel *wheel, struct twheel_entry *entries, unsigned int nr,
+		__u64 *cursor)
+{
+	struct twheel_list list = {
+		.size = sizeof(list),
+		.nr = nr,
+		.entry_size = sizeof(*entries),
+		.cursor = *cursor,
+		.entries = (uintptr_t)entries,
+	};
+	int ret = wheel_ioctl(wheel, TWHEEL_IOC_LIST, &list);
+
+	*cursor = list.cursor;
+	return ret;
+}
