@@ -477,10 +477,10 @@ static inline bool twheel_timeout_pending(const struct twheel_timeout *timeout)
  * wait; TWHEEL_NEVER: for ever) until something is due, and call what is, up to some
  * hundred at a time.
  *
- * Returns how many callbacks were called; 0 when the time was up, or what was due had been
- * stopped; -EINTR, a signal, and
- * none was called; -EBUSY, this is a callback; -ENOSPC, -ENOMEM: the kernel refused to arm
- * a timeout, which is not started any more, and did not wait; those that were due were
+ * Returns how many callbacks were called, 0 when the time was up, or what was due had been
+ * stopped; -EINTR, a signal, and none was called; -EBUSY, this is a callback; -ENOSPC,
+ * -ENOMEM: the kernel refused to arm a timeout, which is not started any more
+ * (twheel_timeout_pending() says which), and it did not wait, but those that were due were
  * called all the same.  Whatever it returns, nothing waits any more to be brought to the
  * kernel.
  */

@@ -487,6 +487,14 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         self.wheel.add(SOON, data=5)
         self.assertEqual((await consumer).data, 5)
 
+    async def test_records_that_are_read_at_once_wake_all_who_wait(self):
+        consumers = [asyncio.create_task(self.next()) for _ in range(3)]
+        await self.until_waiting(3)
+        for data in range(3):
+            self.wheel.add(0, data=data)
+        records = await asyncio.gather(*consumers)
+        self.assertEqual([record.data for record in records], [0, 1, 2])
+
     async def test_each_record_goes_to_one_of_several_consumers(self):
         seen = []
 
