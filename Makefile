@@ -8,14 +8,14 @@ INSTALLED := $(shell ls -d /usr/src/linux-headers-*/Kconfig /lib/modules/*/build
 		[ -e "$$dir/Module.symvers" ] && echo "$$dir"; done | sort -V | tail -n 1)
 KDIR ?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),$(INSTALLED))
 
-PROGRAMS := tools/twheelctl tools/examples tools/bench tools/test/device tools/test/wheel
+PROGRAMS := tools/lib tools/man tools/twheelctl tools/examples tools/bench tools/test/device tools/test/wheel
 
 all: modules tools
 
 help:
 	@echo 'make           build the modules for KDIR, and the tools'
 	@echo 'make modules   build the modules for KDIR'
-	@echo 'make tools     build twheelctl and the examples'
+	@echo 'make tools     build the library, twheelctl and the examples'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
 	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
@@ -34,6 +34,7 @@ modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
 tools:
+	$(MAKE) -C tools/lib
 	$(MAKE) -C tools/twheelctl
 	$(MAKE) -C tools/examples
 

@@ -45,10 +45,6 @@ static error_t parse_setup(int key, char *arg, struct argp_state *state)
 	struct twheel_config *config = &setup->config;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		config->size = sizeof(*config);
-		config->clockid = CLOCK_MONOTONIC;
-		return 0;
 	case KEY_CLOCK:
 		config->clockid = clock_option(state, arg);
 		break;
@@ -98,6 +94,9 @@ const struct argp_child setup_children[] = {
 void setup_children_init(struct argp_state *state, struct settings *settings,
 			 struct setup *setup)
 {
+	/* Here, as the child is told to begin after its parent, which may choose others. */
+	setup->config.size = sizeof(setup->config);
+	setup->config.clockid = CLOCK_MONOTONIC;
 	state->child_inputs[0] = setup;
 	state->child_inputs[1] = settings;
 }

@@ -3,12 +3,16 @@
 """Tests of the package twheel on /dev/twheel; as a program, they print TAP."""
 
 import asyncio
+import contextlib
 import ctypes
 import errno
 import gc
+import io
 import math
 import os
+import random  # for the example
 import re
+import runpy
 import select
 import signal
 import sys
@@ -602,6 +606,22 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
             await asyncio.to_thread(asyncio.run, self.next())
         self.wheel.add(0)
         await task
+
+
+class ExampleTest(unittest.TestCase):
+    """The example, beside this file in the machine, or where the repository has it."""
+
+    def test_asyncio_retries_prints_what_is_expected(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        if os.path.exists(f"{here}/examples"):
+            examples = f"{here}/examples"
+        else:
+            examples = f"{here}/../../examples"
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            runpy.run_path(f"{examples}/asyncio-retries.py", run_name="__main__")
+        with open(f"{examples}/expected/asyncio-retries", encoding="utf-8") as expected:
+            self.assertEqual(printed.getvalue(), expected.read())
 
 
 class Tap(unittest.TestResult):
