@@ -72,7 +72,7 @@ TEST(deadline_says_never_when_it_is_taken)
 	twheel_close(wheel);
 }
 
-static __u64 add_deadline(struct twheel *wheel, __u32 word, __u64 data)
+static __u64 add_for_word(struct twheel *wheel, __u32 word, __u64 data)
 {
 	struct twheel_cmd cmd;
 
@@ -93,7 +93,7 @@ TEST(deadline_that_is_moved_is_the_time_of_its_event)
 	while (word < WORDS - 1)
 		word = twheel_deadline_get(wheel);
 	twheel_deadline_set(words, word, due_ns);
-	add_deadline(wheel, word, 42);
+	add_for_word(wheel, word, 42);
 	twheel_deadline_set(words, word, due_ns + SOON_NS);
 	record = wait_one(wheel);
 	ASSERT_EQ(record.data, 42);
@@ -108,7 +108,7 @@ TEST(deadline_that_is_brought_forward_is_looked_at_by_modify)
 	struct twheel *wheel = open_words(WORDS);
 	__u64 *words = twheel_deadlines(wheel);
 	int word = twheel_deadline_get(wheel);
-	__u64 id = add_deadline(wheel, word, 42);
+	__u64 id = add_for_word(wheel, word, 42);
 	struct twheel_cmd cmd;
 	__u64 due_ns;
 
