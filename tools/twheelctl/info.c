@@ -109,7 +109,10 @@ static const struct argp info_argp = {
 	       "  list        listing the events of an open file\n"
 	       "  operations  events that signals on a key can complete\n"
 	       "  uring_cmd   submitting by io_uring\n"
-	       "  deadlines   events whose time is a word in memory that the program shares",
+	       "  deadlines   events whose time is a word in memory that the program shares\n"
+	       "\vExamples:\n"
+	       "  twheelctl info\n"
+	       "  twheelctl info --json | jq .features",
 };
 
 enum status info_main(int argc, char **argv, struct settings *settings)

@@ -119,7 +119,12 @@ static const struct argp main_argp = {
 	       "Each has a --help of its own.\n"
 	       "\n"
 	       "The exit status is 0 if all went well, 1 if not, and 2 where the command line\n"
-	       "makes no sense; of after, every and at that of the command which they run.",
+	       "makes no sense; of after, every and at that of the command which they run.\n"
+	       "\n"
+	       "Examples:\n"
+	       "  twheelctl info\n"
+	       "  echo 'add 1.5s hello' | twheelctl run\n"
+	       "  twheelctl every 1s -- date",
 };
 
 int main(int argc, char **argv)

@@ -721,7 +721,7 @@ static const struct argp run_argp = {
 	       "  signal KEY VALUE            tells all that watch KEY\n"
 	       "  signal KEY quiet            cancels all that watch KEY\n"
 	       "  complete ID [VALUE]         completes it now\n"
-	       "  store DEADLINE WHEN         the time of what has that deadline; no system call\n"
+	       "  store DEADLINE WHEN         moves what has that deadline; no system call\n"
 	       "  query ID                    is it armed or ready, and when is it due\n"
 	       "  list                        so for all events, with how many watches they\n"
 	       "                              wait for and how many of them must be satisfied\n"
@@ -729,9 +729,10 @@ static const struct argp run_argp = {
 	       "WHEN:\n"
 	       "  1.5s            that long from now: ns us ms s m h d\n"
 	       "  @1700000000.5   at that time on the clock, in seconds\n"
-	       "  deadline 3      when the word with that number says, with --deadlines N: from 0\n"
-	       "                  to N - 1. It may be moved by store until then; to bring it\n"
-	       "                  forward takes a modify as well. (Of store: not this, but never)\n"
+	       "  deadline 3      when the word with that number says; with --deadlines N,\n"
+	       "                  from 0 to N - 1. It may be moved by store until then; to\n"
+	       "                  bring it forward takes a modify as well.\n"
+	       "  never           of store alone, which does not take a deadline\n"
 	       "\n"
 	       "OPTION, before or after NAME:\n"
 	       "  every 100ms     again and again; without WHEN, first after that time\n"
@@ -756,7 +757,11 @@ static const struct argp run_argp = {
 	       "event it covers (count), and why it is there (reason): \"expired\", \"clock_set\",\n"
 	       "or \"completed\", with the key and the value of the signal (key 0: by its ID).\n"
 	       "A signal leaves nothing behind for later watches. At the end of input the\n"
-	       "command waits until every event has ended; a periodic one never does.",
+	       "command waits until every event has ended; a periodic one never does.\n"
+	       "\n"
+	       "Examples:\n"
+	       "  printf 'add 1.5s hello\\nadd 200ms world slack 10ms\\n' | twheelctl run\n"
+	       "  echo 'add deadline 0 idle' | twheelctl run --deadlines 1 --no-wait",
 };
 
 static bool is_over(const struct run *run)

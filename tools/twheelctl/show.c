@@ -106,7 +106,10 @@ static const struct argp show_argp = {
 	       "events it holds (on a logarithmic scale up to the fullest slot). A mark stands\n"
 	       "before the slot at which the level is; the slots before the mark come after\n"
 	       "the last. A wheel with nothing armed is one line. \"postponed\" is how often an\n"
-	       "event's time came and its word said a later one by then.",
+	       "event's time came and its word said a later one by then.\n"
+	       "\vExamples:\n"
+	       "  twheelctl show\n"
+	       "  watch -n 1 twheelctl show",
 };
 
 enum status show_main(int argc, char **argv, struct settings *settings)

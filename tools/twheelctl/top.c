@@ -251,7 +251,11 @@ static const struct argp top_argp = {
 	       "expire, and is known up to a power of two: \"< 131us\" is 65.5us to 131us.\n"
 	       "A \"-\" says that no event expired. \"postponed\" counts the events whose time\n"
 	       "came and whose word said a later one by then, so that they wait on.\n"
-	       "\"cascaded\" counts the events that were moved to a lower level of their wheel.",
+	       "\"cascaded\" counts the events that were moved to a lower level of their wheel.\n"
+	       "\n"
+	       "Examples:\n"
+	       "  twheelctl top\n"
+	       "  twheelctl top --count 10 --json",
 };
 
 enum status top_main(int argc, char **argv, struct settings *settings)

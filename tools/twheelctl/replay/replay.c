@@ -164,7 +164,11 @@ static const struct argp replay_argp = {
 	       "periodic. The summary says how many lines were stores alone.\n"
 	       "\n"
 	       "The exit status is 1 where a record was early, lost, duplicated or wrong, a\n"
-	       "command failed, or the counters in fdinfo did not add up.",
+	       "command failed, or the counters in fdinfo did not add up.\n"
+	       "\n"
+	       "Examples:\n"
+	       "  twheelctl replay --generate 100000 --interrupts\n"
+	       "  twheelctl replay --deadlines --records visits.csv weblog.csv",
 };
 
 static int get_schedule(struct schedule *schedule,
