@@ -16,6 +16,9 @@ help:
 	@echo 'make           build the modules for KDIR, and the tools'
 	@echo 'make modules   build the modules for KDIR'
 	@echo 'make tools     build the library, twheelctl and the examples'
+	@echo 'make deb       Debian packages, in .build/deb'
+	@echo 'make install   the library, twheelctl and what goes with them, to prefix=/usr/local;'
+	@echo '               make modules_install, the module; make uninstall, none of it any more'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
 	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
@@ -37,6 +40,13 @@ tools:
 	$(MAKE) -C tools/lib
 	$(MAKE) -C tools/twheelctl
 	$(MAKE) -C tools/examples
+
+deb:
+	tools/vm/setup deb
+	tools/package/build
+
+install uninstall modules_install:
+	$(MAKE) -C tools/package $@ KDIR=$(KDIR)
 
 setup:
 	tools/vm/setup
@@ -65,4 +75,5 @@ clean:
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
-.PHONY: all help modules tools setup demo bench test test-newcomer check-style clean
+.PHONY: all help modules tools deb install uninstall modules_install setup demo bench test \
+	test-newcomer check-style clean
