@@ -381,5 +381,5 @@ module_exit(twheel_exit);
 
 MODULE_DESCRIPTION("Timing wheels: delayed events by a file descriptor, and timers for modules");
 MODULE_AUTHOR("The twheel authors");
-MODULE_VERSION("0.1");
+MODULE_VERSION("0.1.0");
 MODULE_LICENSE("GPL");

@@ -13,7 +13,7 @@
  *	if (twheel_open(&wheel, NULL) || twheel_records_init(&records, 64))
  *		...
  *	twheel_add(wheel, 2 * TWHEEL_SECOND, 42, 0, NULL);
- *	if (twheel_read(wheel, &records) > 0)
+ *	if (twheel_wait(wheel, &records, TWHEEL_NEVER) > 0)
  *		twheel_for_each_record(record, &records)
  *			printf("event %llu\n", record->data);
  *	twheel_records_destroy(&records);
