@@ -324,21 +324,21 @@ static void start_resume(struct base *base)
  */
 static void base_program(struct base *base, u64 now_ns)
 {
-	u64 next_tick = next_work(base, now_ns), next_ns, pause_ns;
+	u64 next_tick = next_work(base, now_ns), pause_ns;
 
 	lockdep_assert_held(&base->lock);
 	base->programmed_tick = next_tick;
 	if (is_never(next_tick))
 		return;
 
-	next_ns = base_tick_ns(max(next_tick, base_tick_at(now_ns) + 1));
+	/* What is overdue comes at the end of a pause, in turn, and not at a tick after it. */
 	pause_ns = pause_left_ns(base);
-	if (next_ns < now_ns + pause_ns) {
+	if (pause_ns && base_tick_ns(next_tick) < now_ns + pause_ns) {
 		start_resume(base);
 		return;
 	}
-	base->deadline_ns = next_ns;
-	hrtimer_start(&base->hrtimer, ns_to_ktime(next_ns),
+	base->deadline_ns = base_tick_ns(max(next_tick, base_tick_at(now_ns) + 1));
+	hrtimer_start(&base->hrtimer, ns_to_ktime(base->deadline_ns),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 

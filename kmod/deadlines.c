@@ -34,7 +34,8 @@ static int deadlines_grow(struct deadlines *deadlines)
 {
 	u64 *page;
 
-	if (signal_pending(current))
+	/* One that is handled would begin anew, perhaps for ever. */
+	if (fatal_signal_pending(current))
 		return -ERESTARTSYS;
 	if (!account_charge(deadlines->account, PAGE_EVENTS))
 		return -ENOSPC;
@@ -55,7 +56,7 @@ static int deadlines_grow(struct deadlines *deadlines)
  * Context: a task; sleeps.
  *
  * Return: the words, for deadlines_destroy(); an ERR_PTR of -ENOSPC, the user is full;
- * -ENOMEM; -ERESTARTSYS, a signal.
+ * -ENOMEM; -ERESTARTSYS, a fatal signal.
  */
 struct deadlines *deadlines_create(struct account *account, u32 nr)
 {

@@ -48,20 +48,36 @@ static bool cut_utc(char *text)
 	return true;
 }
 
+/*
+ * A number of up to @most digits, and what has to follow it; what comes after that, or NULL:
+ * it is none.
+ */
+static const char *parse_number(const char *text, size_t most, const char *follows,
+				int *number)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits > most)
+		return NULL;
+	*number = atoi(text);
+	return after(text + digits, follows);
+}
+
 /* A time of day, all of @text; false: it is none. */
 static bool parse_clock(const char *text, struct tm *tm)
 {
-	int length = 0, hour, minute, second = 0;
+	int hour, minute, second = 0;
+	const char *rest;
 
-	if (sscanf(text, "%2d:%2d%n", &hour, &minute, &length) != 2)
+	text = parse_number(text, 2, ":", &hour);
+	if (!text)
 		return false;
-	if (text[length] == ':') {
-		text += length;
-		if (sscanf(text, ":%2d%n", &second, &length) != 1)
-			return false;
-	}
-	if (text[length] || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
-	    second < 0 || second > 59)
+	rest = parse_number(text, 2, ":", &minute);
+	if (rest)
+		text = parse_number(rest, 2, "", &second);
+	else
+		text = parse_number(text, 2, "", &minute);
+	if (!text || *text || hour > 23 || minute > 59 || second > 59)
 		return false;
 	tm->tm_hour = hour;
 	tm->tm_min = minute;
@@ -72,15 +88,19 @@ static bool parse_clock(const char *text, struct tm *tm)
 /* A date at the beginning of a text; what follows it, or NULL if it is none. */
 static const char *parse_date(const char *text, struct tm *tm)
 {
-	int length = 0, year, month, day;
+	int year, month, day;
 
-	if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &length) != 3 ||
-	    year < 1970 || month < 1 || month > 12 || day < 1 || day > 31)
+	text = parse_number(text, 4, "-", &year);
+	if (text)
+		text = parse_number(text, 2, "-", &month);
+	if (text)
+		text = parse_number(text, 2, "", &day);
+	if (!text || year < 1970 || month < 1 || month > 12 || day < 1 || day > 31)
 		return NULL;
 	tm->tm_year = year - 1900;
 	tm->tm_mon = month - 1;
 	tm->tm_mday = day;
-	return text + length;
+	return text;
 }
 
 /* Turn a broken-down time into seconds; -1: there is no such time. */
@@ -111,7 +131,8 @@ static void next_day(struct tm *tm)
 
 /*
  * The day that a text begins with, into @tm; what follows it, without the space or T in
- * between.  NULL: no day, so that the text is a time of day at most.
+ * between, or without that if there is none.  NULL: no day, so that the text is a time of
+ * day at most.
  */
 static const char *parse_day(const char *text, struct tm *tm)
 {
@@ -129,6 +150,12 @@ static const char *parse_day(const char *text, struct tm *tm)
 	return rest;
 }
 
+/* Does a space or T stand before a time of day that follows a day? */
+static bool is_apart(const char *rest)
+{
+	return rest[-1] == ' ' || rest[-1] == 'T';
+}
+
 static const char *parse_calendar(char *text, __u64 now_ns, __u64 *ns)
 {
 	time_t now = now_ns / NSEC_PER_SEC, seconds;
@@ -144,7 +171,8 @@ static const char *parse_calendar(char *text, __u64 now_ns, __u64 *ns)
 	tm.tm_min = 0;
 	tm.tm_sec = 0;
 	rest = parse_day(text, &tm);
-	if (rest ? *rest && !parse_clock(rest, &tm) : !parse_clock(text, &tm))
+	if (rest ? *rest && (!is_apart(rest) || !parse_clock(rest, &tm)) :
+		   !parse_clock(text, &tm))
 		return WHAT_IS_KNOWN;
 
 	seconds = to_seconds(&tm, utc);
@@ -154,6 +182,8 @@ static const char *parse_calendar(char *text, __u64 now_ns, __u64 *ns)
 	}
 	if (seconds < 0)
 		return "does not exist: there is no such day, or clocks are put forward then";
+	if ((__u64)seconds > NUMBER_MAX_NS / NSEC_PER_SEC)
+		return "is more than 292 years after 1970";
 	*ns = seconds * NSEC_PER_SEC;
 	return NULL;
 }
