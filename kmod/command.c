@@ -35,6 +35,10 @@ enum field {
 
 #define FIELDS_TIMING	(FIELD_TIME | FIELD_INTERVAL | FIELD_SLACK)
 
+/* What a word tells instead, with TWHEEL_DEADLINE, and the flags that do not go with it. */
+#define FIELDS_TOLD	(FIELD_TIME | FIELD_INTERVAL)
+#define FLAGS_TOLD	(TWHEEL_ABS | TWHEEL_CANCEL_ON_SET)
+
 /**
  * struct command_rules - what there is to know of an op
  * @flags: which flags it takes.
@@ -50,13 +54,13 @@ struct command_rules {
 static const struct command_rules rules_of[] = {
 	[TWHEEL_OP_ADD] = {
 		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE,
-		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING | FIELD_KEY | FIELD_QUORUM,
+		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING | FIELD_QUORUM,
 		.run = context_add,
 	},
 	[TWHEEL_OP_MODIFY] = {
 		.flags = TWHEEL_ABS | TWHEEL_CANCEL_ON_SET | TWHEEL_SET_DATA |
 			 TWHEEL_DEADLINE,
-		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING | FIELD_KEY,
+		.fields = FIELD_ID | FIELD_DATA | FIELDS_TIMING,
 		.run = context_modify,
 	},
 	[TWHEEL_OP_CANCEL] = {
@@ -96,24 +100,9 @@ static __always_inline u64 unused_fields(const struct twheel_cmd *cmd, u16 used)
 	       cmd->reserved;
 }
 
-/* Of an ADD or MODIFY: a word is its whole time, and names no other. */
-static __always_inline int check_deadline(const struct twheel_cmd *cmd)
-{
-	if (likely(!(cmd->flags & TWHEEL_DEADLINE)))
-		return cmd->key ? -EINVAL : 0;
-	if (cmd->flags & (TWHEEL_ABS | TWHEEL_CANCEL_ON_SET) || cmd->time_ns ||
-	    cmd->interval_ns)
-		return -EINVAL;
-	return 0;
-}
-
 /* What is wrong with the times and the quorum of an ADD or MODIFY. */
 static __always_inline int check_arming(const struct twheel_cmd *cmd)
 {
-	int ret = check_deadline(cmd);
-
-	if (unlikely(ret))
-		return ret;
 	if (likely(!cmd->interval_ns && !cmd->quorum))
 		return 0;
 	if (cmd->interval_ns && cmd->interval_ns < base_tick_ns(1))
@@ -127,8 +116,15 @@ static __always_inline int command_check(const struct twheel_cmd *cmd, u16 op)
 {
 	const struct command_rules *rules = &rules_of[op];
 
-	if (cmd->flags & ~rules->flags || unused_fields(cmd, rules->fields))
+	if (cmd->flags & ~rules->flags)
 		return -EINVAL;
+	if (unlikely(cmd->flags & TWHEEL_DEADLINE)) {
+		if (cmd->flags & FLAGS_TOLD ||
+		    unused_fields(cmd, (rules->fields & ~FIELDS_TOLD) | FIELD_KEY))
+			return -EINVAL;
+	} else if (unused_fields(cmd, rules->fields)) {
+		return -EINVAL;
+	}
 
 	switch (op) {
 	case TWHEEL_OP_MODIFY:

@@ -316,10 +316,8 @@ static __always_inline void event_arm(struct context_batch *batch, struct event 
 		event->operation->interval_ns = cmd->interval_ns | cmd->key;
 	event->slack_ns = max(cmd->slack_ns, context->slack_ns);
 	flags |= NODE_EVENT;
-	if (unlikely(cmd->flags & TWHEEL_CANCEL_ON_SET))
-		flags |= EVENT_CANCEL_ON_SET;
-	if (unlikely(cmd->flags & TWHEEL_DEADLINE))
-		flags |= NODE_DEADLINE;
+	if (unlikely(cmd->flags & (TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE)))
+		flags |= cmd->flags & TWHEEL_DEADLINE ? NODE_DEADLINE : EVENT_CANCEL_ON_SET;
 	if (unlikely(!(cmd->flags & TWHEEL_ABS) && clock == BASE_REALTIME)) {
 		flags |= EVENT_BY_MONOTONIC;
 		clock = BASE_MONOTONIC;
