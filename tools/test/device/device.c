@@ -754,26 +754,40 @@ void wait_postponed_after(int fd, long long nr)
 		poll(NULL, 0, 1);
 }
 
+bool wait_event_postponed_after(int fd, __u64 id, long long nr)
+{
+	while (count_postponed(fd) <= nr) {
+		if (query(fd, id, NULL) != TWHEEL_ARMED)
+			return false;
+		poll(NULL, 0, 1);
+	}
+	return true;
+}
+
+#define ATTEMPTS	100
+
+__u64 attempt_ns(unsigned int attempt)
+{
+	if (attempt == ATTEMPTS)
+		test_fail(__FILE__, __LINE__, "each attempt came too late");
+	return (1 + attempt) * SOON_NS;
+}
+
 __u64 add_postponed(int fd, _Atomic __u64 *words, __u64 index, __u64 later_ns,
 		    __u64 data)
 {
 	clockid_t clock = get_counters(fd).clockid;
 	long long before = count_postponed(fd);
-	int attempt;
+	unsigned int attempt;
 
-	/* Where the machine stands still, the event may come before the later time is said. */
-	for (attempt = 0; attempt < 100; attempt++) {
+	for (attempt = 0;; attempt++) {
 		__u64 id;
 
-		words[index] = clock_ns(clock) + SOON_NS;
+		words[index] = clock_ns(clock) + attempt_ns(attempt);
 		id = add_deadline(fd, index, data);
 		words[index] = later_ns;
-		while (query(fd, id, NULL) == TWHEEL_ARMED) {
-			if (count_postponed(fd) > before)
-				return id;
-			poll(NULL, 0, 1);
-		}
+		if (wait_event_postponed_after(fd, id, before))
+			return id;
 		ASSERT_EQ(cancel(fd, id), 0);
 	}
-	test_fail(__FILE__, __LINE__, "no event was postponed");
 }

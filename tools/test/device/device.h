@@ -8,6 +8,7 @@
 #ifndef DEVICE_TEST_DEVICE_H
 #define DEVICE_TEST_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -264,6 +265,15 @@ int modify_deadline(int fd, __u64 id, __u64 index);
 /* How often events of the context were postponed; wait until that is more than @nr. */
 long long count_postponed(int fd);
 void wait_postponed_after(int fd, long long nr);
+
+/* The same, of one event; or false, it is READY, as its time came before the store. */
+bool wait_event_postponed_after(int fd, __u64 id, long long nr);
+
+/*
+ * What is done before an event comes is done in attempts, as the machine may stand still:
+ * how far off the event is, more in each; the first is 0, and there are not very many.
+ */
+__u64 attempt_ns(unsigned int attempt);
 
 /*
  * Arm an event whose word then says @later_ns, of which the kernel has taken note: the
