@@ -331,6 +331,8 @@ TEST(hotplug_cpu_that_came_back_runs_its_own_wheel)
 	__u64 now_ns;
 
 	need_cpus(cpus);
+	/* See start_tracing() of test_trace.c. */
+	write_file("/sys/kernel/tracing/options/record-cmd", "0");
 	if (write_file("/sys/kernel/tracing/events/twheel/twheel_run/enable", "1"))
 		test_skip("no tracefs");
 	at_end(stop_tracing_runs, NULL);

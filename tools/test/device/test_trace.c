@@ -26,6 +26,12 @@ static void start_tracing(void)
 	trace = open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ASSERT_GE(trace, 0);
 	close(trace);
+	/*
+	 * Names of commands would be kept by a tracepoint of the scheduler.  Where that is
+	 * put into the code that idle processors run, QEMU's emulated ones were seen to go on
+	 * executing the breakpoint of the change when it was gone, for ever.
+	 */
+	write_file(TRACING "options/record-cmd", "0");
 	ASSERT_EQ(write_file(TRACING "events/twheel/enable", "1"), 0);
 	at_end(stop_tracing, NULL);
 }
