@@ -123,7 +123,7 @@ static const struct argp main_argp = {
 	       "\n"
 	       "Examples:\n"
 	       "  twheelctl info\n"
-	       "  echo 'add 1.5s hello' | twheelctl run\n"
+	       "  twheelctl run <<<'add 1.5s hello'\n"
 	       "  twheelctl every 1s -- date",
 };
 

@@ -760,8 +760,8 @@ static const struct argp run_argp = {
 	       "command waits until every event has ended; a periodic one never does.\n"
 	       "\n"
 	       "Examples:\n"
-	       "  printf 'add 1.5s hello\\nadd 200ms world slack 10ms\\n' | twheelctl run\n"
-	       "  echo 'add deadline 0 idle' | twheelctl run --deadlines 1 --no-wait",
+	       "  twheelctl run <<<'add 1.5s hello slack 10ms'\n"
+	       "  twheelctl run --deadlines 1 --no-wait <<<'add deadline 0 idle'",
 };
 
 static bool is_over(const struct run *run)

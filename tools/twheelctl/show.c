@@ -109,7 +109,7 @@ static const struct argp show_argp = {
 	       "event's time came and its word said a later one by then.\n"
 	       "\vExamples:\n"
 	       "  twheelctl show\n"
-	       "  watch -n 1 twheelctl show",
+	       "  twheelctl show --json",
 };
 
 enum status show_main(int argc, char **argv, struct settings *settings)
