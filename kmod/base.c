@@ -33,9 +33,8 @@
  * its bases of all clocks, which then take turns: the one that led to it comes back a
  * nanosecond after the others.  It goes by another hrtimer of each, @resume, on
  * CLOCK_MONOTONIC: so setting the base's clock does not stretch it, and whatever is
- * armed meanwhile does not cut it short.  Nodes that
- * came out and were not dealt with wait for its end in @expired; they can be
- * cancelled there as on a wheel.
+ * armed meanwhile does not cut it short.  Nodes that came out and were not dealt with
+ * wait for its end in @expired; they can be cancelled there as on a wheel.
  *
  * Never early: a due time is rounded up to a tick, and a tick is run when the
  * clock is at or past its beginning.
