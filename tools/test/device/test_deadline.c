@@ -376,7 +376,11 @@ TEST(deadline_stored_later_postpones_the_event)
 	check_nothing_ready(fd);
 }
 
-/* Store a later time, wait until the one before has come, and so on: was each in time? */
+/*
+ * Store a later time, wait until the one before has come, and so on: was each in time? They
+ * are soon_ns apart or more, the first from what the word said before: a look that comes
+ * late finds the word ahead of it.
+ */
 static bool postpone_again_and_again(int fd, _Atomic __u64 *word, __u64 id, __u64 soon_ns)
 {
 	int i;
@@ -384,7 +388,7 @@ static bool postpone_again_and_again(int fd, _Atomic __u64 *word, __u64 id, __u6
 	for (i = 0; i < 10; i++) {
 		long long before = count_postponed(fd);
 
-		*word = monotonic_ns() + soon_ns;
+		*word = monotonic_ns() + 2 * soon_ns;
 		if (!wait_event_postponed_after(fd, id, before))
 			return false;
 	}
