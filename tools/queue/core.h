@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "queue.h"
+#include "util.h"
 
 /* What a job in memory is. */
 enum job_status {
@@ -239,7 +240,7 @@ void tube_resume(struct queue *queue, struct tube *tube);
 struct tube *tube_first(struct queue *queue);
 struct tube *tube_next(struct tube *tube);
 
-/* --- queue.c: what becomes of jobs ------------------------------------------------------ */
+/* --- queue.c: what becomes of jobs ---------------------------------------------------- */
 
 /*
  * A job for a command that names it: in memory, if need be for this command only, which
@@ -289,7 +290,7 @@ void place_buried(struct queue *queue, struct job_place *place);
 void queue_hungry(struct queue *queue, struct tube *tube);
 void queue_serve(struct queue *queue);
 
-/* --- retry.c ---------------------------------------------------------------------------- */
+/* --- retry.c -------------------------------------------------------------------------- */
 
 /* What a tube goes by: its own policy, or the default. */
 struct retry_policy retry_policy_of(const struct tube *tube);
@@ -307,7 +308,7 @@ bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *reco
 /* A dead job goes back to the tube that it came from. */
 void retry_revive(struct queue *queue, struct job_record *record);
 
-/* --- window.c --------------------------------------------------------------------------- */
+/* --- window.c ------------------------------------------------------------------------- */
 
 void windows_init(struct queue *queue);
 struct window *window_of(struct queue *queue, enum job_state state);
@@ -335,7 +336,7 @@ bool window_shrink(struct queue *queue, size_t nr);
 bool window_turn(struct queue *queue);
 void window_alarm(struct queue *queue, uint64_t number);
 
-/* --- session.c, stats.c ------------------------------------------------------------------ */
+/* --- session.c, stats.c --------------------------------------------------------------- */
 
 void session_alarm(struct queue *queue, uint64_t number);
 

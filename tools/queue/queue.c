@@ -103,7 +103,7 @@ void place_buried(struct queue *queue, struct job_place *place)
 	place->order = queue->last_buried;
 }
 
-/* --- in memory and out of it ------------------------------------------------------------ */
+/* --- in memory and out of it ---------------------------------------------------------- */
 
 void job_enter_tube(struct job *job)
 {
@@ -282,7 +282,7 @@ void job_arrived(struct queue *queue, struct tube *tube, const struct job_record
 		window_cut(queue, place);
 }
 
-/* --- reservations ------------------------------------------------------------------------ */
+/* --- reservations --------------------------------------------------------------------- */
 
 /* What the disk has of it is damaged: nobody gets it. */
 static void job_break(struct queue *queue, struct job *job)
@@ -377,7 +377,7 @@ static void job_timed_out(struct queue *queue, struct job *job)
 	job_become(queue, job, &record);
 }
 
-/* --- who waits ---------------------------------------------------------------------------- */
+/* --- who waits ------------------------------------------------------------------------ */
 
 void queue_hungry(struct queue *queue, struct tube *tube)
 {
@@ -419,7 +419,7 @@ void queue_serve(struct queue *queue)
 	}
 }
 
-/* --- alarms -------------------------------------------------------------------------------- */
+/* --- alarms --------------------------------------------------------------------------- */
 
 /* Its time has come; an id of an alarm that was moved since is not for now. */
 static void job_alarm(struct queue *queue, uint64_t id)
@@ -491,7 +491,7 @@ void queue_alarms(struct queue *queue)
 	queue_serve(queue);
 }
 
-/* --- a turn of the loop ---------------------------------------------------------------------- */
+/* --- a turn of the loop --------------------------------------------------------------- */
 
 /*
  * What the device had no room for. Delayed jobs go out of memory, and the window is shorter;
@@ -573,7 +573,7 @@ void queue_drain(struct queue *queue)
 	queue->draining = true;
 }
 
-/* --- from the start to the end ---------------------------------------------------------------- */
+/* --- from the start to the end -------------------------------------------------------- */
 
 /* Who was reserved when the daemon ended is ready, one attempt older. */
 static bool recover_mark(void *context, uint64_t id)

@@ -50,7 +50,7 @@ static void say_error(struct session *session, int err)
 		say(session, "INTERNAL_ERROR");
 }
 
-/* --- tubes of a session ----------------------------------------------------------------- */
+/* --- tubes of a session --------------------------------------------------------------- */
 
 static struct watch *watch_find(struct session *session, const struct tube *tube)
 {
@@ -139,7 +139,7 @@ void session_destroy(struct session *session)
 	queue->nr_sessions--;
 }
 
-/* --- waiting ------------------------------------------------------------------------------ */
+/* --- waiting -------------------------------------------------------------------------- */
 
 void session_stop_waiting(struct session *session)
 {
@@ -222,7 +222,7 @@ void session_alarm(struct queue *queue, uint64_t number)
 	session_resume(session);
 }
 
-/* --- reserve -------------------------------------------------------------------------------- */
+/* --- reserve -------------------------------------------------------------------------- */
 
 /* The most urgent job of all that are watched; NULL: none is ready. */
 static struct job *best_job(struct session *session)
@@ -309,7 +309,7 @@ static bool run_reserve_job(struct session *session, const struct command *comma
 	return true;
 }
 
-/* --- put ------------------------------------------------------------------------------------ */
+/* --- put ------------------------------------------------------------------------------ */
 
 static bool is_full(struct queue *queue, const struct tube *tube)
 {
@@ -441,7 +441,7 @@ static bool run_put_unique(struct session *session, const struct command *comman
 	return true;
 }
 
-/* --- what a holder does ------------------------------------------------------------------------ */
+/* --- what a holder does --------------------------------------------------------------- */
 
 /* The record of a job that the session has reserved; if it has not, that was said. */
 static struct job *held_job(struct session *session, uint64_t id, struct job_record *record)
@@ -549,7 +549,7 @@ static bool run_fail(struct session *session, const struct command *command, con
 	return true;
 }
 
-/* --- what anybody does --------------------------------------------------------------------------- */
+/* --- what anybody does ---------------------------------------------------------------- */
 
 static bool run_delete(struct session *session, const struct command *command,
 		       const void *body)
@@ -636,7 +636,7 @@ static bool run_kick_job(struct session *session, const struct command *command,
 	return true;
 }
 
-/* --- kick: the first of a tube --------------------------------------------------------------------- */
+/* --- kick: the first of a tube -------------------------------------------------------- */
 
 /* A kick goes through so many at most: the loop has others to serve. */
 #define MAX_KICK	10000
@@ -716,7 +716,7 @@ static bool run_kick(struct session *session, const struct command *command, con
 	return true;
 }
 
-/* --- peek --------------------------------------------------------------------------------------------- */
+/* --- peek ----------------------------------------------------------------------------- */
 
 static void say_found(struct session *session, uint64_t id)
 {
@@ -799,7 +799,7 @@ static bool run_peek_buried(struct session *session, const struct command *comma
 	return true;
 }
 
-/* --- tubes ---------------------------------------------------------------------------------------------- */
+/* --- tubes ---------------------------------------------------------------------------- */
 
 static bool run_use(struct session *session, const struct command *command, const void *body)
 {

@@ -14,7 +14,7 @@
 /* A page of list-jobs has so many at most. */
 #define MAX_LISTED	10000
 
-/* --- YAML ------------------------------------------------------------------------------ */
+/* --- YAML ----------------------------------------------------------------------------- */
 
 struct yaml {
 	FILE *file;
@@ -88,7 +88,7 @@ static bool no_memory(struct session *session)
 	return true;
 }
 
-/* --- the queue ---------------------------------------------------------------------------- */
+/* --- the queue ------------------------------------------------------------------------ */
 
 void queue_stats(struct queue *queue, struct queue_stats *stats)
 {
@@ -124,7 +124,7 @@ static void yaml_commands(struct yaml *yaml, const struct queue_stats *stats)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
 		fprintf(yaml->file, "cmd-%s: %llu\n", command_name(ops[i]),
 			(unsigned long long)stats->commands[ops[i]]);
 }
@@ -137,7 +137,7 @@ static void yaml_more_commands(struct yaml *yaml, const struct queue_stats *stat
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
 		fprintf(yaml->file, "cmd-%s: %llu\n", command_name(ops[i]),
 			(unsigned long long)stats->commands[ops[i]]);
 }
@@ -175,7 +175,7 @@ static void yaml_lateness(struct yaml *yaml, const char *what,
 
 	snprintf(key, sizeof(key), "%s-count", what);
 	yaml_number(yaml, key, histogram->count);
-	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(points); i++) {
 		snprintf(key, sizeof(key), "%s-%s-us", what, points[i].name);
 		yaml_number(yaml, key, histogram_permille_us(histogram, points[i].permille));
 	}
@@ -270,7 +270,7 @@ bool stats_of_queue(struct session *session)
 	return yaml_say(&yaml, session, 0);
 }
 
-/* --- a tube -------------------------------------------------------------------------------- */
+/* --- a tube --------------------------------------------------------------------------- */
 
 void queue_each_tube(struct queue *queue,
 		     void (*each)(void *context, const struct tube_stats *stats),
@@ -343,7 +343,7 @@ bool stats_of_tube(struct session *session, const char *name)
 	return yaml_say(&yaml, session, 0);
 }
 
-/* --- a job ----------------------------------------------------------------------------------- */
+/* --- a job ---------------------------------------------------------------------------- */
 
 static const char *const status_names[NR_STATUS] = {
 	[IS_READY] = "ready",
@@ -425,7 +425,7 @@ bool stats_of_job(struct session *session, uint64_t id)
 	return yaml_say(&yaml, session, seq);
 }
 
-/* --- lists ------------------------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------------------- */
 
 bool list_tubes(struct session *session)
 {
@@ -451,7 +451,7 @@ bool list_watched(struct session *session)
 	return yaml_say(&yaml, session, 0);
 }
 
-/* --- list-jobs ------------------------------------------------------------------------------------ */
+/* --- list-jobs ------------------------------------------------------------------------ */
 
 struct page {
 	struct queue *queue;
@@ -529,7 +529,7 @@ static void page_walk(struct page *page, const struct job_place *after)
 	bool begun = !after->id;
 	size_t i;
 
-	for (i = 0; i < sizeof(indexes) / sizeof(indexes[0]) && page->left; i++) {
+	for (i = 0; i < ARRAY_SIZE(indexes) && page->left; i++) {
 		struct job_place from = { .tube = page->tube->number };
 
 		if (indexes[i].status != page->status)

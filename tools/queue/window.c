@@ -34,7 +34,7 @@ static bool before(uint64_t first, uint64_t id, uint64_t cut_first, uint64_t cut
 	return first != cut_first ? first < cut_first : id < cut_id;
 }
 
-/* --- delayed ---------------------------------------------------------------------------- */
+/* --- delayed -------------------------------------------------------------------------- */
 
 void windows_init(struct queue *queue)
 {
@@ -211,7 +211,7 @@ static bool window_load(struct queue *queue, struct window *window)
 	return false;
 }
 
-/* --- delayed ones give way ----------------------------------------------------------------- */
+/* --- delayed ones give way ------------------------------------------------------------ */
 
 struct shrink {
 	struct queue *queue;
@@ -265,7 +265,7 @@ bool window_shrink(struct queue *queue, size_t nr)
 	return done > 0;
 }
 
-/* --- ready ---------------------------------------------------------------------------------- */
+/* --- ready ---------------------------------------------------------------------------- */
 
 bool tube_has(const struct tube *tube, const struct job_place *place)
 {
@@ -346,7 +346,7 @@ static size_t shrink_ready(struct queue *queue, size_t nr)
 	return done;
 }
 
-/* --- a turn ----------------------------------------------------------------------------------- */
+/* --- a turn --------------------------------------------------------------------------- */
 
 /* Too many are in memory: a piece of them goes; true: that was not enough. */
 static bool reclaim(struct queue *queue)
