@@ -117,7 +117,7 @@ struct job *job_new(struct queue *queue, const struct job_place *place)
 		.next = *bucket,
 		.tube = tube_by_number(queue, place->tube),
 		.order = place->order,
-		.seq = store_seq(queue->store),
+		.seq = store_last(queue->store),
 		.pri = place->pri,
 		.status = status_on_disk(place->state),
 		.stored = place->state,

@@ -265,3 +265,8 @@ uint64_t store_seq(const struct store *store)
 {
 	return store->commits + 1;
 }
+
+uint64_t store_last(const struct store *store)
+{
+	return store->commits + store->changed;
+}

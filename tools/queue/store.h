@@ -123,6 +123,9 @@ uint64_t store_commit(struct store *store);
  */
 uint64_t store_seq(const struct store *store);
 
+/* The number of the last change that was made: when it is synced, all that can be read is. */
+uint64_t store_last(const struct store *store);
+
 /* Up to which number all is on disk; and a file that is readable when this has grown. */
 uint64_t store_synced(struct store *store);
 int store_fd(const struct store *store);
