@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* Which times: since boot, sleep included; or the wall clock's, also when it is set. */
 enum alarm_clock {
@@ -47,8 +48,9 @@ struct alarm {
 		} node;
 		struct {
 			uint64_t event;
-			uint32_t slot;
+			uint32_t command;
 		} device;
+		TAILQ_ENTRY(alarm) refused;
 	};
 	uint8_t clock;
 	uint8_t state;
