@@ -22,7 +22,7 @@ enum alarm_state {
  * @close: as alarms_close(), and then alarms_end().
  * @arm: give an alarm of any state a time, and make it armed. Returns 0 or -ENOMEM, and
  *	then it is as it was.
- * @cancel: make an alarm that is not idle idle.
+ * @cancel: as alarm_cancel(), of an alarm that is not idle.
  * @flush: as alarms_flush().
  * @refused: as alarms_refused().
  * @take: as alarms_take().

@@ -34,7 +34,7 @@
 #define TICK_SHIFT	18
 
 /* How many nodes are touched at most before the clock is looked at again. */
-#define BUDGET		((size_t)1024)
+#define BUDGET		1024
 
 /* Later ticks have no time that a timerfd could be set to. */
 #define TICK_MAX	((uint64_t)INT64_MAX >> TICK_SHIFT)
@@ -187,7 +187,7 @@ static size_t take_of(struct process_clock *clock, uint64_t *ids, size_t nr)
 
 	while (more && taken < nr) {
 		/* As many may come out; and it is at least 2. */
-		unsigned int budget = max((size_t)2, min(BUDGET, nr - taken));
+		unsigned int budget = max(2U, min_t(size_t, BUDGET, nr - taken));
 		struct list_head out;
 
 		INIT_LIST_HEAD(&out);

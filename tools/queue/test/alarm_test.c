@@ -770,7 +770,7 @@ BOTH(many_alarms_agree_with_a_model)
 	run_model(alarms, 20000, test_count(300000));
 }
 
-/* --- the clock is set: these run where they are named ------------------------------------------ */
+/* --- the clock is set: these run where they are named ------------------------------- */
 
 static void set_clock(uint64_t time_ns)
 {
@@ -882,17 +882,14 @@ BOTH_NAMED(clock_set_back_after_the_expiry_was_not_taken_makes_no_noise)
 	check_quiet(alarms);
 }
 
-/* Set back again and again while every wheel has something. */
-BOTH_NAMED(clock_set_back_many_times_loses_nothing_and_keeps_order)
+/* Arm @each alarms after each of @times times that the clock is set back by an hour. */
+static void arm_and_set_back(struct alarms *alarms, struct alarm *made, uint64_t *due_ns,
+			     size_t times, size_t each)
 {
-	enum { TIMES = 12, EACH = 500, NR = TIMES * EACH };
-	struct alarm *made = make_alarms(NR);
-	uint64_t *due_ns = calloc(NR, sizeof(*due_ns)), *ids = calloc(NR, sizeof(*ids));
-	uint64_t before_ns = 0, i;
+	size_t i;
 
-	ASSERT(due_ns && ids);
-	for (i = 0; i < NR; i++) {
-		if (i % EACH == 0) {
+	for (i = 0; i < times * each; i++) {
+		if (i % each == 0) {
 			move_clock(-(int64_t)HOUR_NS);
 			alarms_clock_was_set(alarms);
 			check_quiet(alarms);
@@ -901,26 +898,58 @@ BOTH_NAMED(clock_set_back_many_times_loses_nothing_and_keeps_order)
 		ASSERT_EQ(alarm_add(alarms, &made[i], i, ALARM_WALL, due_ns[i]), 0);
 	}
 	check_quiet(alarms);
-	move_clock(TIMES * HOUR_NS + 4 * HOUR_NS);
-	wait_all(alarms, ids, NR);
-	for (i = 0; i < NR; i++) {
+}
+
+/* All are due now: each comes once, and if @ordered, by ticks, which are at most 2 ms. */
+static void check_all_come(struct alarms *alarms, uint64_t *due_ns, size_t nr, bool ordered)
+{
+	uint64_t *ids = calloc(nr, sizeof(*ids)), before_ns = 0, i;
+
+	ASSERT(ids);
+	wait_all(alarms, ids, nr);
+	for (i = 0; i < nr; i++) {
+		uint64_t this_ns = due_ns[ids[i]];
+
 		test_about("id %llu", (unsigned long long)ids[i]);
-		ASSERT_LE(due_ns[ids[i]], wall_ns());
-		/* By ticks; a tick is at most so long. */
-		ASSERT_LE(before_ns, due_ns[ids[i]] + 2 * MS_NS);
-		if (due_ns[ids[i]] > before_ns)
-			before_ns = due_ns[ids[i]];
+		ASSERT_LE(this_ns, wall_ns());
+		if (ordered)
+			ASSERT_LE(before_ns, this_ns + 2 * MS_NS);
+		before_ns = this_ns;
 		due_ns[ids[i]] = UINT64_MAX;
 	}
+	free(ids);
+}
+
+static void set_back_many_times(struct alarms *alarms, size_t times, bool ordered)
+{
+	enum { EACH = 500 };
+	struct alarm *made = make_alarms(times * EACH);
+	uint64_t *due_ns = calloc(times * EACH, sizeof(*due_ns));
+
+	ASSERT(due_ns);
+	arm_and_set_back(alarms, made, due_ns, times, EACH);
+	move_clock((times + 4) * HOUR_NS);
+	check_all_come(alarms, due_ns, times * EACH, ordered);
 	move_clock(-(int64_t)4 * HOUR_NS);
 	alarms_clock_was_set(alarms);
 	check_quiet(alarms);
 	free(made);
 	free(due_ns);
-	free(ids);
 }
 
-/* --- a device that is full: these run where they are named --------------------------------------- */
+/* As many wheels as there are have something. */
+BOTH_NAMED(clock_set_back_twice_keeps_order)
+{
+	set_back_many_times(alarms, 2, true);
+}
+
+/* There are not wheels enough, and the device empties them while alarms become due. */
+BOTH_NAMED(clock_set_back_many_times_loses_nothing)
+{
+	set_back_many_times(alarms, 12, false);
+}
+
+/* --- a device that is full: these run where they are named -------------------------- */
 
 /* Events that each wheel has room for: the parameter max_events. */
 #define LIMIT		1000
