@@ -388,13 +388,24 @@ static void send_text(int fd, const char *text)
 	ASSERT_EQ(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-/* A turn of the loop: waits for what can go on, for a while. */
+/* A turn of the loop as the server's: it waits until something can go on, here or there. */
+static void turn_until(int client)
+{
+	struct pollfd files[] = {
+		{ .fd = metrics_fd(metrics), .events = POLLIN },
+		{ .fd = client, .events = POLLIN },
+	};
+
+	poll(files, 2, metrics_timeout_ms(metrics));
+	metrics_run(metrics);
+}
+
+/* A turn that waits for a moment only. */
 static void turn(void)
 {
 	struct pollfd file = { .fd = metrics_fd(metrics), .events = POLLIN };
-	int timeout_ms = metrics_timeout_ms(metrics);
 
-	poll(&file, 1, timeout_ms < 0 || timeout_ms > 10 ? 10 : timeout_ms);
+	poll(&file, 1, 10);
 	metrics_run(metrics);
 }
 
@@ -409,7 +420,7 @@ static char *receive(int fd)
 		if (got > 0)
 			len += got;
 		else if (errno == EAGAIN)
-			turn();
+			turn_until(fd);
 		else
 			break;
 	}
