@@ -80,7 +80,10 @@ uint64_t alarms_now_ns(enum alarm_clock clock);
 int alarm_add(struct alarms *alarms, struct alarm *alarm, uint64_t id,
 	      enum alarm_clock clock, uint64_t time_ns);
 
-/* Give an alarm that is armed, fired or idle another time; its id and clock stay. As alarm_add(). */
+/*
+ * Give an alarm that is armed, fired or idle another time; its id and clock stay. Returns as
+ * alarm_add().
+ */
 int alarm_move(struct alarms *alarms, struct alarm *alarm, uint64_t time_ns);
 
 /* Make an alarm idle: its id does not come any more. Its memory can be freed then. */
