@@ -99,7 +99,7 @@ static void start(void)
 		.dir = dir, .create = true, .sync = SYNC_NEVER, .memory = 8 << 20,
 		.log = log_say,
 	};
-	/* Some 60 jobs. */
+	/* Some 45 jobs. */
 	struct queue_config config = {
 		.memory = 60 * (sizeof(struct job) + sizeof(void *)),
 		.max_job_size = 65535,
