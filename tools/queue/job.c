@@ -41,7 +41,8 @@ int jobs_init(struct queue *queue)
 {
 	size_t buckets = 1024;
 
-	queue->max_resident = queue->config.memory / (sizeof(struct job) + sizeof(void *));
+	queue->max_resident = queue->config.memory / 4 * 3 /
+			      (sizeof(struct job) + sizeof(void *));
 	while (buckets < queue->max_resident)
 		buckets *= 2;
 	queue->table = calloc(buckets, sizeof(*queue->table));
