@@ -79,5 +79,5 @@ clean:
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
-.PHONY: all help modules tools deb install uninstall modules_install setup demo bench bench-queue test \
-	test-newcomer check-style clean
+.PHONY: all help modules tools deb install uninstall modules_install setup demo bench bench-queue \
+	test test-newcomer check-style clean

@@ -42,7 +42,7 @@ struct options {
 
 static bool is_done(const struct load *load)
 {
-	unsigned int i;
+	uint64_t i;
 
 	if (load->timed)
 		return load->deleted >= load->jobs;
@@ -69,7 +69,7 @@ static int wait_events(const struct load *load, struct epoll_event *events)
 static void run(struct load *load)
 {
 	struct epoll_event events[EVENTS];
-	unsigned int c;
+	uint64_t c;
 	int i, nr;
 
 	load->start_ns = now_ns();
@@ -87,7 +87,7 @@ static void run(struct load *load)
 
 static void connect_all(struct load *load, const struct role *role, const struct role *rest)
 {
-	unsigned int i;
+	uint64_t i;
 
 	load->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	load->clients = calloc(load->nr_clients, sizeof(*load->clients));
@@ -318,26 +318,47 @@ static int split_command(struct options *options, int argc, char **argv)
 	return argc;
 }
 
+/* Where an option that is a number goes; NULL: it is another one. */
+static uint64_t *number_of(struct load *load, int key)
+{
+	switch (key) {
+	case OPTION_CLIENTS:
+		return &load->nr_clients;
+	case OPTION_DEPTH:
+		return &load->depth;
+	case OPTION_JOBS:
+		return &load->jobs;
+	case OPTION_SECONDS:
+		return &load->duration_ns;
+	case OPTION_SIZE:
+		return &load->size;
+	case OPTION_DELAY:
+		return &load->delay_ms;
+	case OPTION_DELAY_MAX:
+		return &load->delay_max_ms;
+	}
+	return NULL;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
-	struct load *load = &options->load;
+	uint64_t *number = number_of(&options->load, key);
 
-	switch (key) {
-	case OPTION_TO: load->to = arg; break;
-	case OPTION_NAME: options->name = arg; break;
-	case OPTION_CLIENTS: load->nr_clients = parse_number(state, arg); break;
-	case OPTION_DEPTH: load->depth = parse_number(state, arg); break;
-	case OPTION_JOBS: load->jobs = parse_number(state, arg); break;
-	case OPTION_SECONDS: load->duration_ns = parse_number(state, arg) * SECOND_NS; break;
-	case OPTION_SIZE: load->size = parse_number(state, arg); break;
-	case OPTION_DELAY: load->delay_ms = parse_number(state, arg); break;
-	case OPTION_DELAY_MAX: load->delay_max_ms = parse_number(state, arg); break;
-	case OPTION_MS: load->milliseconds = true; break;
-	case ARGP_KEY_ARG: take_argument(state, options, arg); break;
-	case ARGP_KEY_NO_ARGS: argp_error(state, "what to do?"); break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
+	if (number)
+		*number = parse_number(state, arg) * (key == OPTION_SECONDS ? SECOND_NS : 1);
+	else if (key == OPTION_TO)
+		options->load.to = arg;
+	else if (key == OPTION_NAME)
+		options->name = arg;
+	else if (key == OPTION_MS)
+		options->load.milliseconds = true;
+	else if (key == ARGP_KEY_ARG)
+		take_argument(state, options, arg);
+	else if (key == ARGP_KEY_NO_ARGS)
+		argp_error(state, "what to do?");
+	else
+		return ARGP_ERR_UNKNOWN;
 	return 0;
 }
 
@@ -345,11 +366,12 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		argp_options, parse, "MODE [-- SERVER...]",
-		"Put a load on a server that speaks beanstalkd's protocol.\v"
-		"put: jobs a second. work: reserve and delete what is there. mixed: put, reserve "
-		"and delete, each client by itself. delayed: one client puts --jobs evenly over "
-		"--seconds, the others wait: how late they get them. restart: start SERVER, until "
-		"it has answered a reserve.",
+		"Put a load on a server that speaks beanstalkd's protocol.\n"
+		"\vput: jobs a second.\n"
+		"work: reserve and delete what is there.\n"
+		"mixed: put, reserve and delete, each client by itself.\n"
+		"delayed: one client puts --jobs evenly over --seconds, others wait: how late is it?\n"
+		"restart: start SERVER, until it has answered a reserve.\n",
 		NULL, NULL, NULL
 	};
 	struct options options = {

@@ -106,11 +106,11 @@ struct client {
  */
 struct load {
 	const char *to;
-	unsigned int nr_clients;
-	unsigned int depth;
+	uint64_t nr_clients;
+	uint64_t depth;
 	uint64_t jobs;
 	uint64_t duration_ns;
-	size_t size;
+	uint64_t size;
 	uint64_t delay_ms;
 	uint64_t delay_max_ms;
 	bool milliseconds;

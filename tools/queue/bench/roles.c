@@ -60,10 +60,11 @@ static void send_put(struct client *client)
 	if (load->delay_max_ms > delay_ms)
 		delay_ms += random_below(load->delay_max_ms - delay_ms + 1);
 	if (load->milliseconds)
-		len = sprintf(to, "put 1024 %" PRIu64 "ms 120 %zu\r\n", delay_ms, load->size);
-	else
-		len = sprintf(to, "put 1024 %" PRIu64 " 120 %zu\r\n", delay_ms / 1000,
+		len = sprintf(to, "put 1024 %" PRIu64 "ms 120 %" PRIu64 "\r\n", delay_ms,
 			      load->size);
+	else
+		len = sprintf(to, "put 1024 %" PRIu64 " 120 %" PRIu64 "\r\n",
+			      delay_ms / 1000, load->size);
 	if (!load->milliseconds)
 		delay_ms -= delay_ms % 1000;
 	len += write_body(to + len, load->size, now_ns() + delay_ms * 1000000);

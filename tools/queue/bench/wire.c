@@ -24,8 +24,10 @@
 /* Room for @len bytes behind what waits. */
 static char *buffer_room(struct buffer *buffer, size_t len)
 {
-	if (buffer->begin == buffer->end)
-		buffer->begin = buffer->end = 0;
+	if (buffer->begin == buffer->end) {
+		buffer->begin = 0;
+		buffer->end = 0;
+	}
 	if (buffer->room - buffer->end < len && buffer->begin) {
 		memmove(buffer->bytes, buffer->bytes + buffer->begin,
 			buffer->end - buffer->begin);
@@ -114,6 +116,7 @@ static void push(struct client *client)
 {
 	struct buffer *out = &client->out;
 	ssize_t nr;
+	bool waits;
 
 	while (out->begin < out->end) {
 		nr = send(client->fd, out->bytes + out->begin, out->end - out->begin,
@@ -124,10 +127,11 @@ static void push(struct client *client)
 			break;
 		out->begin += nr;
 	}
-	if ((out->begin < out->end) != client->waits_for_room) {
-		client->waits_for_room = !client->waits_for_room;
+	waits = out->begin < out->end;
+	if (waits != client->waits_for_room) {
+		client->waits_for_room = waits;
 		ask_for(client, EPOLL_CTL_MOD,
-			client->waits_for_room ? EPOLLIN | EPOLLOUT : EPOLLIN);
+			waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
 	}
 }
 
