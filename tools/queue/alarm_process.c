@@ -195,8 +195,8 @@ static size_t take_of(struct process_clock *clock, uint64_t *ids, size_t nr)
 		taken += give_out(clock, &out, ids + taken, nr - taken);
 		put_back(clock, &out);
 	}
-	/* It was readable too early, or for what was cancelled or prefetched. */
-	if (!taken)
+	/* If it is readable, then too early, or for what was cancelled or prefetched. */
+	if (!taken && clock->set_tick != WHEEL_NEVER)
 		clock->set_tick = TICK_UNKNOWN;
 	return taken;
 }
