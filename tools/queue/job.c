@@ -41,7 +41,8 @@ int jobs_init(struct queue *queue)
 {
 	size_t buckets = 1024;
 
-	queue->max_resident = queue->config.memory / (sizeof(struct job) + sizeof(void *));
+	queue->max_resident = queue->config.memory / 4 * 3 /
+			      (sizeof(struct job) + sizeof(void *));
 	while (buckets < queue->max_resident)
 		buckets *= 2;
 	queue->table = calloc(buckets, sizeof(*queue->table));
@@ -117,7 +118,7 @@ struct job *job_new(struct queue *queue, const struct job_place *place)
 		.next = *bucket,
 		.tube = tube_by_number(queue, place->tube),
 		.order = place->order,
-		.seq = store_seq(queue->store),
+		.seq = store_last(queue->store),
 		.pri = place->pri,
 		.status = status_on_disk(place->state),
 		.stored = place->state,

@@ -643,6 +643,7 @@ static bool run_kick_job(struct session *session, const struct command *command,
 
 struct found {
 	struct queue *queue;
+	uint32_t tube;
 	enum job_status status;
 	uint64_t *ids;
 	size_t nr;
@@ -655,7 +656,7 @@ static bool find_one(void *context, const struct job_place *place)
 	struct found *found = context;
 	struct job *job = job_resident(found->queue, place->id);
 
-	if (!job || job->status == found->status)
+	if (place->tube == found->tube && (!job || job->status == found->status))
 		found->ids[found->nr++] = place->id;
 	return found->nr < found->most;
 }
@@ -668,6 +669,7 @@ static size_t first_of(struct session *session, enum job_state state, uint64_t *
 	struct job_place from = { .tube = session->used->number, .state = state };
 	struct found found = {
 		.queue = queue,
+		.tube = from.tube,
 		.status = state == JOB_BURIED ? IS_BURIED : IS_DELAYED,
 		.ids = ids,
 		.most = most,
@@ -712,7 +714,8 @@ static bool run_kick(struct session *session, const struct command *command, con
 		if (kicked < count)
 			kicked += kick_first(session, JOB_WALL, count - kicked);
 	}
-	say_changed(session, "KICKED %llu", (unsigned long long)kicked);
+	session_say(session, store_last(session->queue->store), "KICKED %llu",
+		    (unsigned long long)kicked);
 	return true;
 }
 

@@ -491,7 +491,8 @@ static bool page_one(void *context, const struct job_place *place)
 	struct page *page = context;
 	struct job *job = job_resident(page->queue, place->id);
 
-	if (place->id == page->after_id || (job && job->status != page->status))
+	if (place->tube != page->tube->number || place->id == page->after_id ||
+	    (job && job->status != page->status))
 		return true;
 	/* What is due, and not in memory yet, is delayed until it is. */
 	if (!job && page->status == IS_READY && place->state != JOB_READY)

@@ -11,6 +11,9 @@
 
 #include "core.h"
 
+/* So many there may be with however little memory. */
+#define MIN_TUBES	1000
+
 static int compare_names(const struct tube *a, const struct tube *b)
 {
 	return strcmp(a->name, b->name);
@@ -26,8 +29,12 @@ RB_PROTOTYPE(number_tree, tube, by_number, compare_numbers)
 RB_GENERATE(name_tree, tube, by_name, compare_names)
 RB_GENERATE(number_tree, tube, by_number, compare_numbers)
 
+/* A quarter of the memory is for tubes, with names as long as they may be. */
 void tubes_init(struct queue *queue)
 {
+	size_t most = queue->config.memory / 4 / (sizeof(struct tube) + TUBE_NAME_MAX);
+
+	queue->max_tubes = most < MIN_TUBES ? MIN_TUBES : most;
 	RB_INIT(&queue->tubes);
 	RB_INIT(&queue->tubes_by_number);
 	TAILQ_INIT(&queue->hungry);
