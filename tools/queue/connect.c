@@ -11,6 +11,7 @@
 
 #include "address.h"
 #include "connect.h"
+#include "subcommand.h"
 
 /* No answer is longer, unless what answers is no daemon. */
 #define ANSWER_MAX	(256UL * 1024 * 1024)
@@ -36,14 +37,14 @@ static int open_socket(const char *text)
 	int fd;
 
 	if (wrong)
-		errx(EXIT_CANNOT_ASK, "the address \"%s\" %s", text, wrong);
+		errx(EXIT_CANNOT, "the address \"%s\" %s", text, wrong);
 	fd = socket(name->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		err(EXIT_CANNOT_ASK, "cannot make a socket");
+		err(EXIT_CANNOT, "cannot make a socket");
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, name, address.len))
-		err(EXIT_CANNOT_ASK, "cannot connect to %s", text);
+		err(EXIT_CANNOT, "cannot connect to %s", text);
 	return fd;
 }
 
@@ -53,12 +54,12 @@ struct connection *connection_open(const char *address)
 	int fd = open_socket(address);
 
 	if (!connection)
-		errx(EXIT_CANNOT_ASK, "out of memory");
+		errx(EXIT_CANNOT, "out of memory");
 	connection->address = address;
 	connection->in = fdopen(fd, "r");
 	connection->out = fdopen(dup(fd), "w");
 	if (!connection->in || !connection->out)
-		err(EXIT_CANNOT_ASK, "cannot connect to %s", address);
+		err(EXIT_CANNOT, "cannot connect to %s", address);
 	return connection;
 }
 
@@ -83,11 +84,11 @@ void connection_send(struct connection *connection, const char *format, ...)
 static void __attribute__((noreturn)) lost(struct connection *connection)
 {
 	if (feof(connection->in))
-		errx(EXIT_CANNOT_ASK, "%s has closed the connection", connection->address);
+		errx(EXIT_CANNOT, "%s has closed the connection", connection->address);
 	if (errno == EAGAIN || errno == EWOULDBLOCK)
-		errx(EXIT_CANNOT_ASK, "%s has not answered for %d s", connection->address,
+		errx(EXIT_CANNOT, "%s has not answered for %d s", connection->address,
 		     CONNECT_TIMEOUT_S);
-	err(EXIT_CANNOT_ASK, "cannot read from %s", connection->address);
+	err(EXIT_CANNOT, "cannot read from %s", connection->address);
 }
 
 /* So many bytes and the end of their line. */
@@ -96,7 +97,7 @@ static char *receive_bytes(struct connection *connection, size_t len)
 	char *text = malloc(len + 2);
 
 	if (!text)
-		errx(EXIT_CANNOT_ASK, "out of memory");
+		errx(EXIT_CANNOT, "out of memory");
 	if (fread(text, 1, len + 2, connection->in) != len + 2)
 		lost(connection);
 	text[len] = '\0';
@@ -110,13 +111,13 @@ char *connection_receive(struct connection *connection)
 	int end = 0;
 
 	if (fflush(connection->out))
-		err(EXIT_CANNOT_ASK, "cannot write to %s", connection->address);
+		err(EXIT_CANNOT, "cannot write to %s", connection->address);
 	if (!fgets(line, sizeof(line), connection->in))
 		lost(connection);
 	line[strcspn(line, "\r\n")] = '\0';
 	if (!strcmp(line, "NOT_FOUND"))
 		return NULL;
 	if (sscanf(line, "OK %lu%n", &len, &end) != 1 || line[end] || len > ANSWER_MAX)
-		errx(EXIT_CANNOT_ASK, "%s has answered \"%s\"", connection->address, line);
+		errx(EXIT_CANNOT, "%s has answered \"%s\"", connection->address, line);
 	return receive_bytes(connection, len);
 }

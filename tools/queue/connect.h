@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A connection to a daemon, for subcommands that ask it something. Whatever goes wrong
- * ends the program with a message and EXIT_CANNOT_ASK: there is nothing else to do then.
+ * ends the program with a message and EXIT_CANNOT: there is nothing else to do then.
  */
 #ifndef TWHEELQ_CONNECT_H
 #define TWHEELQ_CONNECT_H
-
-#define EXIT_CANNOT_ASK		1
 
 /* A daemon that says nothing for so long is taken for gone. */
 #define CONNECT_TIMEOUT_S	10

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "looks.h"
+#include "subcommand.h"
 #include "util.h"
 #include "yaml.h"
 
@@ -111,7 +112,7 @@ static void take_names(struct look *look, char *text)
 
 	look->tube = calloc(LOOK_MAX_TUBES, sizeof(*look->tube));
 	if (!look->tube)
-		errx(EXIT_CANNOT_ASK, "out of memory");
+		errx(EXIT_CANNOT, "out of memory");
 	while (yaml_next(&text, &key, &name)) {
 		if (look->nr_tubes == LOOK_MAX_TUBES || strlen(name) > TUBE_NAME_MAX)
 			look->left_out++;
@@ -144,7 +145,7 @@ static char *ask(struct connection *connection, const char *command)
 	connection_send(connection, "%s", command);
 	text = connection_receive(connection);
 	if (!text)
-		errx(EXIT_CANNOT_ASK, "the answer to %s was NOT_FOUND", command);
+		errx(EXIT_CANNOT, "the answer to %s was NOT_FOUND", command);
 	return text;
 }
 

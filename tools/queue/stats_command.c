@@ -14,9 +14,9 @@
 
 #include "../twheelctl/number.h"
 #include "address.h"
-#include "commands.h"
 #include "connect.h"
 #include "looks.h"
+#include "subcommand.h"
 #include "util.h"
 #include "yaml.h"
 
@@ -152,7 +152,7 @@ static char *copy(const char *text)
 	char *copied = strdup(text);
 
 	if (!copied)
-		errx(EXIT_CANNOT_ASK, "out of memory");
+		errx(EXIT_CANNOT, "out of memory");
 	return copied;
 }
 
@@ -287,7 +287,7 @@ static int stats_of_tube(struct connection *connection, const struct stats *stat
 	connection_send(connection, "stats-tube %s", stats->tube);
 	text = connection_receive(connection);
 	if (!text)
-		errx(EXIT_CANNOT_ASK, "%s has no tube \"%s\"", stats->address, stats->tube);
+		errx(EXIT_CANNOT, "%s has no tube \"%s\"", stats->address, stats->tube);
 	if (stats->json)
 		print_json(text, NULL);
 	else
@@ -304,7 +304,7 @@ static int stats_of_daemon(struct connection *connection, const struct stats *st
 	connection_send(connection, "stats");
 	text = connection_receive(connection);
 	if (!text)
-		errx(EXIT_CANNOT_ASK, "%s does not know \"stats\"", stats->address);
+		errx(EXIT_CANNOT, "%s does not know \"stats\"", stats->address);
 	look_take(&look, connection, 0);
 	if (stats->json)
 		print_json(text, &look);
@@ -321,7 +321,7 @@ int stats_main(int argc, char **argv)
 	struct connection *connection;
 	int status;
 
-	argp_err_exit_status = EXIT_CANNOT_ASK;
+	argp_err_exit_status = EXIT_CANNOT;
 	argp_parse(&stats_argp, argc, argv, 0, NULL, &stats);
 	connection = connection_open(stats.address);
 	status = stats.tube ? stats_of_tube(connection, &stats) :

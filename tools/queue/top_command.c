@@ -20,8 +20,8 @@
 #include "../twheelctl/options.h"
 #include "../twheelctl/terminal.h"
 #include "address.h"
-#include "commands.h"
 #include "looks.h"
+#include "subcommand.h"
 
 /* After how many lines the heading comes again. */
 #define LINES_PER_HEADING	20
@@ -183,7 +183,7 @@ static void print_tubes(const struct look *look, FILE *out)
 	size_t i;
 
 	if (!sorted)
-		errx(EXIT_CANNOT_ASK, "out of memory for the screen");
+		errx(EXIT_CANNOT, "out of memory for the screen");
 	memcpy(sorted, look->tube, look->nr_tubes * sizeof(*sorted));
 	qsort(sorted, look->nr_tubes, sizeof(*sorted), compare_work);
 	fputs("   put/s  deleted/s      ready  reserved      delayed    buried  waiting  tube\n",
@@ -208,11 +208,11 @@ static void draw_screen(const struct top *top)
 	FILE *out = open_memstream(&text, &len);
 
 	if (!out)
-		errx(EXIT_CANNOT_ASK, "out of memory for the screen");
+		errx(EXIT_CANNOT, "out of memory for the screen");
 	print_head(top, out);
 	print_tubes(&top->look, out);
 	if (fclose(out))
-		errx(EXIT_CANNOT_ASK, "out of memory for the screen");
+		errx(EXIT_CANNOT, "out of memory for the screen");
 	terminal_show(text);
 	free(text);
 }
@@ -306,7 +306,7 @@ int top_main(int argc, char **argv)
 		.interval_ns = NSEC_PER_SEC,
 	};
 
-	argp_err_exit_status = EXIT_CANNOT_ASK;
+	argp_err_exit_status = EXIT_CANNOT;
 	argp_parse(&top_argp, argc, argv, 0, NULL, &top);
 	top.connection = connection_open(top.address);
 	look_take(&top.look, top.connection, now_ns());
