@@ -83,6 +83,8 @@ class Lane:
 
 def run_lane(name, seed, kills, arguments, results):
     """A process: (name, kills, promises, what was broken)."""
+    # What the parent has started is its own.
+    daemon.running.clear()
     random.seed(seed)
     lane = Lane(name, arguments.clients, arguments.milliseconds)
     done, broken = 0, None

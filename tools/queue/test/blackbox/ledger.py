@@ -327,29 +327,38 @@ class Worker:
         new = self.ledger.new[body] = Job([GONE])
         new.send(command, {outcome})
         if old:
-            old.send(command, {outcome})
+            old.send(command, self.replaced(old, body, delay_ms, sent_ms, sent_ms + 1e6))
 
         def done(reply):
             word, number = reply.line.split()
             number = int(number)
-            real = {delayed(base, pri, delay_ms, sent_ms, now_ms()) if delay_ms else base}
             if word not in ("INSERTED", "REPLACED", "RESERVED"):
                 self.refused(reply, line)
             if word != "INSERTED" and (not old or old.id != number):
                 raise Broken(f"{line} is {reply.line}, which had not this key")
             if old:
-                old.answered(command, real if word == "REPLACED" else None)
+                old.answered(command, word == "REPLACED" and
+                             self.replaced(old, body, delay_ms, sent_ms, now_ms()))
             if word == "INSERTED":
                 if old and all((state.tube, state.key) == (tube, key)
                                for state in old.may_be()):
                     raise Broken(f"{line} is {reply.line}, and {old.id} has the key")
-                self.inserted(new, number, command, body, real)
+                self.inserted(new, number, command, body, {
+                    delayed(base, pri, delay_ms, sent_ms, now_ms()) if delay_ms else base})
                 self.ledger.keys[tube, key] = new
             else:
                 self.ledger.promises += word == "REPLACED"
                 self.ledger.new.pop(body, None)
         command.done = done
         return commands + [command]
+
+    def replaced(self, job, body, delay_ms, sent_ms, answered_ms):
+        """What a job of a key is with another time and body: its priority stays."""
+        bases = {state._replace(place="ready", body=body, due_ms=0, due_to_ms=0)
+                 for state in job.may_be() if state.key}
+        if not delay_ms:
+            return bases
+        return {delayed(base, base.pri, delay_ms, sent_ms, answered_ms) for base in bases}
 
     def reserve(self):
         line = "reserve-with-timeout 0"
