@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* Which times: since boot, sleep included; or the wall clock's, also when it is set. */
 enum alarm_clock {
@@ -47,8 +48,9 @@ struct alarm {
 		} node;
 		struct {
 			uint64_t event;
-			uint32_t slot;
+			uint32_t command;
 		} device;
+		TAILQ_ENTRY(alarm) refused;
 	};
 	uint8_t clock;
 	uint8_t state;
@@ -80,7 +82,10 @@ uint64_t alarms_now_ns(enum alarm_clock clock);
 int alarm_add(struct alarms *alarms, struct alarm *alarm, uint64_t id,
 	      enum alarm_clock clock, uint64_t time_ns);
 
-/* Give an alarm that is armed, fired or idle another time; its id and clock stay. As alarm_add(). */
+/*
+ * Give an alarm that is armed, fired or idle another time; its id and clock stay. As
+ * alarm_add(); with -ENOMEM it stays as it was. Of those of its new time it is the youngest.
+ */
 int alarm_move(struct alarms *alarms, struct alarm *alarm, uint64_t time_ns);
 
 /* Make an alarm idle: its id does not come any more. Its memory can be freed then. */

@@ -95,9 +95,15 @@ enum command_error {
 
 /*
  * Understand a line of @len bytes, without its \r\n. Where @command->has_body is set, so
- * many bytes follow, also after COMMAND_BAD_FORMAT.
+ * many bytes follow; after COMMAND_BAD_FORMAT it is not: lines do, as in beanstalkd.
  */
 enum command_error command_parse(struct command *command, const char *line, size_t len);
+
+/*
+ * A time as commands have it ("250ms", "1.5s", "2h", "5" seconds), of a string that is all
+ * of it: for options. Returns false if it is none, or is 2^32 seconds or longer.
+ */
+bool command_duration(const char *text, uint64_t *ns);
 
 /* The words of a command, for stats ("put", "reserve-with-timeout"). */
 const char *command_name(enum command_op op);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "util.h"
 
 static int level = LOG_INFO;
 
@@ -26,7 +27,7 @@ int log_level_parse(const char *name)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(levels); i++)
 		if (!strcmp(name, levels[i].name))
 			return levels[i].priority;
 	return -1;

@@ -12,7 +12,7 @@
 
 /**
  * struct queue_config - limits
- * @memory: bytes for jobs that are in memory.
+ * @memory: bytes for jobs and tubes that are in memory.
  * @max_jobs: how many jobs there may be in all; 0: as many as the disk has room for.
  * @max_tube_jobs: how many in one tube; 0: the same.
  * @max_job_size: bytes of a body.

@@ -68,17 +68,24 @@ void store_close(struct store *store);
 /* --- changes ------------------------------------------------------------------------ */
 
 /*
- * Each of these is whole or not at all, together with all others before the next
- * store_commit(). They cannot fail: what has no room is found before, by store_has_room().
+ * Each of these is whole or not at all, together with all others that follow it until
+ * store_commit() is called or something is read: reading hands over what was changed before
+ * it. So a command first reads, and then makes its changes with nothing read in between;
+ * many commands may share a commit. They cannot fail: what has no room is found before, by
+ * store_has_room(); a disk that cannot be written ends the process with status 74.
  */
 
-/* A new job: record, body and its entry in the index; the record's id is new. */
+/*
+ * A new job: record, body, its entry in the index and, if it has a key, that; its id is
+ * new, and the tube has no other job with the key.
+ */
 void store_put(struct store *store, const struct job_record *record, const void *body);
 
 /*
  * A job goes from @old, where it is now, to the place of @record, and its record is this.
- * A mark of it is gone. A key that @record has not any more is the caller's to
- * drop, with store_drop_key().
+ * A mark of it is gone. A key that @record has not any more, or takes to another tube, is
+ * the caller's to drop, with store_drop_key() after this; to another one a key does not go
+ * with store_move().
  */
 void store_move(struct store *store, const struct job_place *old,
 		const struct job_record *record);
@@ -110,8 +117,14 @@ void store_put_number(struct store *store, const char *name, uint64_t number);
  */
 uint64_t store_commit(struct store *store);
 
-/* The number that changes made now will have. */
+/*
+ * The number that changes made now will have, from the commit that follows them. Of use only
+ * to who has changed something: while nothing is changed, this number does not come.
+ */
 uint64_t store_seq(const struct store *store);
+
+/* The number of the last change that was made: when it is synced, all that can be read is. */
+uint64_t store_last(const struct store *store);
 
 /* Up to which number all is on disk; and a file that is readable when this has grown. */
 uint64_t store_synced(struct store *store);
@@ -185,7 +198,7 @@ int store_walk_back(struct store *store, const struct job_place *from,
  * @syncs: how often the log was synced.
  * @sync_ns: how long that took in all.
  * @sync_max_ns: the longest.
- * @disk_bytes: what the directory takes.
+ * @disk_bytes: what the directory takes, but for the reserve.
  * @free_bytes: what the file system has left.
  * @memory_bytes: what buffers and caches take.
  */

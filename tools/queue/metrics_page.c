@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The text of /metrics.
+ *
+ * A family is what has one name: a line of HELP, one of TYPE, and its samples, which must
+ * follow each other. What is a number of a struct is in a table below, in the order of the
+ * page; where a line of it has no help, it is one more sample of the family before it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics.h"
+#include "metrics_page.h"
+
+#ifndef TWHEELQ_VERSION
+#define TWHEELQ_VERSION	"unknown"
+#endif
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* How a number is written. */
+enum unit {
+	UNIT_ONE,	/* as it is */
+	UNIT_NS,	/* in seconds */
+	UNIT_BOOL,
+};
+
+/**
+ * struct sample - a number of a struct as a line of the page
+ * @name: of its family.
+ * @type: NULL where it is one more sample of the family before.
+ * @help: the same.
+ * @labels: with their braces, or empty.
+ * @offset: where it is in the struct.
+ * @unit: how it is written.
+ */
+struct sample {
+	const char *name;
+	const char *type;
+	const char *help;
+	const char *labels;
+	size_t offset;
+	enum unit unit;
+};
+
+#define QUEUE(field)	.offset = offsetof(struct queue_stats, field)
+#define STORE(field)	.offset = offsetof(struct store_stats, field)
+#define TUBE(field)	.offset = offsetof(struct tube_stats, field)
+
+static const struct sample queue_samples[] = {
+	{ "twheelq_uptime_seconds", "gauge", "Time since the daemon was started.", "",
+	  QUEUE(uptime_ns), UNIT_NS },
+	{ "twheelq_draining", "gauge", "1 if it takes no new jobs (SIGUSR1).", "",
+	  QUEUE(draining), UNIT_BOOL },
+	{ "twheelq_jobs", "gauge", "Jobs by state.", "{state=\"ready\"}", QUEUE(ready) },
+	{ "twheelq_jobs", NULL, NULL, "{state=\"reserved\"}", QUEUE(reserved) },
+	{ "twheelq_jobs", NULL, NULL, "{state=\"delayed\"}", QUEUE(delayed) },
+	{ "twheelq_jobs", NULL, NULL, "{state=\"buried\"}", QUEUE(buried) },
+	{ "twheelq_urgent_jobs", "gauge", "Ready jobs with a priority below 1024.", "",
+	  QUEUE(urgent) },
+	{ "twheelq_tubes", "gauge", "Tubes.", "", QUEUE(tubes) },
+	{ "twheelq_resident_jobs", "gauge", "Jobs that are in memory.", "", QUEUE(resident) },
+	{ "twheelq_resident_bytes", "gauge", "Memory that these take.", "",
+	  QUEUE(resident_bytes) },
+	{ "twheelq_connections", "gauge", "Open connections of clients.", "",
+	  QUEUE(connections) },
+	{ "twheelq_producers", "gauge", "Of these, those that have put a job.", "",
+	  QUEUE(producers) },
+	{ "twheelq_workers", "gauge", "Of these, those that have asked for one.", "",
+	  QUEUE(workers) },
+	{ "twheelq_waiting_connections", "gauge", "Of these, those that wait for one.", "",
+	  QUEUE(waiting) },
+	{ "twheelq_connections_total", "counter", "Connections that were opened.", "",
+	  QUEUE(total_connections) },
+	{ "twheelq_jobs_put_total", "counter", "Jobs that were put.", "", QUEUE(total_jobs) },
+	{ "twheelq_job_timeouts_total", "counter", "Reservations whose time to run ran out.",
+	  "", QUEUE(job_timeouts) },
+	{ "twheelq_retries_total", "counter", "Failed attempts that another one follows.", "",
+	  QUEUE(retries) },
+	{ "twheelq_dead_total", "counter", "Jobs whose last attempt failed.", "",
+	  QUEUE(dead) },
+	{ "twheelq_puts_refused_total", "counter", "Puts answered by OUT_OF_MEMORY.", "",
+	  QUEUE(refused_full) },
+	{ "twheelq_jobs_loaded_total", "counter", "Jobs taken into memory from disk.", "",
+	  QUEUE(loaded) },
+	{ "twheelq_jobs_evicted_total", "counter", "Jobs put out of memory before their time.",
+	  "", QUEUE(evicted) },
+};
+
+static const struct sample store_samples[] = {
+	{ "twheelq_store_changes_total", "counter", "Records written to the store.", "",
+	  STORE(changes) },
+	{ "twheelq_store_syncs_total", "counter", "Times that its log was synced.", "",
+	  STORE(syncs) },
+	{ "twheelq_store_sync_seconds_total", "counter", "How long these took.", "",
+	  STORE(sync_ns), UNIT_NS },
+	{ "twheelq_store_sync_max_seconds", "gauge", "How long the longest took.", "",
+	  STORE(sync_max_ns), UNIT_NS },
+	{ "twheelq_store_disk_bytes", "gauge", "What the store takes of the disk.", "",
+	  STORE(disk_bytes) },
+	{ "twheelq_store_free_bytes", "gauge", "What its file system has left.", "",
+	  STORE(free_bytes) },
+	{ "twheelq_store_memory_bytes", "gauge", "What its buffers and caches take.", "",
+	  STORE(memory_bytes) },
+};
+
+/* Of each tube; @labels is what follows the tube's name. */
+static const struct sample tube_samples[] = {
+	{ "twheelq_tube_jobs", "gauge", "Jobs of a tube by state.", ",state=\"ready\"",
+	  TUBE(ready) },
+	{ "twheelq_tube_jobs", NULL, NULL, ",state=\"reserved\"", TUBE(reserved) },
+	{ "twheelq_tube_jobs", NULL, NULL, ",state=\"delayed\"", TUBE(delayed) },
+	{ "twheelq_tube_jobs", NULL, NULL, ",state=\"buried\"", TUBE(buried) },
+	{ "twheelq_tube_urgent_jobs", "gauge",
+	  "Ready jobs of a tube with a priority below 1024.", "", TUBE(urgent) },
+	{ "twheelq_tube_waiting_connections", "gauge", "Clients that wait for a job of it.",
+	  "", TUBE(waiting) },
+	{ "twheelq_tube_jobs_put_total", "counter", "Jobs that were put into it.", "",
+	  TUBE(total) },
+};
+
+static void write_head(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void write_seconds(FILE *out, uint64_t ns)
+{
+	fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
+}
+
+static void write_number(FILE *out, const struct sample *sample, const void *from)
+{
+	const void *field = (const char *)from + sample->offset;
+
+	if (sample->unit == UNIT_BOOL)
+		fprintf(out, "%d\n", *(const bool *)field);
+	else if (sample->unit == UNIT_NS)
+		write_seconds(out, *(const uint64_t *)field);
+	else
+		fprintf(out, "%" PRIu64 "\n", *(const uint64_t *)field);
+}
+
+static void write_samples(FILE *out, const struct sample *samples, size_t nr, const void *from)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (samples[i].type)
+			write_head(out, samples[i].name, samples[i].type, samples[i].help);
+		fprintf(out, "%s%s ", samples[i].name, samples[i].labels);
+		write_number(out, &samples[i], from);
+	}
+}
+
+/* The value of a label: what would end it is escaped. */
+static void write_label(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n')
+			fputs("\\n", out);
+		else if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else
+			fputc(*text, out);
+	}
+}
+
+static void write_info(FILE *out, struct alarms *alarms)
+{
+	write_head(out, "twheelq_build_info", "gauge", "The version of twheelq; always 1.");
+	fputs("twheelq_build_info{version=\"", out);
+	write_label(out, TWHEELQ_VERSION);
+	fputs("\"} 1\n", out);
+	write_head(out, "twheelq_wheel_info", "gauge",
+		   "Which timing wheel wakes it, that of the device or one in the process; always 1.");
+	fputs("twheelq_wheel_info{make=\"", out);
+	write_label(out, alarms_name(alarms));
+	fputs("\"} 1\n", out);
+}
+
+static void write_commands(FILE *out, const struct queue_stats *stats)
+{
+	unsigned int op;
+
+	write_head(out, "twheelq_commands_total", "counter", "Commands of clients.");
+	for (op = 0; op < NR_OPS; op++)
+		fprintf(out, "twheelq_commands_total{command=\"%s\"} %" PRIu64 "\n",
+			op == OP_UNKNOWN ? "unknown" : command_name(op), stats->commands[op]);
+}
+
+/* --- lateness ------------------------------------------------------------------------- */
+
+static void write_histogram(FILE *out, const char *name, const char *to,
+			    const struct histogram *histogram)
+{
+	uint64_t below = 0;
+	unsigned int n;
+
+	/* The last bucket has no limit. */
+	for (n = 0; n < HISTOGRAM_BUCKETS - 1; n++) {
+		uint64_t limit_us = histogram_limit_us(n);
+
+		below += histogram->nr[n];
+		fprintf(out, "%s_bucket{to=\"%s\",le=\"%" PRIu64 ".%06" PRIu64 "\"} %" PRIu64 "\n",
+			name, to, limit_us / 1000000, limit_us % 1000000, below);
+	}
+	below += histogram->nr[n];
+	fprintf(out, "%s_bucket{to=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, to, below);
+	fprintf(out, "%s_sum{to=\"%s\"} ", name, to);
+	write_seconds(out, histogram->sum_ns);
+	fprintf(out, "%s_count{to=\"%s\"} %" PRIu64 "\n", name, to, below);
+}
+
+static void write_lateness(FILE *out, const struct queue_stats *stats)
+{
+	write_head(out, "twheelq_lateness_seconds", "histogram",
+		   "From when a delayed job was due to when it was ready, and to when it was reserved.");
+	write_histogram(out, "twheelq_lateness_seconds", "ready", &stats->ready_late);
+	write_histogram(out, "twheelq_lateness_seconds", "reserved", &stats->reserved_late);
+	write_head(out, "twheelq_lateness_max_seconds", "gauge", "The most of that so far.");
+	fputs("twheelq_lateness_max_seconds{to=\"ready\"} ", out);
+	write_seconds(out, stats->ready_late.max_ns);
+	fputs("twheelq_lateness_max_seconds{to=\"reserved\"} ", out);
+	write_seconds(out, stats->reserved_late.max_ns);
+}
+
+/* --- tubes ---------------------------------------------------------------------------- */
+
+/**
+ * struct tubes - the tubes that have metrics of their own
+ * @nr: how many.
+ * @left_out: how many more there are.
+ * @tube: a copy of each, whose name is in @name.
+ * @name: names.
+ */
+struct tubes {
+	size_t nr;
+	uint64_t left_out;
+	struct tube_stats tube[METRICS_MAX_TUBES];
+	char name[METRICS_MAX_TUBES][TUBE_NAME_MAX + 1];
+};
+
+static void keep_tube(void *context, const struct tube_stats *stats)
+{
+	struct tubes *tubes = context;
+
+	if (tubes->nr == METRICS_MAX_TUBES) {
+		tubes->left_out++;
+		return;
+	}
+	tubes->tube[tubes->nr] = *stats;
+	snprintf(tubes->name[tubes->nr], sizeof(tubes->name[0]), "%s", stats->name);
+	tubes->nr++;
+}
+
+/* One sample of each tube. */
+static void write_tube_sample(FILE *out, const struct sample *sample, const struct tubes *tubes)
+{
+	size_t i;
+
+	for (i = 0; i < tubes->nr; i++) {
+		fprintf(out, "%s{tube=\"", sample->name);
+		write_label(out, tubes->name[i]);
+		fprintf(out, "\"%s} ", sample->labels);
+		write_number(out, sample, &tubes->tube[i]);
+	}
+}
+
+static void write_tubes(FILE *out, const struct tubes *tubes)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(tube_samples); i++) {
+		const struct sample *sample = &tube_samples[i];
+
+		if (sample->type)
+			write_head(out, sample->name, sample->type, sample->help);
+		write_tube_sample(out, sample, tubes);
+	}
+	write_head(out, "twheelq_tubes_left_out", "gauge",
+		   "Tubes that have no metrics of their own, as there are too many.");
+	fprintf(out, "twheelq_tubes_left_out %" PRIu64 "\n", tubes->left_out);
+}
+
+int metrics_page_write(FILE *out, struct queue *queue, struct store *store,
+		       struct alarms *alarms)
+{
+	struct tubes *tubes = calloc(1, sizeof(*tubes));
+	struct queue_stats stats;
+	struct store_stats disk;
+
+	queue_stats(queue, &stats);
+	store_stats(store, &disk);
+	write_info(out, alarms);
+	write_samples(out, queue_samples, ARRAY_SIZE(queue_samples), &stats);
+	write_commands(out, &stats);
+	write_lateness(out, &stats);
+	write_samples(out, store_samples, ARRAY_SIZE(store_samples), &disk);
+	if (!tubes)
+		return -ENOMEM;
+	queue_each_tube(queue, keep_tube, tubes);
+	write_tubes(out, tubes);
+	free(tubes);
+	return 0;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The directory of a store: whose it is, its lock, its marker, its witness.
+ *
+ *	twheelq		the marker: says that it is a store, and of which version
+ *	twheelq.new	the same, while the store is being made
+ *	synced		the witness: the number of the last change that was synced
+ *	reserve		the ballast, see store_space.c
+ *	db/		RocksDB's files
+ *
+ * A directory that has neither marker nor is empty is somebody else's, and nothing in it is
+ * touched. The lock is flock() of the directory itself, held as long as the store is open.
+ *
+ * The witness is written after each sync, with one system call and no sync of its own: it
+ * is never ahead of the log, and after a crash of the process alone it is exact. A log from
+ * which something that was synced is gone, where RocksDB could see nothing wrong, as files
+ * were cut where one record ends, is found out by it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store_internal.h"
+
+#define MARKER		"twheelq"
+#define MARKER_NEW	"twheelq.new"
+#define WITNESS		"synced"
+
+/* --- the marker --------------------------------------------------------------------------- */
+
+/* Returns the version that a marker says; 0, it is none; or a negative errno. */
+static int marker_version(const struct store *store, const char *name)
+{
+	char text[32] = "", whole[32];
+	int fd = openat(store->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int version = 0;
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len < 0)
+		return -EIO;
+	if (sscanf(text, "twheelq store %9d", &version) != 1 || version < 1)
+		return 0;
+	snprintf(whole, sizeof(whole), "twheelq store %d\n", version);
+	return strcmp(text, whole) ? 0 : version;
+}
+
+static int make_marker(const struct store *store)
+{
+	int fd = openat(store->dir_fd, MARKER_NEW,
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (dprintf(fd, "twheelq store %d\n", STORE_VERSION) < 0 || fsync(fd) ||
+	    fsync(store->dir_fd))
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int store_dir_made(struct store *store)
+{
+	if (renameat(store->dir_fd, MARKER_NEW, store->dir_fd, MARKER) || fsync(store->dir_fd))
+		return -errno;
+	return 0;
+}
+
+/* --- whose it is -------------------------------------------------------------------------- */
+
+static DIR *open_list(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!list && fd >= 0)
+		close(fd);
+	return list;
+}
+
+/* What a new file system has, and what the making of a store may leave behind. */
+static bool is_nothing(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found") ||
+		!strcmp(name, MARKER_NEW);
+}
+
+static bool is_empty(const struct store *store)
+{
+	DIR *list = open_list(store->dir_fd, ".");
+	const struct dirent *file;
+	bool empty = true;
+
+	if (!list)
+		return false;
+	while (empty && (file = readdir(list)))
+		empty = is_nothing(file->d_name);
+	closedir(list);
+	return empty;
+}
+
+/* A directory without a marker: nothing, a store whose making was broken off, or foreign. */
+static int look_at_unmarked(struct store *store)
+{
+	bool begun = marker_version(store, MARKER_NEW) == STORE_VERSION;
+
+	if (!begun && !is_empty(store)) {
+		store_say(store, LOG_ERR, "%s: not empty, and not a store of twheelq",
+			  store->dir);
+		return -EPROTO;
+	}
+	if (!store->config.create || store->config.read_only)
+		return -ENOENT;
+	store->fresh = true;
+	return make_marker(store);
+}
+
+static int look_at_marker(struct store *store)
+{
+	int version = marker_version(store, MARKER);
+
+	if (version == -ENOENT)
+		return look_at_unmarked(store);
+	if (version < 0)
+		return version;
+	if (version == STORE_VERSION)
+		return 0;
+	if (version)
+		store_say(store, LOG_ERR, "%s: of version %d; this program knows up to %d",
+			  store->dir, version, STORE_VERSION);
+	else
+		store_say(store, LOG_ERR, "%s/%s: not the marker of a store", store->dir,
+			  MARKER);
+	return -EPROTO;
+}
+
+int store_dir_open(struct store *store)
+{
+	if (store->config.create && !store->config.read_only &&
+	    mkdir(store->dir, 0700) && errno != EEXIST)
+		return -errno;
+	store->dir_fd = open(store->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->dir_fd < 0)
+		return -errno;
+	if (flock(store->dir_fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return look_at_marker(store);
+}
+
+void store_dir_close(struct store *store)
+{
+	if (store->syncer.witness_fd >= 0)
+		close(store->syncer.witness_fd);
+	if (store->dir_fd >= 0)
+		close(store->dir_fd);
+}
+
+/* --- the witness -------------------------------------------------------------------------- */
+
+/* Two numbers; the second is the first with all bits changed. */
+#define WITNESS_LEN 16
+
+void store_witness_write(struct store *store, uint64_t changes)
+{
+	uint8_t bytes[WITNESS_LEN];
+	size_t len = store_encode_u64(bytes, changes);
+
+	len += store_encode_u64(bytes + len, ~changes);
+	/* Without it, less is found out after a crash; nothing else is wrong. */
+	(void)!pwrite(store->syncer.witness_fd, bytes, len, 0);
+}
+
+/* Returns 0; -ENOENT, there is none yet; -EBADMSG. */
+static int witness_read(const struct store *store, uint64_t *changes)
+{
+	uint8_t bytes[WITNESS_LEN];
+	uint64_t inverted;
+	ssize_t len = pread(store->syncer.witness_fd, bytes, sizeof(bytes), 0);
+
+	if (len < 0)
+		return -errno;
+	if (!len)
+		return -ENOENT;
+	if (len < WITNESS_LEN)
+		return -EBADMSG;
+	store_decode_u64(bytes, 8, changes);
+	store_decode_u64(bytes + 8, 8, &inverted);
+	return *changes == ~inverted ? 0 : -EBADMSG;
+}
+
+static int witness_check(struct store *store)
+{
+	uint64_t changes = 0;
+	int ret = witness_read(store, &changes);
+
+	if (ret == -ENOENT && store->fresh)
+		return 0;
+	if (ret) {
+		store_say(store, LOG_WARNING,
+			  "%s/%s: not readable; whether the log has lost its end is not known",
+			  store->dir, WITNESS);
+		return 0;
+	}
+	if (changes <= store->changes)
+		return 0;
+	store_say(store, LOG_ERR,
+		  "%s: damaged: change %" PRIu64 " was synced, but the last that is there is %"
+		  PRIu64, store->dir, changes, store->changes);
+	return store->config.repair ? 0 : -EBADMSG;
+}
+
+int store_witness_open(struct store *store)
+{
+	bool read_only = store->config.read_only;
+	int ret;
+
+	store->syncer.witness_fd = openat(store->dir_fd, WITNESS,
+					  read_only ? O_RDONLY | O_CLOEXEC | O_NOFOLLOW :
+					  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (store->syncer.witness_fd < 0)
+		return read_only && errno == ENOENT ? 0 : -errno;
+	ret = witness_check(store);
+	if (!ret && !read_only)
+		store_witness_write(store, store->changes);
+	return ret;
+}
+
+/* --- how much it takes -------------------------------------------------------------------- */
+
+static uint64_t list_bytes(int dir_fd, const char *name)
+{
+	DIR *list = open_list(dir_fd, name);
+	const struct dirent *file;
+	uint64_t bytes = 0;
+	struct stat stat;
+
+	if (!list)
+		return 0;
+	while ((file = readdir(list)))
+		if (strcmp(file->d_name, "reserve") &&
+		    !fstatat(dirfd(list), file->d_name, &stat, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(stat.st_mode))
+			bytes += (uint64_t)stat.st_blocks * 512;
+	closedir(list);
+	return bytes;
+}
+
+uint64_t store_dir_bytes(struct store *store)
+{
+	return list_bytes(store->dir_fd, ".") + list_bytes(store->dir_fd, "db");
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of the store share: struct store, and what they have for each other.
+ *
+ *	store.c		changes, and handing them to RocksDB
+ *	store_read.c	gets and walks
+ *	store_tubes.c	counts by tube, in memory
+ *	store_sync.c	the thread that syncs
+ *	store_space.c	room on the disk
+ *	store_open.c	opening and closing, RocksDB's options
+ *	store_dir.c	the directory: whose it is, its lock, its marker, the witness
+ *
+ * All belongs to the thread of the queue, but for struct syncer, what @rocksdb says of
+ * reopening, and struct space, whose fields that two threads use are atomic.
+ */
+#ifndef TWHEELQ_STORE_INTERNAL_H
+#define TWHEELQ_STORE_INTERNAL_H
+
+#include <pthread.h>
+#include <rocksdb/c.h>
+#include <stdatomic.h>
+#include <syslog.h>
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+
+#include "store.h"
+#include "store_keys.h"
+
+/* The exit status of a process whose log cannot be written: EX_IOERR. */
+#define STORE_EXIT_IO	74
+
+/* Names of the store's own numbers; a dot keeps them from those of the queue. */
+#define NUMBER_NEXT_ID	".next"
+#define NUMBER_CHANGES	".changes"
+#define NUMBER_VERSION	".version"
+
+/* The version of a store that this program writes, and the only one it reads. */
+#define STORE_VERSION	1
+
+/**
+ * struct store_head - nothing in an index comes before it
+ * @order: priority of READY, else the order.
+ * @id: the id.
+ *
+ * Deleted entries stay on disk for some time, and a walk from the beginning would step
+ * over each. It begins here instead.
+ */
+struct store_head {
+	uint64_t order;
+	uint64_t id;
+};
+
+/**
+ * struct store_tube - what is kept in memory of a tube
+ * @tube: its number.
+ * @counts: jobs by state.
+ * @ready: the head of its ready jobs.
+ * @buried: and of those that are buried.
+ * @dirty: @counts are to be written.
+ * @entry: in the tree of tubes.
+ * @dirty_entry: in the list of those that are dirty.
+ */
+struct store_tube {
+	uint32_t tube;
+	struct tube_counts counts;
+	struct store_head ready;
+	struct store_head buried;
+	bool dirty;
+
+	RB_ENTRY(store_tube) entry;
+	LIST_ENTRY(store_tube) dirty_entry;
+};
+
+RB_HEAD(store_tubes, store_tube);
+
+/**
+ * struct store_syncer - the thread that syncs, and what it shares with that of the queue
+ * @thread: it.
+ * @lock: guards all that follows but what is atomic.
+ * @work: there is a commit, or a flush or the end is wanted.
+ * @done: something was synced.
+ * @committed: the number of the last commit.
+ * @changes: the number of the last change in it.
+ * @flush_to: up to this commit a real sync is wanted, whatever the policy.
+ * @on_disk: up to this commit all is really synced.
+ * @running: there is a thread.
+ * @stop: end.
+ * @synced: what store_synced() tells.
+ * @signalled: @event_fd is readable, or is about to be.
+ * @event_fd: an eventfd.
+ * @witness_fd: a file with the last change that was synced, see store_dir.c.
+ * @syncs: how often; and how long.
+ */
+struct store_syncer {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work;
+	pthread_cond_t done;
+	uint64_t committed;
+	uint64_t changes;
+	uint64_t flush_to;
+	uint64_t on_disk;
+	bool running;
+	bool stop;
+
+	_Atomic uint64_t synced;
+	_Atomic bool signalled;
+	int event_fd;
+	int witness_fd;
+	_Atomic uint64_t syncs;
+	_Atomic uint64_t sync_ns;
+	_Atomic uint64_t sync_max_ns;
+};
+
+/**
+ * struct store_space - room on the disk
+ * @lock: guards the ballast, which two threads give up or take back.
+ * @reserve: bytes that are kept for all but new jobs.
+ * @ballast_fd: a file of so many bytes, which is given up when there is no other room.
+ * @held: it is there.
+ * @room: there is room for new jobs.
+ * @looked_ns: when it was looked last.
+ */
+struct store_space {
+	pthread_mutex_t lock;
+	uint64_t reserve;
+	int ballast_fd;
+	bool held;
+	_Atomic bool room;
+	_Atomic uint64_t looked_ns;
+};
+
+/* Bits for ids and keys that the batch has changes of. */
+#define TOUCHED_BITS	1024
+
+struct store {
+	struct store_config config;
+	char *dir;
+	char *db_path;
+	int dir_fd;
+	/* The directory had no store before. */
+	bool fresh;
+
+	/* Taken by who uses @db from another thread, and by who opens it again. */
+	pthread_mutex_t db_lock;
+	rocksdb_t *db;
+	rocksdb_options_t *options;
+	rocksdb_cache_t *cache;
+	rocksdb_writeoptions_t *write_options;
+	rocksdb_readoptions_t *read_options;
+	size_t write_buffer;
+
+	/* Changes that RocksDB has not got yet, and which ids and keys they are of. */
+	rocksdb_writebatch_t *batch;
+	uint64_t touched[TOUCHED_BITS / 64];
+	bool pending;
+	/* Something has changed since the last commit, handed over or not. */
+	bool changed;
+	uint64_t commits;
+	/* Batches that were ever handed over: the last has written this number. */
+	uint64_t changes;
+	uint64_t records;
+	uint64_t next_id;
+	bool next_id_changed;
+
+	struct store_tubes tubes;
+	LIST_HEAD(, store_tube) dirty;
+	struct store_head delayed;
+	struct store_head wall;
+
+	/* What store_get_body() gave out last. */
+	rocksdb_pinnableslice_t *body;
+
+	struct store_syncer syncer;
+	struct store_space space;
+};
+
+#define store_say(store, priority, ...) ((store)->config.log(priority, __VA_ARGS__))
+
+/* store.c */
+void store_hand_over(struct store *store);
+void store_hand_over_id(struct store *store, uint64_t id);
+void store_hand_over_key(struct store *store, uint32_t tube, const char *key, size_t len);
+/* Say what RocksDB says, free that, and end the process. */
+void store_die(struct store *store, const char *what, char *error)
+	__attribute__((noreturn));
+
+/* store_read.c: what it returns for an error of RocksDB, which is said and freed. */
+int store_damaged(struct store *store, const char *what, char *error);
+/* A number of the store's; returns as store_get(). */
+int store_number(struct store *store, const char *name, uint64_t *number);
+
+/* store_tubes.c */
+int store_tubes_load(struct store *store);
+void store_tubes_free(struct store *store);
+/* A job has come to a place, or has left it. */
+void store_tubes_enter(struct store *store, const struct job_place *place);
+void store_tubes_leave(struct store *store, const struct job_place *place);
+void store_tubes_forget(struct store *store, uint32_t tube);
+/* Counts that have changed become part of the batch. */
+void store_tubes_write(struct store *store);
+struct store_head *store_head(struct store *store, const struct job_place *place);
+
+/* store_sync.c */
+int store_sync_start(struct store *store);
+void store_sync_stop(struct store *store);
+void store_sync_commit(struct store *store);
+
+/* store_space.c */
+int store_space_open(struct store *store);
+void store_space_close(struct store *store);
+/* Look at the file system, and give the ballast up or take it back. */
+void store_space_look(struct store *store);
+void store_space_give_up(struct store *store);
+
+/* store_open.c: after a failed write; false if it cannot be opened. */
+bool store_reopen(struct store *store);
+
+/* store_dir.c */
+/* Lock the directory, and see whose it is; sets @fresh. Returns as store_open(). */
+int store_dir_open(struct store *store);
+/* A fresh store is made: from now on it is one. Returns 0 or a negative errno. */
+int store_dir_made(struct store *store);
+void store_dir_close(struct store *store);
+/* Is all there that was synced once? Returns 0 or -EBADMSG. */
+int store_witness_open(struct store *store);
+void store_witness_write(struct store *store, uint64_t changes);
+uint64_t store_dir_bytes(struct store *store);
+
+#endif /* TWHEELQ_STORE_INTERNAL_H */

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Opening and closing a store, and how RocksDB is set up for a queue.
+ *
+ * Memory: half of config.memory is the block cache, which holds index and filter blocks
+ * too, and a quarter are write buffers: four, of which RocksDB writes out those that are
+ * full. Disk: a write buffer is at most a sixteenth of the reserve, so that all of them and
+ * a compaction find room in it. A file of which half of a stretch is deletes is compacted
+ * at once: a queue deletes all that it puts. Writes are never slowed down or stopped for
+ * compaction, as that would stop the daemon.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "store_internal.h"
+
+#define BUFFERS			4
+#define BUFFER_LEAST		(512u << 10)
+#define BUFFER_MOST		(16u << 20)
+#define BLOOM_BITS		10
+#define TOLERATE_TORN_TAIL	0
+#define LOG_WARNINGS		2
+
+/* --- RocksDB's options -------------------------------------------------------------------- */
+
+static size_t write_buffer_size(const struct store *store)
+{
+	uint64_t bytes = store->config.memory / 4 / BUFFERS;
+
+	if (bytes > store->space.reserve / 16)
+		bytes = store->space.reserve / 16;
+	if (bytes < BUFFER_LEAST)
+		return BUFFER_LEAST;
+	return bytes > BUFFER_MOST ? BUFFER_MOST : bytes;
+}
+
+static void set_tables(struct store *store, rocksdb_options_t *options)
+{
+	rocksdb_block_based_table_options_t *tables = rocksdb_block_based_options_create();
+	rocksdb_filterpolicy_t *bloom = rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS);
+
+	store->cache = rocksdb_cache_create_lru(store->config.memory / 2);
+	rocksdb_block_based_options_set_block_cache(tables, store->cache);
+	rocksdb_block_based_options_set_cache_index_and_filter_blocks(tables, 1);
+	rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(tables, 1);
+	rocksdb_block_based_options_set_filter_policy(tables, bloom);
+	rocksdb_block_based_options_set_format_version(tables, 5);
+	rocksdb_options_set_block_based_table_factory(options, tables);
+	rocksdb_block_based_options_destroy(tables);
+	rocksdb_options_set_optimize_filters_for_hits(options, 1);
+	rocksdb_options_set_compression(options, rocksdb_lz4_compression);
+}
+
+static void set_shape(struct store *store, rocksdb_options_t *options)
+{
+	store->write_buffer = write_buffer_size(store);
+	rocksdb_options_set_write_buffer_size(options, store->write_buffer);
+	rocksdb_options_set_max_write_buffer_number(options, BUFFERS);
+	rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
+	rocksdb_options_set_max_bytes_for_level_base(options, BUFFERS * store->write_buffer);
+	rocksdb_options_set_target_file_size_base(options, store->write_buffer);
+	rocksdb_options_set_target_file_size_multiplier(options, 2);
+	rocksdb_options_add_compact_on_deletion_collector_factory(options, 4096, 2048);
+	rocksdb_options_set_level0_slowdown_writes_trigger(options, 1 << 20);
+	rocksdb_options_set_level0_stop_writes_trigger(options, 1 << 20);
+	rocksdb_options_set_soft_pending_compaction_bytes_limit(options, 0);
+	rocksdb_options_set_hard_pending_compaction_bytes_limit(options, 0);
+	rocksdb_options_set_max_background_jobs(options, 2);
+}
+
+static void set_files(rocksdb_options_t *options)
+{
+	rocksdb_options_set_paranoid_checks(options, 1);
+	rocksdb_options_set_manual_wal_flush(options, 1);
+	rocksdb_options_set_wal_recovery_mode(options, TOLERATE_TORN_TAIL);
+	rocksdb_options_set_recycle_log_file_num(options, 0);
+	rocksdb_options_set_max_open_files(options, 256);
+	rocksdb_options_set_manifest_preallocation_size(options, 64 << 10);
+	rocksdb_options_set_max_manifest_file_size(options, 4 << 20);
+	rocksdb_options_set_skip_stats_update_on_db_open(options, 1);
+	rocksdb_options_set_info_log_level(options, LOG_WARNINGS);
+	rocksdb_options_set_max_log_file_size(options, 1 << 20);
+	rocksdb_options_set_keep_log_file_num(options, 2);
+	rocksdb_options_set_stats_dump_period_sec(options, 0);
+	rocksdb_options_set_stats_persist_period_sec(options, 0);
+}
+
+static void set_options(struct store *store)
+{
+	store->options = rocksdb_options_create();
+	set_tables(store, store->options);
+	set_shape(store, store->options);
+	set_files(store->options);
+	rocksdb_options_set_create_if_missing(store->options, store->fresh);
+	rocksdb_options_set_error_if_exists(store->options, store->fresh);
+	store->read_options = rocksdb_readoptions_create();
+	store->write_options = rocksdb_writeoptions_create();
+	store->batch = rocksdb_writebatch_create();
+}
+
+/* --- RocksDB ------------------------------------------------------------------------------ */
+
+static int open_error(struct store *store, char *error)
+{
+	int ret = -EBADMSG;
+
+	if (strstr(error, "No space"))
+		ret = -ENOSPC;
+	else if (strstr(error, "Permission denied"))
+		ret = -EACCES;
+	else if (strstr(error, "Read-only file system"))
+		ret = -EROFS;
+	else if (strstr(error, "Too many open files"))
+		ret = -EMFILE;
+	store_say(store, LOG_ERR, "%s: cannot open: %s", store->dir, error);
+	rocksdb_free(error);
+	return ret;
+}
+
+static int open_db(struct store *store)
+{
+	char *error = NULL;
+
+	if (store->config.read_only)
+		store->db = rocksdb_open_for_read_only(store->options, store->db_path, 0, &error);
+	else
+		store->db = rocksdb_open(store->options, store->db_path, &error);
+	return error ? open_error(store, error) : 0;
+}
+
+bool store_reopen(struct store *store)
+{
+	int ret;
+
+	if (store->body)
+		rocksdb_pinnableslice_destroy(store->body);
+	store->body = NULL;
+	pthread_mutex_lock(&store->db_lock);
+	rocksdb_close(store->db);
+	rocksdb_options_set_create_if_missing(store->options, 0);
+	rocksdb_options_set_error_if_exists(store->options, 0);
+	ret = open_db(store);
+	pthread_mutex_unlock(&store->db_lock);
+	return !ret;
+}
+
+/* What the making of a store that was broken off has left behind was never promised. */
+static void clear_away(struct store *store)
+{
+	char *error = NULL;
+
+	rocksdb_destroy_db(store->options, store->db_path, &error);
+	rocksdb_free(error);
+}
+
+/* --- opening ------------------------------------------------------------------------------ */
+
+/* Every store has these, from its making on. */
+static int load_numbers(struct store *store)
+{
+	uint64_t version;
+	int ret = store_number(store, NUMBER_VERSION, &version);
+
+	if (!ret)
+		ret = store_number(store, NUMBER_CHANGES, &store->changes);
+	if (!ret)
+		ret = store_number(store, NUMBER_NEXT_ID, &store->next_id);
+	if (ret == -ENOENT || (!ret && version != STORE_VERSION))
+		ret = store_damaged(store, "the numbers of the store", NULL);
+	return ret ? ret : store_tubes_load(store);
+}
+
+/* The first change of a store; the directory is one when it is on disk. */
+static int make_store(struct store *store)
+{
+	store->next_id = 1;
+	store->next_id_changed = true;
+	store_put_number(store, NUMBER_VERSION, STORE_VERSION);
+	store_flush(store);
+	return store_dir_made(store);
+}
+
+static int open_all(struct store *store)
+{
+	int ret = store_dir_open(store);
+
+	if (ret)
+		return ret;
+	if (!store->config.read_only)
+		ret = store_space_open(store);
+	if (ret)
+		return ret;
+	set_options(store);
+	if (store->fresh)
+		clear_away(store);
+	ret = open_db(store);
+	if (!ret && !store->fresh)
+		ret = load_numbers(store);
+	if (!ret)
+		ret = store_witness_open(store);
+	if (!ret && !store->config.read_only)
+		ret = store_sync_start(store);
+	if (!ret && store->fresh)
+		ret = make_store(store);
+	return ret;
+}
+
+static struct store *new_store(const struct store_config *config)
+{
+	struct store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return NULL;
+	store->config = *config;
+	store->dir_fd = -1;
+	store->space.ballast_fd = -1;
+	store->syncer.event_fd = -1;
+	store->syncer.witness_fd = -1;
+	pthread_mutex_init(&store->db_lock, NULL);
+	store->dir = strdup(config->dir);
+	if (!store->dir || asprintf(&store->db_path, "%s/db", config->dir) < 0)
+		abort();
+	return store;
+}
+
+static void free_rocksdb(struct store *store)
+{
+	if (store->body)
+		rocksdb_pinnableslice_destroy(store->body);
+	if (store->db)
+		rocksdb_close(store->db);
+	if (!store->options)
+		return;
+	rocksdb_writebatch_destroy(store->batch);
+	rocksdb_writeoptions_destroy(store->write_options);
+	rocksdb_readoptions_destroy(store->read_options);
+	rocksdb_options_destroy(store->options);
+	rocksdb_cache_destroy(store->cache);
+}
+
+static void free_store(struct store *store)
+{
+	store_sync_stop(store);
+	free_rocksdb(store);
+	store_tubes_free(store);
+	store_space_close(store);
+	store_dir_close(store);
+	free(store->db_path);
+	free(store->dir);
+	free(store);
+}
+
+int store_open(struct store **store, const struct store_config *config)
+{
+	struct store *opened = new_store(config);
+	int ret;
+
+	*store = NULL;
+	if (!opened)
+		return -ENOMEM;
+	ret = open_all(opened);
+	if (ret)
+		free_store(opened);
+	else
+		*store = opened;
+	return ret;
+}
+
+void store_close(struct store *store)
+{
+	if (!store->config.read_only)
+		store_flush(store);
+	free_store(store);
+}
+
+/* --- what it takes ------------------------------------------------------------------------ */
+
+static uint64_t memory_bytes(struct store *store)
+{
+	uint64_t buffers = 0;
+
+	rocksdb_property_int(store->db, "rocksdb.cur-size-all-mem-tables", &buffers);
+	return buffers + rocksdb_cache_get_usage(store->cache);
+}
+
+void store_stats(struct store *store, struct store_stats *stats)
+{
+	struct statvfs disk;
+
+	memset(stats, 0, sizeof(*stats));
+	if (!fstatvfs(store->dir_fd, &disk))
+		stats->free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	stats->changes = store->records;
+	stats->syncs = store->syncer.syncs;
+	stats->sync_ns = store->syncer.sync_ns;
+	stats->sync_max_ns = store->syncer.sync_max_ns;
+	stats->disk_bytes = store_dir_bytes(store);
+	stats->memory_bytes = memory_bytes(store);
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Gets and walks of the store.
+ *
+ * Each hands over the batch first, if that has a change of what is read. A walk sees the
+ * index as it was when the walk began. It begins at the head of the index, see
+ * store_internal.h, and moves that forward when it has come to the first entry.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_internal.h"
+
+int store_damaged(struct store *store, const char *what, char *error)
+{
+	store_say(store, LOG_ERR, "%s: damaged: %s: %s", store->dir, what,
+		  error ? error : "it does not make sense");
+	rocksdb_free(error);
+	return -EBADMSG;
+}
+
+/* --- gets --------------------------------------------------------------------------------- */
+
+/* *@value is to be destroyed if it is not NULL. */
+static int get(struct store *store, const void *key, size_t key_len, const char *what,
+	       rocksdb_pinnableslice_t **value)
+{
+	char *error = NULL;
+
+	*value = rocksdb_get_pinned(store->db, store->read_options, key, key_len, &error);
+	if (error)
+		return store_damaged(store, what, error);
+	return *value ? 0 : -ENOENT;
+}
+
+int store_get(struct store *store, uint64_t id, struct job_record *record)
+{
+	uint8_t key[STORE_KEY_MAX];
+	rocksdb_pinnableslice_t *value;
+	const char *bytes;
+	size_t len;
+	int ret;
+
+	store_hand_over_id(store, id);
+	ret = get(store, key, store_key_id(key, 'j', id), "a job", &value);
+	if (ret)
+		return ret;
+	bytes = rocksdb_pinnableslice_value(value, &len);
+	if (!store_decode_job(id, bytes, len, record))
+		ret = store_damaged(store, "a job", NULL);
+	rocksdb_pinnableslice_destroy(value);
+	return ret;
+}
+
+static void drop_body(struct store *store)
+{
+	if (store->body)
+		rocksdb_pinnableslice_destroy(store->body);
+	store->body = NULL;
+}
+
+int store_get_body(struct store *store, uint64_t id, const void **body, size_t *len)
+{
+	uint8_t key[STORE_KEY_MAX];
+	int ret;
+
+	drop_body(store);
+	store_hand_over_id(store, id);
+	ret = get(store, key, store_key_id(key, 'p', id), "a body", &store->body);
+	if (ret)
+		return ret;
+	*body = rocksdb_pinnableslice_value(store->body, len);
+	return 0;
+}
+
+static int get_u64(struct store *store, const void *key, size_t key_len, const char *what,
+		   uint64_t *number)
+{
+	rocksdb_pinnableslice_t *value;
+	const char *bytes;
+	size_t len;
+	int ret = get(store, key, key_len, what, &value);
+
+	if (ret)
+		return ret;
+	bytes = rocksdb_pinnableslice_value(value, &len);
+	if (!store_decode_u64(bytes, len, number))
+		ret = store_damaged(store, what, NULL);
+	rocksdb_pinnableslice_destroy(value);
+	return ret;
+}
+
+int store_get_key(struct store *store, uint32_t tube, const char *unique, size_t len,
+		  uint64_t *id)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	store_hand_over_key(store, tube, unique, len);
+	return get_u64(store, key, store_key_unique(key, tube, unique, len), "a key", id);
+}
+
+int store_number(struct store *store, const char *name, uint64_t *number)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	store_hand_over_key(store, 0, name, strlen(name));
+	return get_u64(store, key, store_key_number(key, name), "a number", number);
+}
+
+uint64_t store_get_number(struct store *store, const char *name, uint64_t missing)
+{
+	uint64_t number;
+
+	return store_number(store, name, &number) ? missing : number;
+}
+
+uint64_t store_next_id(const struct store *store)
+{
+	return store->next_id;
+}
+
+/* --- walks -------------------------------------------------------------------------------- */
+
+/* Keys from @begin on and before @end; the buffers are the iterator's until it is closed. */
+struct range {
+	uint8_t begin[STORE_KEY_MAX];
+	size_t begin_len;
+	uint8_t end[STORE_KEY_MAX];
+	size_t end_len;
+	rocksdb_readoptions_t *options;
+	rocksdb_iterator_t *iterator;
+};
+
+/* The end is the prefix of @len bytes, counted up by one. */
+static void range_end(struct range *range, const uint8_t *prefix, size_t len)
+{
+	memcpy(range->end, prefix, len);
+	range->end_len = len;
+	while (len && ++range->end[len - 1] == 0)
+		len--;
+}
+
+static void range_open(struct store *store, struct range *range)
+{
+	range->options = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_iterate_lower_bound(range->options, (char *)range->begin,
+						    range->begin_len);
+	rocksdb_readoptions_set_iterate_upper_bound(range->options, (char *)range->end,
+						    range->end_len);
+	range->iterator = rocksdb_create_iterator(store->db, range->options);
+}
+
+static int range_close(struct store *store, struct range *range, const char *what, int ret)
+{
+	char *error = NULL;
+
+	rocksdb_iter_get_error(range->iterator, &error);
+	rocksdb_iter_destroy(range->iterator);
+	rocksdb_readoptions_destroy(range->options);
+	return error ? store_damaged(store, what, error) : ret;
+}
+
+static void range_of_kind(struct store *store, struct range *range, char kind)
+{
+	range->begin[0] = (uint8_t)kind;
+	range->begin_len = 1;
+	range_end(range, range->begin, 1);
+	range_open(store, range);
+	rocksdb_iter_seek_to_first(range->iterator);
+}
+
+/* The index of @place from its head on. */
+static void range_of_index(struct store *store, struct range *range,
+			   const struct job_place *place)
+{
+	const struct store_head *head = store_head(store, place);
+	struct job_place first = *place;
+
+	range_end(range, range->begin, store_key_prefix(range->begin, place));
+	first.order = head->order;
+	first.pri = (uint32_t)head->order;
+	first.id = head->id;
+	range->begin_len = store_key_place(range->begin, &first);
+	range_open(store, range);
+}
+
+static bool range_place(struct range *range, struct job_place *place)
+{
+	size_t key_len, len;
+	const char *key = rocksdb_iter_key(range->iterator, &key_len);
+	const char *value = rocksdb_iter_value(range->iterator, &len);
+
+	return store_decode_place(key, key_len, value, len, place);
+}
+
+static int go_over_places(struct store *store, struct range *range,
+			  void (*next)(rocksdb_iterator_t *iterator),
+			  bool (*each)(void *context, const struct job_place *place),
+			  void *context)
+{
+	struct job_place place;
+
+	for (; rocksdb_iter_valid(range->iterator); next(range->iterator)) {
+		if (!range_place(range, &place))
+			return store_damaged(store, "an entry of an index", NULL);
+		if (!each(context, &place))
+			break;
+	}
+	return 0;
+}
+
+/* Is @place not after the head, as far as an index goes? */
+static bool from_head(const struct store_head *head, const struct job_place *place)
+{
+	uint64_t order = place->state == JOB_READY ? place->pri : place->order;
+
+	return order < head->order || (order == head->order && place->id <= head->id);
+}
+
+/* A walk that began at the head knows the first entry. */
+static void move_head(struct store_head *head, struct range *range)
+{
+	struct job_place place;
+
+	if (!rocksdb_iter_valid(range->iterator))
+		*head = (struct store_head){ .order = UINT64_MAX, .id = UINT64_MAX };
+	else if (range_place(range, &place))
+		*head = (struct store_head){
+			.order = place.state == JOB_READY ? place.pri : place.order,
+			.id = place.id,
+		};
+}
+
+int store_walk(struct store *store, const struct job_place *from,
+	       bool (*each)(void *context, const struct job_place *place), void *context)
+{
+	struct store_head *head = store_head(store, from);
+	uint8_t key[STORE_KEY_MAX];
+	struct range range;
+	char *error = NULL;
+
+	store_hand_over(store);
+	range_of_index(store, &range, from);
+	if (from_head(head, from)) {
+		rocksdb_iter_seek_to_first(range.iterator);
+		rocksdb_iter_get_error(range.iterator, &error);
+		if (!error)
+			move_head(head, &range);
+		rocksdb_free(error);
+	} else {
+		rocksdb_iter_seek(range.iterator, (char *)key, store_key_place(key, from));
+	}
+	return range_close(store, &range, "an index",
+			   go_over_places(store, &range, rocksdb_iter_next, each, context));
+}
+
+int store_walk_back(struct store *store, const struct job_place *from,
+		    bool (*each)(void *context, const struct job_place *place),
+		    void *context)
+{
+	uint8_t key[STORE_KEY_MAX];
+	struct range range;
+
+	store_hand_over(store);
+	range_of_index(store, &range, from);
+	rocksdb_iter_seek_for_prev(range.iterator, (char *)key, store_key_place(key, from));
+	return range_close(store, &range, "an index",
+			   go_over_places(store, &range, rocksdb_iter_prev, each, context));
+}
+
+int store_each_mark(struct store *store, bool (*each)(void *context, uint64_t id),
+		    void *context)
+{
+	struct range range;
+	const char *key;
+	size_t key_len;
+	uint64_t id;
+	int ret = 0;
+
+	store_hand_over(store);
+	range_of_kind(store, &range, 'v');
+	for (; rocksdb_iter_valid(range.iterator); rocksdb_iter_next(range.iterator)) {
+		key = rocksdb_iter_key(range.iterator, &key_len);
+		if (!store_decode_id(key, key_len, 'v', &id)) {
+			ret = store_damaged(store, "a mark", NULL);
+			break;
+		}
+		if (!each(context, id))
+			break;
+	}
+	return range_close(store, &range, "marks", ret);
+}
+
+int store_each_tube(struct store *store,
+		    bool (*each)(void *context, const struct tube_record *record),
+		    void *context)
+{
+	struct tube_record record;
+	struct range range;
+	const char *key, *value;
+	size_t key_len, len;
+	int ret = 0;
+
+	store_hand_over(store);
+	range_of_kind(store, &range, 't');
+	for (; rocksdb_iter_valid(range.iterator); rocksdb_iter_next(range.iterator)) {
+		key = rocksdb_iter_key(range.iterator, &key_len);
+		value = rocksdb_iter_value(range.iterator, &len);
+		if (!store_decode_tube(key, key_len, value, len, &record)) {
+			ret = store_damaged(store, "a tube", NULL);
+			break;
+		}
+		record.counts = *store_counts(store, record.tube);
+		if (!each(context, &record))
+			break;
+	}
+	return range_close(store, &range, "tubes", ret);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Room on the disk, which others fill too.
+ *
+ * A file, the ballast, holds `reserve` bytes. While it is there, and a quarter of that is
+ * free beside it, new jobs are taken:
+ *
+ *	free beside it    < reserve / 4		no new jobs; deletes need some room at first
+ *			  < reserve / 8		the ballast is given up: its room is used now
+ *	free without it   > reserve * 3 / 2	it is taken back, and new jobs are taken again
+ *
+ * What RocksDB may need at once, its buffers and one compaction, is small against the
+ * reserve: see store_open.c. It is looked at before each write of the log, and by
+ * store_has_room(), not more often than each 10 ms.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store_internal.h"
+
+#define LOOK_NS		10000000ull
+#define RESERVE_MOST	(64ull << 20)
+#define RESERVE_LEAST	(4ull << 20)
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t free_bytes(const struct store *store)
+{
+	struct statvfs disk;
+
+	if (fstatvfs(store->dir_fd, &disk))
+		return 0;
+	return (uint64_t)disk.f_bavail * disk.f_frsize;
+}
+
+static uint64_t default_reserve(const struct store *store)
+{
+	struct statvfs disk;
+	uint64_t eighth;
+
+	if (fstatvfs(store->dir_fd, &disk))
+		return RESERVE_LEAST;
+	eighth = (uint64_t)disk.f_blocks * disk.f_frsize / 8;
+	if (eighth > RESERVE_MOST)
+		return RESERVE_MOST;
+	return eighth < RESERVE_LEAST ? RESERVE_LEAST : eighth;
+}
+
+/* --- the ballast, with the lock ----------------------------------------------------------- */
+
+static void take(struct store *store)
+{
+	struct store_space *space = &store->space;
+
+	if (posix_fallocate(space->ballast_fd, 0, (off_t)space->reserve)) {
+		(void)!ftruncate(space->ballast_fd, 0);
+		return;
+	}
+	space->held = true;
+}
+
+static void give_up(struct store *store)
+{
+	struct store_space *space = &store->space;
+
+	if (!space->held)
+		return;
+	if (ftruncate(space->ballast_fd, 0))
+		store_say(store, LOG_ERR, "%s: cannot give up the reserve: %m", store->dir);
+	else
+		store_say(store, LOG_WARNING, "%s: the disk is full: the reserve is used",
+			  store->dir);
+	space->held = false;
+}
+
+static void look(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t bytes = free_bytes(store);
+
+	if (space->held && bytes < space->reserve / 8) {
+		give_up(store);
+	} else if (!space->held && bytes > space->reserve / 2 * 3) {
+		take(store);
+		bytes -= space->held ? space->reserve : 0;
+	}
+	space->room = space->held && bytes >= space->reserve / 4;
+}
+
+/* --- for the other parts ------------------------------------------------------------------ */
+
+void store_space_look(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t now = now_ns();
+
+	if (now - space->looked_ns < LOOK_NS)
+		return;
+	space->looked_ns = now;
+	pthread_mutex_lock(&space->lock);
+	look(store);
+	pthread_mutex_unlock(&space->lock);
+}
+
+bool store_has_room(struct store *store)
+{
+	store_space_look(store);
+	return store->space.room;
+}
+
+void store_space_give_up(struct store *store)
+{
+	pthread_mutex_lock(&store->space.lock);
+	give_up(store);
+	store->space.room = false;
+	pthread_mutex_unlock(&store->space.lock);
+}
+
+/* A store that is opened on a full disk needs the room for its opening. */
+int store_space_open(struct store *store)
+{
+	struct store_space *space = &store->space;
+	struct stat file;
+
+	pthread_mutex_init(&space->lock, NULL);
+	space->reserve = store->config.reserve;
+	if (!space->reserve)
+		space->reserve = default_reserve(store);
+	space->ballast_fd = openat(store->dir_fd, "reserve",
+				   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (space->ballast_fd < 0)
+		return -errno;
+	if (fstat(space->ballast_fd, &file))
+		return -errno;
+	space->held = (uint64_t)file.st_blocks * 512 >= space->reserve;
+	if ((uint64_t)file.st_size != space->reserve || !space->held)
+		space->held = !ftruncate(space->ballast_fd,
+					 space->held ? (off_t)space->reserve : 0) && space->held;
+	if (space->held && free_bytes(store) < space->reserve / 2)
+		give_up(store);
+	look(store);
+	return 0;
+}
+
+void store_space_close(struct store *store)
+{
+	if (store->space.ballast_fd >= 0)
+		close(store->space.ballast_fd);
+}

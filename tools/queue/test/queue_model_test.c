@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queue against a model: random commands of several sessions, with so little memory
+ * that most jobs are on disk only, and with restarts in between.
+ *
+ * The model knows of each job what the replies have promised. Time is real, so a job whose
+ * time has come may be ready or not yet; everything else is told exactly.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core.h"
+#include "harness.h"
+#include "log.h"
+
+#define NR_SESSIONS	5
+#define NR_TUBES	3
+#define NR_JOBS		20000
+#define NSEC_PER_USEC	1000ULL
+
+enum model_status {
+	NOWHERE,
+	READY,
+	DELAYED,
+	RESERVED,
+	BURIED
+};
+
+struct model_job {
+	enum model_status status;
+	unsigned int tube;
+	uint32_t pri;
+	uint64_t due_ns;	/* DELAYED; RESERVED: the end of its time to run */
+	uint64_t ttr_ns;
+	unsigned int holder;
+	unsigned int version;	/* of its body */
+	char key;
+};
+
+/* A session as client.c would have it: what was said to it last. */
+struct client {
+	struct session session;
+	char line[256];
+	char body[256];
+	size_t len;
+	unsigned int replies;
+	unsigned int used;
+};
+
+static struct store *store;
+static struct alarms *alarms;
+static struct queue *queue;
+static char dir[64];
+static struct client clients[NR_SESSIONS];
+static struct model_job jobs[NR_JOBS];
+static uint64_t last_id;
+static size_t max_seen_resident;
+static uint64_t step_ns;	/* when the command began */
+
+static const char *const tube_names[NR_TUBES] = { "default", "b", "c" };
+
+/* --- what client.c has for the queue --------------------------------------------------- */
+
+static struct client *client_of(struct session *session)
+{
+	return (struct client *)session;
+}
+
+void session_reply(struct session *session, uint64_t seq, const char *line,
+		   const void *body, size_t len)
+{
+	struct client *client = client_of(session);
+
+	ASSERT(seq <= store_seq(store));
+	snprintf(client->line, sizeof(client->line), "%.*s", (int)strcspn(line, "\r"), line);
+	if (body) {
+		client->len = len < sizeof(client->body) ? len : sizeof(client->body) - 1;
+		memcpy(client->body, body, client->len);
+		client->body[client->len] = 0;
+	}
+	client->replies++;
+}
+
+void session_resume(struct session *session)
+{
+	(void)session;
+	test_fail(__FILE__, __LINE__, "nobody waits here");
+}
+
+/* --- the daemon's life ------------------------------------------------------------------- */
+
+static void start(void)
+{
+	struct store_config store_config = {
+		.dir = dir, .create = true, .sync = SYNC_NEVER, .memory = 8 << 20,
+		.log = log_say,
+	};
+	/* Some 45 jobs. */
+	struct queue_config config = {
+		.memory = 60 * (sizeof(struct job) + sizeof(void *)),
+		.max_job_size = 65535,
+		.window_ns = 2 * NSEC_PER_SEC,
+	};
+	unsigned int i;
+
+	ASSERT_EQ(store_open(&store, &store_config), 0);
+	ASSERT_EQ(alarms_open(&alarms, ALARM_PROCESS), 0);
+	ASSERT_EQ(queue_create(&queue, &config, store, alarms), 0);
+	for (i = 0; i < NR_SESSIONS; i++)
+		ASSERT_EQ(session_init(&clients[i].session, queue), 0);
+}
+
+static void stop(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_SESSIONS; i++)
+		session_destroy(&clients[i].session);
+	queue_destroy(queue);
+	alarms_close(alarms);
+	store_close(store);
+}
+
+/* A turn of the loop. */
+static void turn(void)
+{
+	struct pollfd ready = { .fd = alarms_fd(alarms), .events = POLLIN };
+
+	if (poll(&ready, 1, 0) > 0)
+		queue_alarms(queue);
+	queue_turn(queue);
+	if (queue->nr_resident > max_seen_resident)
+		max_seen_resident = queue->nr_resident;
+}
+
+static void turn_for(uint64_t ns)
+{
+	uint64_t end_ns = alarms_now_ns(ALARM_BOOT) + ns;
+
+	do {
+		turn();
+		usleep(200);
+	} while (alarms_now_ns(ALARM_BOOT) < end_ns);
+}
+
+static const char *run(unsigned int who, const struct command *command, const char *body)
+{
+	struct client *client = &clients[who];
+	unsigned int before = client->replies;
+
+	client->len = 0;
+	ASSERT(session_run(&client->session, command, body));
+	ASSERT_EQ(client->replies, before + 1);
+	return client->line;
+}
+
+static const char *run_id(unsigned int who, enum command_op op, uint64_t id)
+{
+	struct command command = { .op = op, .id = id };
+
+	return run(who, &command, NULL);
+}
+
+/* --- the model --------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+	return alarms_now_ns(ALARM_BOOT);
+}
+
+static unsigned int pick(unsigned int n)
+{
+	return rand() % n;
+}
+
+static void body_of(char *body, uint64_t id, unsigned int version)
+{
+	snprintf(body, 64, "body %llu.%u", (unsigned long long)id, version);
+}
+
+/* Its time has come, as far as anybody can tell: then it may be ready. */
+static bool may_be_ready(const struct model_job *job)
+{
+	return job->status == READY ||
+	       ((job->status == DELAYED || job->status == RESERVED) && job->due_ns <= now_ns());
+}
+
+/* A job of the model; most often one of the last. */
+static uint64_t any_id(void)
+{
+	if (!last_id)
+		return 1;
+	if (last_id > 300 && pick(4))
+		return last_id - pick(300);
+	return 1 + pick(last_id);
+}
+
+static void use(unsigned int who)
+{
+	struct command command = { .op = OP_USE };
+
+	clients[who].used = pick(NR_TUBES);
+	strcpy(command.tube, tube_names[clients[who].used]);
+	run(who, &command, NULL);
+}
+
+/* From before the command was run: it is due then, or a little later. */
+static void set_delay(struct model_job *job, uint64_t delay_ns)
+{
+	job->status = delay_ns ? DELAYED : READY;
+	job->due_ns = step_ns + delay_ns;
+}
+
+static uint64_t some_delay_ns(void)
+{
+	static const uint64_t delays[] = {
+		0, 0, 0, NSEC_PER_MSEC, 20 * NSEC_PER_MSEC, 200 * NSEC_PER_MSEC, NSEC_PER_SEC,
+		3 * NSEC_PER_SEC, 3600 * NSEC_PER_SEC,
+	};
+
+	return delays[pick(ARRAY_SIZE(delays))] * (1 + pick(1000)) / 1000;
+}
+
+/* No other job of the tube has this key. */
+static void check_unique(unsigned int tube, char key)
+{
+	uint64_t id;
+
+	for (id = 1; key && id <= last_id; id++)
+		ASSERT(jobs[id].status == NOWHERE || jobs[id].tube != tube ||
+		       jobs[id].key != key);
+}
+
+static void put(unsigned int who, char key)
+{
+	struct command command = {
+		.op = key ? OP_PUT_UNIQUE : OP_PUT,
+		.pri = pick(4) ? pick(5) : pick(3000),
+		.ttr_ns = (1 + pick(300)) * NSEC_PER_MSEC,
+		.delay_ns = some_delay_ns(),
+		.has_body = true,
+	};
+	unsigned long long id;
+	struct model_job *job;
+	char body[64];
+
+	command.key[0] = key;
+	body_of(body, last_id + 1, 0);
+	command.body_len = strlen(body);
+	if (sscanf(run(who, &command, body), "INSERTED %llu", &id) == 1) {
+		ASSERT_EQ(id, last_id + 1);
+		check_unique(clients[who].used, key);
+		last_id = id;
+		job = &jobs[id];
+		*job = (struct model_job){ .tube = clients[who].used, .pri = command.pri,
+					   .ttr_ns = command.ttr_ns, .key = key };
+		set_delay(job, command.delay_ns);
+		return;
+	}
+	ASSERT(key);
+	if (sscanf(clients[who].line, "RESERVED %llu", &id) == 1) {
+		ASSERT_EQ(jobs[id].status, RESERVED);
+	} else {
+		ASSERT_EQ(sscanf(clients[who].line, "REPLACED %llu", &id), 1);
+		job = &jobs[id];
+		ASSERT(job->status == READY || job->status == DELAYED ||
+		       job->status == BURIED || may_be_ready(job));
+		/* The body is that of an id that was not given. */
+		job->version = last_id + 1;
+		set_delay(job, command.delay_ns);
+	}
+	ASSERT_EQ(jobs[id].key, key);
+	ASSERT_EQ(jobs[id].tube, clients[who].used);
+}
+
+static void check_body(const struct client *client, uint64_t id)
+{
+	char body[64];
+
+	if (jobs[id].version)
+		body_of(body, jobs[id].version, 0);
+	else
+		body_of(body, id, 0);
+	if (strcmp(client->body, body))
+		test_fail(__FILE__, __LINE__, "job %llu has \"%s\", not \"%s\"",
+			  (unsigned long long)id, client->body, body);
+}
+
+/* All sessions watch the default tube only. */
+static void check_best(uint64_t id)
+{
+	uint64_t other;
+
+	for (other = 1; other <= last_id; other++) {
+		struct model_job *job = &jobs[other];
+
+		if (job->status != READY || job->tube != 0 || other == id)
+			continue;
+		if (job->pri < jobs[id].pri || (job->pri == jobs[id].pri && other < id))
+			test_fail(__FILE__, __LINE__, "%llu was given, and %llu was ready",
+				  (unsigned long long)id, (unsigned long long)other);
+	}
+}
+
+static void check_none_ready(void)
+{
+	uint64_t id;
+
+	for (id = 1; id <= last_id; id++)
+		if (jobs[id].status == READY && jobs[id].tube == 0)
+			test_fail(__FILE__, __LINE__, "none was given, and %llu was ready",
+				  (unsigned long long)id);
+}
+
+static void reserved(unsigned int who, uint64_t id)
+{
+	struct model_job *job = &jobs[id];
+
+	check_body(&clients[who], id);
+	job->status = RESERVED;
+	job->holder = who;
+	job->due_ns = step_ns + job->ttr_ns;
+}
+
+static void reserve(unsigned int who)
+{
+	struct command command = { .op = OP_RESERVE_WITH_TIMEOUT };
+	unsigned long long id;
+
+	if (sscanf(run(who, &command, NULL), "RESERVED %llu", &id) == 1) {
+		ASSERT(may_be_ready(&jobs[id]));
+		ASSERT_EQ(jobs[id].tube, 0);
+		check_best(id);
+		reserved(who, id);
+	} else if (strcmp(clients[who].line, "OUT_OF_MEMORY")) {
+		ASSERT(!strcmp(clients[who].line, "TIMED_OUT") ||
+		       !strcmp(clients[who].line, "DEADLINE_SOON"));
+		check_none_ready();
+	}
+}
+
+static void reserve_job(unsigned int who)
+{
+	uint64_t id = any_id();
+	const char *line = run_id(who, OP_RESERVE_JOB, id);
+
+	if (!strncmp(line, "RESERVED", 8)) {
+		ASSERT(jobs[id].status != NOWHERE);
+		ASSERT(jobs[id].status != RESERVED || may_be_ready(&jobs[id]));
+		reserved(who, id);
+	} else if (strcmp(line, "OUT_OF_MEMORY")) {
+		ASSERT(jobs[id].status == NOWHERE || jobs[id].status == RESERVED);
+	}
+}
+
+/* A job that the client has reserved, or any. */
+static uint64_t held_id(unsigned int who)
+{
+	uint64_t id;
+
+	for (id = last_id; id && pick(3); id--)
+		if (jobs[id].status == RESERVED && jobs[id].holder == who)
+			return id;
+	return any_id();
+}
+
+/* What it says if it may: its time to run may be over, or it is another's, or no one's. */
+static bool held(unsigned int who, uint64_t id, const char *line)
+{
+	struct model_job *job = &jobs[id];
+
+	if (strcmp(line, "NOT_FOUND")) {
+		ASSERT_EQ(job->status, RESERVED);
+		ASSERT_EQ(job->holder, who);
+		return true;
+	}
+	ASSERT(job->status != RESERVED || job->holder != who || job->due_ns <= now_ns());
+	return false;
+}
+
+static void release(unsigned int who)
+{
+	struct command command = { .op = OP_RELEASE, .id = held_id(who), .pri = pick(10),
+				   .delay_ns = some_delay_ns() };
+
+	if (!held(who, command.id, run(who, &command, NULL)))
+		return;
+	jobs[command.id].pri = command.pri;
+	set_delay(&jobs[command.id], command.delay_ns);
+}
+
+static void bury(unsigned int who)
+{
+	struct command command = { .op = OP_BURY, .id = held_id(who), .pri = pick(10) };
+
+	if (!held(who, command.id, run(who, &command, NULL)))
+		return;
+	jobs[command.id].pri = command.pri;
+	jobs[command.id].status = BURIED;
+}
+
+static void touch(unsigned int who)
+{
+	uint64_t id = held_id(who);
+
+	if (held(who, id, run_id(who, OP_TOUCH, id)))
+		jobs[id].due_ns = step_ns + jobs[id].ttr_ns;
+}
+
+static void delete(unsigned int who)
+{
+	uint64_t id = held_id(who);
+	struct model_job *job = &jobs[id];
+
+	if (!strcmp(run_id(who, OP_DELETE, id), "DELETED")) {
+		ASSERT(job->status != NOWHERE);
+		ASSERT(job->status != RESERVED || job->holder == who || may_be_ready(job));
+		job->status = NOWHERE;
+	} else {
+		ASSERT(job->status == NOWHERE ||
+		       (job->status == RESERVED && job->holder != who));
+	}
+}
+
+static void reschedule(unsigned int who)
+{
+	struct command command = { .op = OP_RESCHEDULE, .id = any_id(),
+				   .delay_ns = some_delay_ns() };
+	struct model_job *job = &jobs[command.id];
+
+	if (!strcmp(run(who, &command, NULL), "RESCHEDULED")) {
+		ASSERT(job->status == READY || job->status == DELAYED || may_be_ready(job));
+		set_delay(job, command.delay_ns);
+	} else {
+		ASSERT(job->status != READY && job->status != DELAYED);
+	}
+}
+
+static void kick_job(unsigned int who)
+{
+	uint64_t id = any_id();
+	struct model_job *job = &jobs[id];
+
+	if (!strcmp(run_id(who, OP_KICK_JOB, id), "KICKED")) {
+		ASSERT(job->status == BURIED || job->status == DELAYED);
+		job->status = READY;
+	} else {
+		ASSERT(job->status != BURIED);
+		ASSERT(job->status != DELAYED || may_be_ready(job));
+	}
+}
+
+static void peek(unsigned int who)
+{
+	uint64_t id = any_id();
+
+	if (!strncmp(run_id(who, OP_PEEK, id), "FOUND", 5)) {
+		ASSERT(jobs[id].status != NOWHERE);
+		check_body(&clients[who], id);
+	} else {
+		ASSERT_EQ(jobs[id].status, NOWHERE);
+	}
+}
+
+/* Jobs by status, where time cannot have changed it. */
+static void check_counts(void)
+{
+	uint64_t nr[5] = { 0 }, maybe = 0, id;
+
+	for (id = 1; id <= last_id; id++) {
+		if (jobs[id].status != READY && may_be_ready(&jobs[id]))
+			maybe++;
+		nr[jobs[id].status]++;
+	}
+	ASSERT_EQ(queue->nr[IS_BURIED], nr[BURIED]);
+	ASSERT_EQ(queue->nr[IS_READY] + queue->nr[IS_DELAYED] + queue->nr[IS_RESERVED],
+		  nr[READY] + nr[DELAYED] + nr[RESERVED]);
+	ASSERT_GE(queue->nr[IS_READY], nr[READY]);
+	ASSERT_LE(queue->nr[IS_READY], nr[READY] + maybe);
+	ASSERT_EQ(queue->nr[IS_BROKEN], 0);
+}
+
+static void restart(void)
+{
+	uint64_t id;
+
+	stop();
+	for (id = 1; id <= last_id; id++)
+		if (jobs[id].status == RESERVED)
+			jobs[id].status = READY;
+	start();
+	for (id = 0; id < NR_SESSIONS; id++)
+		clients[id].used = 0;
+}
+
+static void step(void)
+{
+	unsigned int who = pick(NR_SESSIONS);
+
+	step_ns = now_ns();
+	switch (pick(24)) {
+	case 0 ... 8:
+		put(who, 0);
+		break;
+	case 9:
+		put(who, 'a' + pick(8));
+		break;
+	case 10 ... 12:
+		reserve(who);
+		break;
+	case 13:
+		reserve_job(who);
+		break;
+	case 14:
+		release(who);
+		break;
+	case 15:
+		bury(who);
+		break;
+	case 16:
+		touch(who);
+		break;
+	case 17 ... 19:
+		delete(who);
+		break;
+	case 20:
+		reschedule(who);
+		break;
+	case 21:
+		kick_job(who);
+		break;
+	case 22:
+		peek(who);
+		break;
+	case 23:
+		use(who);
+		break;
+	}
+}
+
+/* Everything that is left is there, once. */
+static void drain(void)
+{
+	uint64_t id, left = 0;
+
+	restart();
+	for (id = 1; id <= last_id; id++) {
+		bool there = !strcmp(run_id(0, OP_DELETE, id), "DELETED");
+
+		ASSERT_EQ(there, jobs[id].status != NOWHERE);
+		left += there;
+		turn();
+	}
+	ASSERT_EQ(queue->nr[IS_READY] + queue->nr[IS_DELAYED] + queue->nr[IS_BURIED], 0);
+	printf("# %llu of %llu jobs were left at the end, %zu were in memory at most\n",
+	       (unsigned long long)left, (unsigned long long)last_id, max_seen_resident);
+}
+
+TEST(queue_agrees_with_a_model_under_random_commands_and_restarts)
+{
+	unsigned long steps = test_count(20000), i;
+
+	log_set_level(LOG_WARNING);
+	strcpy(dir, "/tmp/twheelq_model_XXXXXX");
+	ASSERT(mkdtemp(dir));
+	srand(getpid());
+	test_about("seed %d", getpid());
+	start();
+	for (i = 0; i < steps && last_id < NR_JOBS - 1; i++) {
+		step();
+		if (!pick(10))
+			turn();
+		if (!pick(200))
+			turn_for(20 * NSEC_PER_MSEC);
+		if (!pick(100))
+			check_counts();
+		if (!pick(steps / 8))
+			restart();
+	}
+	drain();
+	stop();
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the tests of the store share. */
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store_lib.h"
+
+char log_text[8192];
+
+static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+{
+	(void)stat;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void remove_tree(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void remove_own(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/store_test.%d", getpid());
+	remove_tree(path);
+}
+
+const char *test_dir(void)
+{
+	static char path[64];
+
+	if (!*path) {
+		snprintf(path, sizeof(path), "/tmp/store_test.%d", getpid());
+		atexit(remove_own);
+	}
+	return path;
+}
+
+static void __printf(2, 3) to_text(int priority, const char *format, ...)
+{
+	size_t len = strlen(log_text);
+	va_list args;
+
+	(void)priority;
+	va_start(args, format);
+	vsnprintf(log_text + len, sizeof(log_text) - len - 1, format, args);
+	va_end(args);
+	strcat(log_text, "\n");
+}
+
+struct store_config test_config(const char *dir)
+{
+	return (struct store_config){
+		.dir = dir,
+		.create = true,
+		.sync = SYNC_ALWAYS,
+		.sync_interval_ns = 20000000,
+		.memory = 16 << 20,
+		.reserve = 4 << 20,
+		.log = to_text,
+	};
+}
+
+struct store *open_store(void)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+	int ret = store_open(&store, &config);
+
+	if (ret)
+		test_about("%s", log_text);
+	ASSERT_EQ(ret, 0);
+	return store;
+}
+
+struct job_record make_job(uint64_t id, enum job_state state, uint32_t tube, uint32_t pri,
+			   uint64_t order)
+{
+	return (struct job_record){
+		.place = {
+			.id = id, .order = order, .tube = tube, .pri = pri,
+			.state = (uint8_t)state,
+		},
+		.created_ns = id * 1000,
+		.ttr_ns = 1000000000,
+	};
+}
+
+void put_tube(struct store *store, uint32_t tube, const char *name)
+{
+	struct tube_record record = { .tube = tube };
+
+	snprintf(record.name, sizeof(record.name), "%s", name);
+	store_put_tube(store, &record);
+}
+
+static size_t make_body(char *body, uint64_t id)
+{
+	size_t len = (size_t)(id * 37 % 300), i;
+
+	for (i = 0; i < len; i++)
+		body[i] = (char)(id + i * i);
+	return len;
+}
+
+void put_job(struct store *store, struct job_record *job)
+{
+	char body[300];
+
+	job->body_len = (uint32_t)make_body(body, job->place.id);
+	store_put(store, job, body);
+}
+
+void see_body(struct store *store, const struct job_record *job)
+{
+	char expected[300];
+	const void *body;
+	size_t len;
+
+	ASSERT_EQ(store_get_body(store, job->place.id, &body, &len), 0);
+	ASSERT_EQ(len, make_body(expected, job->place.id));
+	ASSERT(!memcmp(body, expected, len));
+}
+
+struct ids {
+	uint64_t *ids;
+	size_t nr;
+	size_t max;
+};
+
+static bool add_id(void *context, const struct job_place *place)
+{
+	struct ids *ids = context;
+
+	if (ids->nr < ids->max)
+		ids->ids[ids->nr++] = place->id;
+	return ids->nr < ids->max;
+}
+
+size_t walk_ids(struct store *store, struct job_place from, uint64_t *ids, size_t nr,
+		bool back)
+{
+	struct ids context = { .ids = ids, .max = nr };
+
+	if (back)
+		ASSERT_EQ(store_walk_back(store, &from, add_id, &context), 0);
+	else
+		ASSERT_EQ(store_walk(store, &from, add_id, &context), 0);
+	return context.nr;
+}

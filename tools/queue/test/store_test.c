@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Tests of the store: what is put is there, also after it was closed, in order and counted. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store_lib.h"
+
+static void see_record(struct store *store, const struct job_record *expected)
+{
+	struct job_record seen;
+
+	memset(&seen, 0xcc, sizeof(seen));
+	ASSERT_EQ(store_get(store, expected->place.id, &seen), 0);
+	ASSERT(!memcmp(&seen, expected, sizeof(seen)));
+}
+
+static struct job_record full_job(uint64_t id)
+{
+	struct job_record job = make_job(id, JOB_DELAYED, 7, 4000000000u, 123456789012345ull);
+
+	job.created_ns = UINT64_MAX;
+	job.delay_ns = 5;
+	job.ttr_ns = 6;
+	job.reserves = 1;
+	job.timeouts = 2;
+	job.releases = 3;
+	job.buries = 4;
+	job.kicks = 5;
+	job.attempts = 6;
+	job.origin = 7;
+	job.died_ns = 8;
+	job.place.keyed = 1;
+	job.key_len = JOB_KEY_MAX;
+	job.reason_len = JOB_REASON_MAX;
+	memset(job.key, 'k', job.key_len);
+	memset(job.reason, 'r', job.reason_len);
+	return job;
+}
+
+TEST(all_of_a_record_is_there_after_a_restart)
+{
+	struct job_record job = full_job(9), least = make_job(10, JOB_READY, 1, 0, 0);
+	struct store *store = open_store();
+
+	put_job(store, &job);
+	put_job(store, &least);
+	see_record(store, &job);
+	store_close(store);
+	store = open_store();
+	see_record(store, &job);
+	see_record(store, &least);
+	see_body(store, &job);
+	see_body(store, &least);
+	ASSERT_EQ(store_next_id(store), 11);
+	store_close(store);
+}
+
+TEST(what_is_not_there_is_not_found)
+{
+	struct store *store = open_store();
+	struct job_record job;
+	const void *body;
+	uint64_t id;
+	size_t len;
+
+	ASSERT_EQ(store_get(store, 1, &job), -ENOENT);
+	ASSERT_EQ(store_get_body(store, 1, &body, &len), -ENOENT);
+	ASSERT_EQ(store_get_key(store, 1, "k", 1, &id), -ENOENT);
+	ASSERT_EQ(store_get_number(store, "none", 17), 17);
+	ASSERT_EQ(store_next_id(store), 1);
+	ASSERT_EQ(store_counts(store, 5)->nr[JOB_READY], 0);
+	store_close(store);
+}
+
+TEST(a_walk_goes_in_order_and_from_a_place_on)
+{
+	struct store *store = open_store();
+	static const uint32_t pris[] = { 5, 1, 1, 1024, 0 };
+	uint64_t ids[10];
+	size_t i;
+
+	for (i = 0; i < 5; i++) {
+		struct job_record job = make_job(i + 1, JOB_READY, 3, pris[i], 0);
+
+		put_job(store, &job);
+		job = make_job(i + 11, JOB_READY, 4, 0, 0);
+		put_job(store, &job);
+	}
+	ASSERT_EQ(walk_ids(store, make_job(0, JOB_READY, 3, 0, 0).place, ids, 10, false), 5);
+	ASSERT_EQ(ids[0], 5);
+	ASSERT_EQ(ids[1], 2);
+	ASSERT_EQ(ids[2], 3);
+	ASSERT_EQ(ids[3], 1);
+	ASSERT_EQ(ids[4], 4);
+	ASSERT_EQ(walk_ids(store, make_job(3, JOB_READY, 3, 1, 0).place, ids, 10, false), 3);
+	ASSERT_EQ(ids[0], 3);
+	ASSERT_EQ(walk_ids(store, make_job(0, JOB_READY, 3, 5, 0).place, ids, 10, true), 3);
+	ASSERT_EQ(ids[0], 3);
+	ASSERT_EQ(ids[2], 5);
+	ASSERT_EQ(store_counts(store, 3)->urgent, 4);
+	store_close(store);
+}
+
+TEST(a_moved_job_is_in_one_index_only)
+{
+	struct store *store = open_store();
+	struct job_record job = make_job(1, JOB_DELAYED, 3, 7, 100), moved = job;
+	struct job_place any = { .tube = 3, .state = JOB_DELAYED };
+	uint64_t ids[2];
+
+	put_job(store, &job);
+	store_mark(store, 1);
+	moved.place.state = JOB_BURIED;
+	moved.place.order = 9;
+	store_move(store, &job.place, &moved);
+	ASSERT_EQ(walk_ids(store, any, ids, 2, false), 0);
+	any.state = JOB_BURIED;
+	ASSERT_EQ(walk_ids(store, any, ids, 2, false), 1);
+	see_record(store, &moved);
+	ASSERT_EQ(store_counts(store, 3)->nr[JOB_DELAYED], 0);
+	ASSERT_EQ(store_counts(store, 3)->nr[JOB_BURIED], 1);
+	store_close(store);
+}
+
+TEST(a_number_of_a_commit_is_synced_and_told)
+{
+	struct store *store = open_store();
+	struct job_record job = make_job(1, JOB_READY, 3, 7, 0);
+	struct pollfd poll_fd = { .fd = store_fd(store), .events = POLLIN };
+	uint64_t seq = store_seq(store);
+
+	put_job(store, &job);
+	ASSERT_EQ(store_seq(store), seq);
+	ASSERT_LT(store_synced(store), seq);
+	ASSERT_EQ(store_commit(store), seq);
+	ASSERT_EQ(store_commit(store), seq);
+	while (store_synced(store) < seq)
+		ASSERT_EQ(poll(&poll_fd, 1, -1), 1);
+	ASSERT_EQ(poll(&poll_fd, 1, 0), 0);
+	ASSERT_EQ(store_seq(store), seq + 1);
+	store_close(store);
+}

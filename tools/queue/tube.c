@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tubes: by name, by number, and when they end.
+ *
+ * A tube is there as long as a session uses or watches it, or it has jobs, or a policy, or
+ * jobs of it lie in a tube for the dead, or it is paused. It gets a number, and is on disk,
+ * when the first job or policy comes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+/* So many there may be with however little memory. */
+#define MIN_TUBES	1000
+
+static int compare_names(const struct tube *a, const struct tube *b)
+{
+	return strcmp(a->name, b->name);
+}
+
+static int compare_numbers(const struct tube *a, const struct tube *b)
+{
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+RB_PROTOTYPE(name_tree, tube, by_name, compare_names)
+RB_PROTOTYPE(number_tree, tube, by_number, compare_numbers)
+RB_GENERATE(name_tree, tube, by_name, compare_names)
+RB_GENERATE(number_tree, tube, by_number, compare_numbers)
+
+/* A quarter of the memory is for tubes, with names as long as they may be. */
+void tubes_init(struct queue *queue)
+{
+	size_t most = queue->config.memory / 4 / (sizeof(struct tube) + TUBE_NAME_MAX);
+
+	queue->max_tubes = most < MIN_TUBES ? MIN_TUBES : most;
+	RB_INIT(&queue->tubes);
+	RB_INIT(&queue->tubes_by_number);
+	TAILQ_INIT(&queue->hungry);
+	queue->next_tube = 1;
+}
+
+struct tube *tube_find(struct queue *queue, const char *name)
+{
+	struct tube key = { .name = name };
+
+	return RB_FIND(name_tree, &queue->tubes, &key);
+}
+
+struct tube *tube_by_number(struct queue *queue, uint32_t number)
+{
+	struct tube key = { .number = number };
+
+	return RB_FIND(number_tree, &queue->tubes_by_number, &key);
+}
+
+static struct tube *tube_new(struct queue *queue, const char *name)
+{
+	struct tube *tube;
+
+	if (queue->nr_tubes >= queue->max_tubes)
+		return NULL;
+	tube = calloc(1, sizeof(*tube) + strlen(name) + 1);
+	if (!tube)
+		return NULL;
+	tube->name = strcpy((char *)(tube + 1), name);
+	RB_INIT(&tube->ready);
+	TAILQ_INIT(&tube->waiting);
+	tube->whole = true;
+	RB_INSERT(name_tree, &queue->tubes, tube);
+	queue->nr_tubes++;
+	return tube;
+}
+
+struct tube *tube_get(struct queue *queue, const char *name)
+{
+	struct tube *tube = tube_find(queue, name);
+
+	return tube ?: tube_new(queue, name);
+}
+
+static void tube_free(struct queue *queue, struct tube *tube)
+{
+	alarm_cancel(queue->alarms, &tube->alarm);
+	if (tube->is_hungry)
+		TAILQ_REMOVE(&queue->hungry, tube, hungry);
+	if (tube->number)
+		RB_REMOVE(number_tree, &queue->tubes_by_number, tube);
+	RB_REMOVE(name_tree, &queue->tubes, tube);
+	queue->nr_tubes--;
+	free(tube);
+}
+
+void tubes_destroy(struct queue *queue)
+{
+	struct tube *tube;
+
+	while ((tube = RB_MIN(name_tree, &queue->tubes)))
+		tube_free(queue, tube);
+}
+
+static void tube_number(struct queue *queue, struct tube *tube, uint32_t number)
+{
+	tube->number = number;
+	RB_INSERT(number_tree, &queue->tubes_by_number, tube);
+	if (number >= queue->next_tube)
+		queue->next_tube = number + 1;
+}
+
+/* A tube of the disk: its ready jobs are there, and none of them in memory. */
+static bool load_tube(void *context, const struct tube_record *record)
+{
+	struct queue *queue = context;
+	struct tube *tube = tube_find(queue, record->name) ?: tube_new(queue, record->name);
+
+	if (!tube)
+		return false;
+	tube_number(queue, tube, record->tube);
+	tube->policy = record->policy;
+	tube->whole = !record->counts.nr[JOB_READY];
+	tube->cut = (struct job_place){ .tube = record->tube, .state = JOB_READY };
+	return true;
+}
+
+int tubes_load(struct queue *queue)
+{
+	queue->next_tube = store_get_number(queue->store, "tube", 1);
+	return store_each_tube(queue->store, load_tube, queue);
+}
+
+void tube_save(struct queue *queue, struct tube *tube)
+{
+	struct tube_record record = { .tube = tube->number, .policy = tube->policy };
+
+	strcpy(record.name, tube->name);
+	store_put_tube(queue->store, &record);
+}
+
+void tube_keep(struct queue *queue, struct tube *tube)
+{
+	if (tube->number)
+		return;
+	tube_number(queue, tube, queue->next_tube);
+	tube->cut = (struct job_place){ .tube = tube->number, .state = JOB_READY };
+	store_put_number(queue->store, "tube", queue->next_tube);
+	tube_save(queue, tube);
+}
+
+static bool has_jobs(const struct tube *tube)
+{
+	size_t i;
+
+	for (i = 0; i < NR_STATUS; i++)
+		if (tube->nr[i])
+			return true;
+	return false;
+}
+
+void tube_put(struct queue *queue, struct tube *tube)
+{
+	if (tube == queue->default_tube || tube->nr_using || tube->nr_watching ||
+	    tube->policy.max_attempts || *tube->policy.dead || tube->pause_ns ||
+	    has_jobs(tube))
+		return;
+	if (tube->number)
+		store_delete_tube(queue->store, tube->number);
+	tube_free(queue, tube);
+}
+
+void tube_pause(struct queue *queue, struct tube *tube, uint64_t pause_ns)
+{
+	tube_keep(queue, tube);
+	tube->pause_ns = pause_ns;
+	tube->pause_until_ns = alarms_now_ns(ALARM_BOOT) + pause_ns;
+	tube->cmd_pause++;
+	alarm_cancel(queue->alarms, &tube->alarm);
+	/* A pause that no alarm can end would have no end. */
+	if (!pause_ns || alarm_add(queue->alarms, &tube->alarm, ID_OF(ID_TUBE, tube->number),
+				   ALARM_BOOT, tube->pause_until_ns))
+		tube_resume(queue, tube);
+}
+
+void tube_resume(struct queue *queue, struct tube *tube)
+{
+	tube->pause_ns = 0;
+	queue_hungry(queue, tube);
+	tube_put(queue, tube);
+}
+
+struct tube *tube_first(struct queue *queue)
+{
+	return RB_MIN(name_tree, &queue->tubes);
+}
+
+struct tube *tube_next(struct tube *tube)
+{
+	return RB_NEXT(name_tree, NULL, tube);
+}

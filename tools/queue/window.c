@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which jobs are in memory.
+ *
+ * Each order that jobs are in on disk, DELAYED and WALL by due time, and READY of each tube
+ * by priority and id, has a cut: a place such that all jobs before it are in memory. The
+ * rest is read from the index, a piece at a time, and the cut moves on:
+ *
+ *	DELAYED   |####################|........................> due
+ *	        now                   cut   on disk only
+ *
+ *	READY of a tube   |####|..........................> priority, id
+ *	                      cut
+ *
+ * A job may be in memory beyond a cut, too: that does no harm. What a piece meets in memory
+ * already is left as it is, since memory knows better (queue.c, 1).
+ *
+ * Delayed jobs are read when the cut is less than half a window away from now, up to a
+ * whole window. Ready ones are read when somebody wants one and the tree is empty.
+ *
+ * Where there are too many, those that are wanted last go: the cut moves back. Those that
+ * are ready give way before those that are delayed, until these are most of all.
+ */
+#include <stdlib.h>
+
+#include "core.h"
+
+/* So many jobs are read, or forgotten, at a time. */
+#define PIECE		1024
+#define READY_PIECE	256
+
+static bool before(uint64_t first, uint64_t id, uint64_t cut_first, uint64_t cut_id)
+{
+	return first != cut_first ? first < cut_first : id < cut_id;
+}
+
+/* --- delayed -------------------------------------------------------------------------- */
+
+void windows_init(struct queue *queue)
+{
+	queue->windows[0].state = JOB_DELAYED;
+	queue->windows[0].cut.state = JOB_DELAYED;
+	queue->windows[1].state = JOB_WALL;
+	queue->windows[1].cut.state = JOB_WALL;
+}
+
+struct window *window_of(struct queue *queue, enum job_state state)
+{
+	return &queue->windows[state == JOB_WALL];
+}
+
+static uint64_t window_now_ns(const struct queue *queue, const struct window *window)
+{
+	return window->state == JOB_WALL ? alarms_now_ns(ALARM_WALL) :
+					   clock_now_ns(&queue->clock);
+}
+
+bool window_has(struct queue *queue, const struct job_place *place)
+{
+	const struct window *window = window_of(queue, place->state);
+
+	return before(place->order, place->id, window->cut.order, window->cut.id);
+}
+
+static void move_cut(struct window *window, uint64_t order, uint64_t id)
+{
+	window->cut.order = order;
+	window->cut.id = id;
+	if (window->end_ns < order)
+		window->end_ns = order;
+}
+
+void window_cut(struct queue *queue, const struct job_place *place)
+{
+	struct tube *tube;
+
+	if (place->state == JOB_READY) {
+		tube = tube_by_number(queue, place->tube);
+		if (tube_has(tube, place))
+			tube->cut = *place;
+		tube->whole = false;
+	} else if (window_has(queue, place)) {
+		window_of(queue, place->state)->cut = *place;
+	}
+}
+
+static int add_alarm(struct queue *queue, struct job *job)
+{
+	if (job->stored == JOB_WALL)
+		return alarm_add(queue->alarms, &job->alarm, job_id(job), ALARM_WALL,
+				 job->order);
+	return alarm_add(queue->alarms, &job->alarm, job_id(job), ALARM_BOOT,
+			 clock_to_boot_ns(&queue->clock, job->order));
+}
+
+/* The device is full: the window ends here, and stays so for a while. */
+static void window_full(struct queue *queue, const struct job_place *place)
+{
+	window_cut(queue, place);
+	queue->max_armed = queue->nr_armed ?: 1;
+	/* Nothing that comes due would have us look again. */
+	if (!queue->nr_armed)
+		queue->has_unarmed = true;
+}
+
+bool window_arm(struct queue *queue, struct job *job)
+{
+	struct job_place place = job_place(job);
+
+	if (add_alarm(queue, job)) {
+		window_full(queue, &place);
+		return false;
+	}
+	job->placed = true;
+	queue->nr_armed++;
+	return true;
+}
+
+void window_refused(struct queue *queue, struct job *job)
+{
+	struct job_place place = job_place(job);
+
+	job->placed = false;
+	queue->nr_armed--;
+	window_full(queue, &place);
+	job_forget(queue, job);
+	queue->stats.evicted++;
+}
+
+struct load {
+	struct queue *queue;
+	struct window *window;
+	uint64_t until_ns;
+	size_t room;
+	bool ended;
+};
+
+static bool load_one(void *context, const struct job_place *place)
+{
+	struct load *load = context;
+	struct queue *queue = load->queue;
+	struct job *job;
+
+	if (place->order >= load->until_ns)
+		return false;
+	move_cut(load->window, place->order, place->id);
+	if (load->room && job_resident(queue, place->id)) {
+		load->room--;
+		return true;
+	}
+	load->ended = false;
+	if (!load->room)
+		return false;
+	load->room--;
+	job = job_new(queue, place);
+	if (!job)
+		return false;
+	if (!window_arm(queue, job)) {
+		job_forget(queue, job);
+		return false;
+	}
+	queue->stats.loaded++;
+	load->ended = true;
+	return true;
+}
+
+static size_t max_armed(const struct queue *queue)
+{
+	size_t most = queue->max_resident / 8 * 7;
+
+	return queue->max_armed && queue->max_armed < most ? queue->max_armed : most;
+}
+
+/* Room for more delayed jobs: some, or none, so that they do not come and go one by one. */
+static size_t window_room(const struct queue *queue)
+{
+	size_t most = max_armed(queue), enough = most / 8 * 7;
+
+	return queue->nr_armed <= enough ? most - queue->nr_armed : 0;
+}
+
+static bool window_wants(const struct queue *queue, const struct window *window)
+{
+	return window->cut.order < window_now_ns(queue, window) + queue->config.window_ns / 2;
+}
+
+/* Read a piece; true: there is more. */
+static bool window_load(struct queue *queue, struct window *window)
+{
+	size_t room = window_room(queue);
+	struct job_place from = window->cut;
+	struct load load = {
+		.queue = queue,
+		.window = window,
+		.until_ns = window_now_ns(queue, window) + queue->config.window_ns,
+		.room = room < PIECE ? room : PIECE,
+		.ended = true,
+	};
+
+	if (!room)
+		return false;
+	/* The store says what is damaged; what is behind that is not looked for again. */
+	if (!store_walk(queue->store, &from, load_one, &load) && !load.ended)
+		return load.room == 0 && window_room(queue) > 0;
+	move_cut(window, load.until_ns, 0);
+	alarm_cancel(queue->alarms, &window->alarm);
+	if (alarm_add(queue->alarms, &window->alarm,
+		      ID_OF(ID_WINDOW, window - queue->windows), ALARM_BOOT,
+		      alarms_now_ns(ALARM_BOOT) + queue->config.window_ns / 2))
+		queue->has_unarmed = true;
+	return false;
+}
+
+/* --- delayed ones give way ------------------------------------------------------------ */
+
+struct shrink {
+	struct queue *queue;
+	uint64_t now_ns;
+	size_t left;
+};
+
+static bool shrink_one(void *context, const struct job_place *place)
+{
+	struct shrink *shrink = context;
+	struct queue *queue = shrink->queue;
+	struct job *job = job_resident(queue, place->id);
+
+	if (!shrink->left || place->order <= shrink->now_ns)
+		return false;
+	if (!job || job->status != IS_DELAYED)
+		return true;
+	alarm_cancel(queue->alarms, &job->alarm);
+	job->placed = false;
+	queue->nr_armed--;
+	job_forget(queue, job);
+	window_cut(queue, place);
+	queue->stats.evicted++;
+	shrink->left--;
+	return true;
+}
+
+/* From the end of what may be in memory, which is beyond the cut where that moved back. */
+static size_t shrink_window(struct queue *queue, struct window *window, size_t nr)
+{
+	struct job_place last = {
+		.state = window->state, .order = window->end_ns, .id = ~0ULL,
+	};
+	struct shrink shrink = {
+		.queue = queue,
+		.now_ns = window_now_ns(queue, window),
+		.left = nr,
+	};
+
+	store_walk_back(queue->store, &last, shrink_one, &shrink);
+	window->end_ns = window->cut.order;
+	return nr - shrink.left;
+}
+
+bool window_shrink(struct queue *queue, size_t nr)
+{
+	size_t done = shrink_window(queue, &queue->windows[0], nr);
+
+	if (done < nr)
+		done += shrink_window(queue, &queue->windows[1], nr - done);
+	return done > 0;
+}
+
+/* --- ready ---------------------------------------------------------------------------- */
+
+bool tube_has(const struct tube *tube, const struct job_place *place)
+{
+	return tube->whole || before(place->pri, place->id, tube->cut.pri, tube->cut.id);
+}
+
+struct load_ready {
+	struct queue *queue;
+	struct tube *tube;
+	size_t room;
+};
+
+static bool load_one_ready(void *context, const struct job_place *place)
+{
+	struct load_ready *load = context;
+	struct job *job;
+
+	load->tube->cut = *place;
+	if (!load->room)
+		return false;
+	if (job_resident(load->queue, place->id))
+		return true;
+	job = job_new(load->queue, place);
+	if (!job) {
+		load->room = 0;
+		return false;
+	}
+	job_enter_tube(job);
+	load->queue->stats.loaded++;
+	load->room--;
+	return true;
+}
+
+static void load_ready(struct queue *queue, struct tube *tube)
+{
+	struct load_ready load = { .queue = queue, .tube = tube, .room = READY_PIECE };
+	struct job_place from = tube->cut;
+
+	store_walk(queue->store, &from, load_one_ready, &load);
+	/* It went on to the end, where the last one need not have found room. */
+	tube->whole = load.room > 0;
+}
+
+struct job *tube_next_job(struct queue *queue, struct tube *tube)
+{
+	while (RB_EMPTY(&tube->ready) && !tube->whole)
+		load_ready(queue, tube);
+	return RB_MIN(job_tree, &tube->ready);
+}
+
+static struct tube *fullest_tube(struct queue *queue)
+{
+	struct tube *tube, *fullest = tube_first(queue);
+
+	for (tube = fullest; tube; tube = tube_next(tube))
+		if (tube->nr_resident > fullest->nr_resident)
+			fullest = tube;
+	return fullest;
+}
+
+/* The last ready jobs of the tube that has most of them go. */
+static size_t shrink_ready(struct queue *queue, size_t nr)
+{
+	struct tube *tube = fullest_tube(queue);
+	struct job *job;
+	size_t done;
+
+	for (done = 0; done < nr; done++) {
+		job = RB_MAX(job_tree, &tube->ready);
+		if (!job || !job_write_ready(queue, job))
+			break;
+		tube->cut = job_place(job);
+		tube->whole = false;
+		job_leave_tube(job);
+		job_forget(queue, job);
+		queue->stats.evicted++;
+	}
+	return done;
+}
+
+/* --- a turn --------------------------------------------------------------------------- */
+
+/* Too many are in memory: a piece of them goes; true: that was not enough. */
+static bool reclaim(struct queue *queue)
+{
+	size_t done = 0;
+
+	if (queue->nr_resident <= queue->max_resident)
+		return false;
+	if (queue->nr_armed < max_armed(queue))
+		done = shrink_ready(queue, PIECE);
+	if (!done && !window_shrink(queue, PIECE))
+		return false;
+	return queue->nr_resident > queue->max_resident;
+}
+
+bool window_turn(struct queue *queue)
+{
+	bool more = reclaim(queue);
+	size_t i;
+
+	for (i = 0; i < 2; i++)
+		if (window_wants(queue, &queue->windows[i]))
+			more |= window_load(queue, &queue->windows[i]);
+	return more;
+}
+
+void window_alarm(struct queue *queue, uint64_t number)
+{
+	/* Whoever had filled the device may be gone; window_turn() will see. */
+	queue->max_armed = 0;
+	(void)number;
+}
