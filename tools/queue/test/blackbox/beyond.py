@@ -277,10 +277,16 @@ a stats-tube $t
 < OK current-jobs-buried=0 current-jobs-delayed=1
 """
 
-TALKS["put_unique_obeys_the_rules_of_put"] = """
-a put-unique key 5 0 60 65536
-< JOB_TOO_BIG
-"""
+
+@test
+def put_unique_and_put_at_obey_the_rules_of_put(daemon):
+    with client_of(daemon, "rules") as client:
+        for command in ("put-unique key 5 0 60", "put-at 5 0 60"):
+            equal(client.ask(f"{command} 65536", b"b" * 65536).line, "JOB_TOO_BIG")
+            client.send(f"{command} 1\r\nabc".encode())
+            equal(client.reply().line, "EXPECTED_CRLF")
+        equal(client.stats("stats-tube rules")["current-jobs-ready"], "0")
+
 
 # --- reschedule ---------------------------------------------------------------------------
 
@@ -428,8 +434,8 @@ def a_retry_comes_after_its_delay_and_not_before(daemon):
     with client_of(daemon, "retry-wait") as client:
         client.ask("policy retry-wait 5 200ms 2 1h 0")
         number = client.put(b"x")
+        client.reserve()
         for k, delay in ((1, 0.2), (2, 0.4)):
-            client.reserve("1000")
             start = time.monotonic()
             equal(fail(client, number), ("RETRY", k, int(delay * 1000)))
             equal(client.reserve("1000"), (number, b"x"))

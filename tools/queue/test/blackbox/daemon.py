@@ -32,6 +32,13 @@ def kill_all():
         one.close()
 
 
+def all_said():
+    """What those that still run have written to stderr."""
+    with running_lock:
+        left = list(running)
+    return "".join(f"{one.name} {one.address} said:\n{one.said()[-4000:]}" for one in left)
+
+
 class NotUp(Exception):
     """The daemon has ended, or does not answer; what it said."""
 

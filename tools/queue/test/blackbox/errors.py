@@ -96,15 +96,15 @@ STRICTER = {
     ],
     "reserve_with_timeout_wants_one_number": [
         (b"reserve-with-timeout ", BAD), (b"reserve-with-timeout x", BAD),
-        (b"reserve-with-timeout -1", BAD), (b"reserve-with-timeout 0 0", BAD),
-        (b"reserve-with-timeout 0x", BAD),
+        (b"reserve-with-timeout 0 0", BAD), (b"reserve-with-timeout 0x", BAD),
+        (b"reserve-with-timeout -2", BAD),
     ],
     "kick_wants_one_number": [
         (b"kick -1", BAD), (b"kick 1 1", BAD), (b"kick 1x", BAD), (b"kick " + U64, BAD),
     ],
     "times_have_a_unit_that_is_known": [
         (b"put 0 " + time + b" 1 0\r\n", BAD)
-        for time in (b"ms", b"1x", b"1.5", b"1.5.5s", b"-1s", b"1 s", b"s", b"1e3s", b"0x1s",
+        for time in (b"ms", b"1x", b"1.5.5s", b"-1s", b"1 s", b"s", b"1e3s", b"0x1s",
                      b".s", b"1.s1", b"1ss", b"99999999999999999999h", b"nan", b"inf", b"infs")
     ] + [
         (b"release 1 1 1x", BAD), (b"pause-tube default 1x", BAD), (b"reschedule 1 1x", BAD),

@@ -104,6 +104,8 @@ class Suite:
                 words = name.split(" ", 1)
                 print(f"{verdict} {number} - {' '.join(words)}", flush=True)
                 failed += verdict != "ok"
+            if failed:
+                note(daemon.all_said())
         finally:
             daemon.kill_all()
             end.cancel()
