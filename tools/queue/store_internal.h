@@ -9,6 +9,8 @@
  *	store_space.c	room on the disk
  *	store_open.c	opening and closing, RocksDB's options
  *	store_dir.c	the directory: whose it is, its lock, its marker, the witness
+ *	store_log.c	a look at RocksDB's log before it is opened
+ *	store_scan.c	reading everything once: before it is served, and in the background
  *
  * All belongs to the thread of the queue, but for struct syncer, what @rocksdb says of
  * reopening, and struct space, whose fields that two threads use are atomic.
@@ -54,6 +56,7 @@ struct store_head {
  * struct store_tube - what is kept in memory of a tube
  * @tube: its number.
  * @counts: jobs by state.
+ * @seen: the same, as store_scan() has counted them.
  * @ready: the head of its ready jobs.
  * @buried: and of those that are buried.
  * @dirty: @counts are to be written.
@@ -63,6 +66,7 @@ struct store_head {
 struct store_tube {
 	uint32_t tube;
 	struct tube_counts counts;
+	struct tube_counts seen;
 	struct store_head ready;
 	struct store_head buried;
 	bool dirty;
@@ -200,6 +204,18 @@ void store_tubes_forget(struct store *store, uint32_t tube);
 /* Counts that have changed become part of the batch. */
 void store_tubes_write(struct store *store);
 struct store_head *store_head(struct store *store, const struct job_place *place);
+/* An entry was seen by a scan; and do all that were agree with the counts? */
+void store_tubes_see(struct store *store, const struct job_place *place);
+bool store_tubes_agree(struct store *store, uint32_t *wrong);
+
+/*
+ * store_log.c: returns 0; -EBADMSG, there is damage, and it was said what; or another
+ * errno. A torn end is said, and cut off if @cut_torn.
+ */
+int store_log_look(struct store *store, bool cut_torn);
+
+/* store_scan.c: read every entry, and hold counts against them. Returns 0 or -EBADMSG. */
+int store_scan(struct store *store);
 
 /* store_sync.c */
 int store_sync_start(struct store *store);
