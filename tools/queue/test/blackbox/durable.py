@@ -371,7 +371,7 @@ def holds_promises(daemon, promised):
 def killed_at(call, number):
     """Work until the daemon is killed at this call of a thread; was it?"""
     with Twheelq(before=strace(f"{call}:signal=KILL:when={number}"),
-                 options=["--memory", "16M"]) as daemon:
+                 options=["--memory", "32M"]) as daemon:
         promised = []
         try:
             daemon.start()

@@ -42,7 +42,7 @@ class Lane:
 
     def begin(self):
         """An empty store."""
-        self.daemon = daemon.Twheelq(options=["--memory", "16M"])
+        self.daemon = daemon.Twheelq(options=["--memory", "32M"])
         self.ledger = ledger.Ledger(self.name)
         self.kills = 0
 

@@ -142,10 +142,10 @@ def a_million_delayed_jobs_fit_into_64_mb():
 @suite.test
 def ready_jobs_that_do_not_fit_into_memory_come_in_order():
     count = 200000
-    with Twheelq(options=["--memory", "16M"], sync="50ms") as daemon:
+    with Twheelq(options=["--memory", "32M"], sync="50ms") as daemon:
         daemon.start()
         put_many(daemon, count, lambda n: b"put %d 0 600 8\r\n%08d\r\n" % (n * 7919 % 10, n))
-        memory_note(daemon, f"{count} ready jobs with --memory 16M")
+        memory_note(daemon, f"{count} ready jobs with --memory 32M")
         seen = []
         with daemon.client(120) as client:
             def reserved(reply):
@@ -161,7 +161,7 @@ def ready_jobs_that_do_not_fit_into_memory_come_in_order():
             holds(seen == sorted(seen), "not by priority and then by put")
             own = memory_note(daemon, "when they were reserved and deleted")
             equal(client.stats()["current-jobs-ready"], "0")
-            holds(own <= MEMORY, f"RssAnon is {own / MIB:.1f} MiB with --memory 16M")
+            holds(own <= MEMORY, f"RssAnon is {own / MIB:.1f} MiB with --memory 32M")
 
 
 # --- a herd -------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ class Good:
 
 
 @contextlib.contextmanager
-def under_attack(what, bound=MEMORY, options=("--memory", "16M")):
+def under_attack(what, bound=MEMORY, options=("--memory", "32M")):
     """A daemon and a good client, whose rounds go on while the block attacks; then memory is
     bounded, and the daemon is the same one."""
     with Twheelq(options=list(options)) as daemon:
@@ -398,7 +398,7 @@ def ten_thousand_connections_are_served():
                                                     if hard != resource.RLIM_INFINITY
                                                     else count + 500), hard))
     with under_attack(f"{count} connections", bound=2 * MEMORY,
-                      options=["--memory", "16M"]) as (daemon, stack):
+                      options=["--memory", "32M"]) as (daemon, stack):
         socks = []
         for n in range(count):
             sock = stack.enter_context(connect(daemon.address))
@@ -435,7 +435,7 @@ def a_client_that_never_reads_is_not_read_on():
 @suite.test
 def replies_that_are_read_late_are_whole():
     count = 20000
-    with Twheelq(options=["--memory", "16M"]) as daemon:
+    with Twheelq(options=["--memory", "32M"]) as daemon:
         daemon.start()
         with daemon.client(60) as client:
             number = client.put(b"b" * 1000, delay=1000)
@@ -475,7 +475,7 @@ def a_client_that_uses_many_tubes_leaves_none_behind():
 
 @suite.test
 def connections_that_come_and_go_leave_nothing_behind():
-    with Twheelq(options=["--memory", "16M"]) as daemon:
+    with Twheelq(options=["--memory", "32M"]) as daemon:
         daemon.start()
         files = f"/proc/{daemon.pid()}/fd"
 

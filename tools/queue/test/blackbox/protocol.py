@@ -52,7 +52,7 @@ def add_timed(name, text):
         if "beanstalkd" not in daemons:
             return None
         try:
-            talk(daemons["beanstalkd"], text)
+            talk(daemons["beanstalkd"], text, 5.0)
         except (AssertionError, TimeoutError, Gone) as error:
             return f"beanstalkd does otherwise: {error!r}"
         return None

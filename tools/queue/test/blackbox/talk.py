@@ -56,8 +56,9 @@ def expand(text, variables):
 class Talk:
     """A conversation that goes on."""
 
-    def __init__(self, daemon, text):
+    def __init__(self, daemon, text, patience):
         self.daemon = daemon
+        self.patience = patience
         self.text = text.replace("\\\n", " ")
         number = next(numbers)
         self.variables = {name: f"{name}{number}" for name in "tuv"}
@@ -68,7 +69,7 @@ class Talk:
     def client(self, name):
         """The client with a name, connected."""
         if name not in self.clients:
-            client = self.clients[name] = self.daemon.client()
+            client = self.clients[name] = self.daemon.client(self.patience)
             if name.islower():
                 tube = self.variables["t"]
                 for command in (f"use {tube}", f"watch {tube}", "ignore default"):
@@ -138,6 +139,7 @@ class Talk:
                 client.close()
 
 
-def talk(daemon, text):
-    """Have a conversation; AssertionError where it goes otherwise."""
-    Talk(daemon, text).run()
+def talk(daemon, text, patience=30.0):
+    """Have a conversation; AssertionError where it goes otherwise, TimeoutError where a reply
+    does not come for @patience seconds."""
+    Talk(daemon, text, patience).run()
