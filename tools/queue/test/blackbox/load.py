@@ -239,31 +239,32 @@ def a_job_is_with_one_client_at_a_time():
         taken, lock, errors = {}, threading.Lock(), []
         ttr = 0.1
 
-        def worker(seed):
-            with daemon.client() as client:
-                for step in range(60):
-                    before = time.monotonic()
-                    job = client.reserve("2")
-                    now = time.monotonic()
-                    if not job:
-                        continue
-                    with lock:
-                        # It was reserved after @before: who had it must be over by now.
-                        if now < taken.get(job[0], 0):
-                            errors.append(f"job {job[0]} again {taken[job[0]] - now} s too soon")
-                        taken[job[0]] = before + ttr
+        def worker(seed, client):
+            for step in range(60):
+                before = time.monotonic()
+                job = client.reserve("2")
+                now = time.monotonic()
+                if not job:
+                    continue
+                with lock:
+                    # It was reserved after @before: who had it must be over by now.
+                    if now < taken.get(job[0], 0):
+                        errors.append(f"job {job[0]} again {taken[job[0]] - now} s too soon")
+                    taken[job[0]] = before + ttr
                     if (seed + step) % 3 == 0:
-                        with lock:
-                            taken[job[0]] = 0
-                            client.ask(f"release {job[0]} 5 0")
-        with daemon.client() as client:
+                        taken[job[0]] = 0
+                        client.ask(f"release {job[0]} 5 0")
+        with contextlib.ExitStack() as stack:
+            # They stay until all are done: what a client that goes has is ready at once.
+            clients = [stack.enter_context(daemon.client()) for _ in range(12)]
             for _ in range(5):
-                client.put(b"x", ttr="100ms")
-        workers = [threading.Thread(target=worker, args=(seed,)) for seed in range(12)]
-        for one in workers:
-            one.start()
-        for one in workers:
-            one.join()
+                clients[0].put(b"x", ttr="100ms")
+            workers = [threading.Thread(target=worker, args=args)
+                       for args in enumerate(clients)]
+            for one in workers:
+                one.start()
+            for one in workers:
+                one.join()
         holds(not errors, errors[:3])
         holds(len(taken) == 5, taken)
 
@@ -327,8 +328,8 @@ class Good:
         for _ in range(count):
             self.round()
         times = sorted(self.times)
-        note(f"{what}: {count} rounds of put, reserve and delete, each {times[count // 2] * 1000:.1f} ms "
-             f"(median), {times[-1] * 1000:.1f} ms (longest)")
+        note(f"{what}: {count} rounds of put, reserve and delete, each "
+             f"{times[count // 2] * 1000:.1f} ms (median), {times[-1] * 1000:.1f} ms (longest)")
 
 
 @contextlib.contextmanager
