@@ -488,6 +488,8 @@ class Worker:
             self.ledger.promises += 1
             job.answered(command, {real() if real else outcome})
             if outcome is GONE:
+                # A reserve of the same batch may have got it before.
+                self.held.pop(job.id, None)
                 self.forget(job)
         command.done = done
         return [command]
