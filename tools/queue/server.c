@@ -392,6 +392,7 @@ int server_run(const struct server_config *config)
 		notify("READY=1");
 		loop(server);
 	}
+	queue_stop(config->queue);
 	clients_destroy(&server->clients);
 	close_sources(server);
 	free(server);

@@ -171,9 +171,9 @@ int store_each_tube(struct store *store,
 		    bool (*each)(void *context, const struct tube_record *record),
 		    void *context);
 
-/* Call @each for every job that has a mark. */
-int store_each_mark(struct store *store, bool (*each)(void *context, uint64_t id),
-		    void *context);
+/* Call @each for every job that has a mark and an id after @after_id, until it returns false. */
+int store_each_mark(struct store *store, uint64_t after_id,
+		    bool (*each)(void *context, uint64_t id), void *context);
 
 /* Jobs by tube and state, as they are now. */
 const struct tube_counts *store_counts(struct store *store, uint32_t tube);

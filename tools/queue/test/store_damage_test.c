@@ -90,7 +90,7 @@ static uint64_t read_all(struct store *store)
 	read_index(&reading, JOB_BURIED, OTHER_TUBE);
 	read_index(&reading, JOB_DELAYED, 0);
 	read_index(&reading, JOB_WALL, 0);
-	reading.damaged |= store_each_mark(store, read_mark, &reading) != 0 ||
+	reading.damaged |= store_each_mark(store, 0, read_mark, &reading) != 0 ||
 		store_each_tube(store, read_tube, &reading) != 0;
 	reading.print = print_of(reading.print, &number, sizeof(number));
 	reading.print = print_of(reading.print, &next_id, sizeof(next_id));
