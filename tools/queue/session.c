@@ -643,7 +643,6 @@ static bool run_kick_job(struct session *session, const struct command *command,
 
 struct found {
 	struct queue *queue;
-	uint32_t tube;
 	enum job_status status;
 	uint64_t *ids;
 	size_t nr;
@@ -656,7 +655,7 @@ static bool find_one(void *context, const struct job_place *place)
 	struct found *found = context;
 	struct job *job = job_resident(found->queue, place->id);
 
-	if (place->tube == found->tube && (!job || job->status == found->status))
+	if (!job || job->status == found->status)
 		found->ids[found->nr++] = place->id;
 	return found->nr < found->most;
 }
@@ -669,7 +668,6 @@ static size_t first_of(struct session *session, enum job_state state, uint64_t *
 	struct job_place from = { .tube = session->used->number, .state = state };
 	struct found found = {
 		.queue = queue,
-		.tube = from.tube,
 		.status = state == JOB_BURIED ? IS_BURIED : IS_DELAYED,
 		.ids = ids,
 		.most = most,
@@ -681,7 +679,10 @@ static size_t first_of(struct session *session, enum job_state state, uint64_t *
 		from.order = clock_now_ns(&queue->clock);
 	else if (state == JOB_WALL)
 		from.order = alarms_now_ns(ALARM_WALL);
-	store_walk(queue->store, &from, find_one, &found);
+	if (state == JOB_BURIED)
+		store_walk(queue->store, &from, find_one, &found);
+	else
+		store_walk_tube(queue->store, &from, find_one, &found);
 	return found.nr;
 }
 

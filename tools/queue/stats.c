@@ -491,8 +491,7 @@ static bool page_one(void *context, const struct job_place *place)
 	struct page *page = context;
 	struct job *job = job_resident(page->queue, place->id);
 
-	if (place->tube != page->tube->number || place->id == page->after_id ||
-	    (job && job->status != page->status))
+	if (place->id == page->after_id || (job && job->status != page->status))
 		return true;
 	/* What is due, and not in memory yet, is delayed until it is. */
 	if (!job && page->status == IS_READY && place->state != JOB_READY)
@@ -541,7 +540,10 @@ static void page_walk(struct page *page, const struct job_place *after)
 		else if (!begun)
 			continue;
 		begun = true;
-		store_walk(page->queue->store, &from, page_one, page);
+		if (from.state == JOB_DELAYED || from.state == JOB_WALL)
+			store_walk_tube(page->queue->store, &from, page_one, page);
+		else
+			store_walk(page->queue->store, &from, page_one, page);
 	}
 }
 

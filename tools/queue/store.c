@@ -132,6 +132,9 @@ static void put_entry(struct store *store, const struct job_place *place)
 
 	batch_put(store, key, store_key_place(key, place), value,
 		  store_encode_place(value, place));
+	if (store_key_tube_kind(place->state))
+		batch_put(store, key, store_key_of_tube(key, place), value,
+			  store_encode_of_tube(value, place));
 	store_tubes_enter(store, place);
 }
 
@@ -140,6 +143,8 @@ static void delete_entry(struct store *store, const struct job_place *place)
 	uint8_t key[STORE_KEY_MAX];
 
 	batch_delete(store, key, store_key_place(key, place));
+	if (store_key_tube_kind(place->state))
+		batch_delete(store, key, store_key_of_tube(key, place));
 	store_tubes_leave(store, place);
 }
 

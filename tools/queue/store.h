@@ -186,7 +186,14 @@ const struct tube_counts *store_counts(struct store *store, uint32_t tube);
 int store_walk(struct store *store, const struct job_place *from,
 	       bool (*each)(void *context, const struct job_place *place), void *context);
 
-/* The same backwards, from the last place that is before or at @from. */
+/*
+ * Delayed jobs of one tube, that of @from, whose state is DELAYED or WALL: as store_walk().
+ */
+int store_walk_tube(struct store *store, const struct job_place *from,
+		    bool (*each)(void *context, const struct job_place *place),
+		    void *context);
+
+/* Backwards, from the last place that is before or at @from. */
 int store_walk_back(struct store *store, const struct job_place *from,
 		    bool (*each)(void *context, const struct job_place *place),
 		    void *context);

@@ -272,6 +272,23 @@ int store_walk(struct store *store, const struct job_place *from,
 			   go_over_places(store, &range, rocksdb_iter_next, each, context));
 }
 
+int store_walk_tube(struct store *store, const struct job_place *from,
+		    bool (*each)(void *context, const struct job_place *place),
+		    void *context)
+{
+	struct range range;
+
+	store_hand_over(store);
+	range.begin_len = store_key_tube(range.begin, store_key_tube_kind(from->state),
+					 from->tube);
+	range_end(&range, range.begin, range.begin_len);
+	range.begin_len = store_key_of_tube(range.begin, from);
+	range_open(store, &range);
+	rocksdb_iter_seek_to_first(range.iterator);
+	return range_close(store, &range, "an index",
+			   go_over_places(store, &range, rocksdb_iter_next, each, context));
+}
+
 int store_walk_back(struct store *store, const struct job_place *from,
 		    bool (*each)(void *context, const struct job_place *place),
 		    void *context)

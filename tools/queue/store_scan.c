@@ -45,6 +45,8 @@ static bool decode(struct store_entry *entry, const char *key, size_t key_len,
 	case 'd':
 	case 'w':
 	case 'b':
+	case 'q':
+	case 'u':
 		return store_decode_place(key, key_len, value, len, &entry->job.place);
 	case 't':
 		return store_decode_tube(key, key_len, value, len, &entry->tube);
