@@ -827,10 +827,13 @@ static bool is_too_slow(const struct clients *clients, const struct client *slow
 static void end_slow(struct clients *clients)
 {
 	struct client *slowest;
+	unsigned long times;
 
 	while ((slowest = TAILQ_FIRST(&clients->full)) && is_too_slow(clients, slowest)) {
-		log_say(LOG_WARNING, "a client is disconnected: it does not read %zu bytes",
-			slowest->output.len);
+		times = say_now(&clients->say_slow);
+		if (times)
+			log_say(LOG_WARNING, "%lu clients that read nothing are disconnected",
+				times);
 		client_end(slowest);
 		forget_output(slowest);
 	}
