@@ -26,6 +26,7 @@ help:
 	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
 	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
 	@echo 'make bench     every benchmark, beside what else there is, and which targets are reached'
+	@echo 'make bench-queue  twheelq beside beanstalkd, and which targets are reached'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
 	@echo 'make clean     remove what was built'
 	@echo
@@ -66,6 +67,9 @@ bench:
 	tools/vm/setup bench 6.1 uml
 	tools/bench/run
 
+bench-queue:
+	tools/queue/bench/run
+
 test:
 	tools/vm/setup
 	tools/test/run $(SUITES)
@@ -83,4 +87,4 @@ clean:
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
 .PHONY: all help modules tools deb install uninstall modules_install setup demo demo-queue \
-	bench test test-newcomer check-style clean
+	bench bench-queue test test-newcomer check-style clean

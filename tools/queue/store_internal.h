@@ -10,7 +10,8 @@
  *	store_open.c	opening and closing, RocksDB's options
  *	store_dir.c	the directory: whose it is, its lock, its marker, the witness
  *	store_log.c	a look at RocksDB's log before it is opened
- *	store_scan.c	reading everything once: before it is served, and in the background
+ *	store_scan.c	reading everything once, before it is served
+ *	store_check.c	store_check()
  *
  * All belongs to the thread of the queue, but for struct syncer, what @rocksdb says of
  * reopening, and struct space, whose fields that two threads use are atomic.
@@ -144,6 +145,8 @@ struct store {
 	int dir_fd;
 	/* The directory had no store before. */
 	bool fresh;
+	/* Who opens it looks at everything. */
+	bool unscanned;
 
 	/* Taken by who uses @db from another thread, and by who opens it again. */
 	pthread_mutex_t db_lock;
@@ -193,6 +196,8 @@ void store_die(struct store *store, const char *what, char *error)
 int store_damaged(struct store *store, const char *what, char *error);
 /* A number of the store's; returns as store_get(). */
 int store_number(struct store *store, const char *name, uint64_t *number);
+/* A tube, without counts; returns as store_get(). */
+int store_get_tube(struct store *store, uint32_t tube, struct tube_record *record);
 
 /* store_tubes.c */
 int store_tubes_load(struct store *store);
@@ -214,7 +219,28 @@ bool store_tubes_agree(struct store *store, uint32_t *wrong);
  */
 int store_log_look(struct store *store, bool cut_torn);
 
-/* store_scan.c: read every entry, and hold counts against them. Returns 0 or -EBADMSG. */
+/**
+ * struct store_entry - an entry as a scan comes to it
+ * @kind: the first letter of its key.
+ * @sound: it could be decoded; else nothing that follows is of use.
+ * @job: 'j': the record; an entry of an index: its place; 'p', 'v': its id.
+ * @tube: 't'.
+ */
+struct store_entry {
+	char kind;
+	bool sound;
+	struct job_record job;
+	struct tube_record tube;
+};
+
+/* store_scan.c */
+/* Every entry whose kind is @first or greater, in the order of keys. 0 or -EBADMSG. */
+int store_scan_entries(struct store *store, char first,
+		       bool (*each)(void *context, const struct store_entry *entry),
+		       void *context);
+/* Is it a sound entry of an index? */
+bool store_is_place(const struct store_entry *entry);
+/* Read every entry, and hold the counts against the indexes. Returns 0 or -EBADMSG. */
 int store_scan(struct store *store);
 
 /* store_sync.c */
@@ -229,7 +255,10 @@ void store_space_close(struct store *store);
 void store_space_look(struct store *store);
 void store_space_give_up(struct store *store);
 
-/* store_open.c: after a failed write; false if it cannot be opened. */
+/* store_open.c */
+/* As store_open(), for reading only; what is in it is not looked at before. */
+int store_open_unscanned(struct store **store, const struct store_config *config);
+/* After a failed write; false if it cannot be opened. */
 bool store_reopen(struct store *store);
 
 /* store_dir.c */

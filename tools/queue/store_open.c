@@ -190,7 +190,7 @@ static int look_before(struct store *store)
 		ret = load_numbers(store);
 	if (!ret)
 		ret = store_witness_open(store);
-	if (!ret && store_dir_bytes(store) <= SCAN_MOST)
+	if (!ret && !store->unscanned && store_dir_bytes(store) <= SCAN_MOST)
 		ret = store_scan(store);
 	return ret;
 }
@@ -294,7 +294,7 @@ static void free_store(struct store *store)
 	free(store);
 }
 
-int store_open(struct store **store, const struct store_config *config)
+static int open_new(struct store **store, const struct store_config *config, bool unscanned)
 {
 	struct store *opened = new_store(config);
 	int ret;
@@ -302,12 +302,26 @@ int store_open(struct store **store, const struct store_config *config)
 	*store = NULL;
 	if (!opened)
 		return -ENOMEM;
+	opened->unscanned = unscanned;
 	ret = open_all(opened);
 	if (ret)
 		free_store(opened);
 	else
 		*store = opened;
 	return ret;
+}
+
+int store_open(struct store **store, const struct store_config *config)
+{
+	return open_new(store, config, false);
+}
+
+int store_open_unscanned(struct store **store, const struct store_config *config)
+{
+	struct store_config read_only = *config;
+
+	read_only.read_only = true;
+	return open_new(store, &read_only, true);
 }
 
 void store_close(struct store *store)
