@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import zlib
 
 import kills
 import ledger
@@ -551,6 +552,45 @@ def a_disk_that_the_daemon_fills_refuses_puts_and_nothing_else():
             wait_for(lambda: client.ask("put 5 0 60 1000", b"y" * 1000).line
                      .startswith("INSERTED"), "space for puts, as all was deleted")
         equal(daemon.restart().answers(), True)
+
+
+@suite.together
+def a_disk_that_many_clients_fill_in_a_hurry_keeps_what_was_promised():
+    with Mount(96) as mount, Twheelq(directory=os.path.join(mount.path, "store")) as daemon:
+        daemon.start()
+        promised, lock = {}, threading.Lock()
+
+        def hurry(number):
+            body = os.urandom(60000)
+            with daemon.client() as client:
+                refused = 0
+                for turn in range(40):
+                    bodies = [b"%d-%d-%d" % (number, turn, n) + body for n in range(20)]
+                    client.send(b"".join(b"put 5 0 600 %d\r\n%s\r\n" % (len(body), body)
+                                         for body in bodies))
+                    for body in bodies:
+                        word, *rest = client.reply().line.split()
+                        if word == "INSERTED":
+                            with lock:
+                                promised[int(rest[0])] = zlib.crc32(body)
+                        else:
+                            equal(word, "OUT_OF_MEMORY")
+                            refused += 1
+                holds(refused, "nothing was refused")
+        threads = [threading.Thread(target=hurry, args=(number,)) for number in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        daemon.kill()
+        store.check(daemon)
+        daemon.start()
+        with daemon.client() as client:
+            equal(int(client.stats()["current-jobs-ready"]), len(promised))
+            while job := client.reserve():
+                equal(zlib.crc32(job[1]), promised.pop(job[0]))
+                equal(client.ask(f"delete {job[0]}").line, "DELETED")
+        equal(promised, {})
 
 
 @suite.together
