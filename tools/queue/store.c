@@ -69,29 +69,32 @@ static bool is_touched(const struct store *store, unsigned int bit)
 	return store->touched[bit / 64] >> bit % 64 & 1;
 }
 
+static bool is_full(const char *error)
+{
+	return strstr(error, "No space") || strstr(error, "Space limit");
+}
+
 /*
- * A write that failed for want of room is tried once more, with what the ballast has left
- * and RocksDB opened again, as it takes no writes after such an error. Any other error
- * leaves in doubt what is on disk.
+ * RocksDB takes no writes after it had no room for a table, until it has found some; what is
+ * refused then is in no log. Any other error leaves in doubt what is on disk.
  */
 static void write_batch(struct store *store)
 {
 	char *error = NULL;
+	size_t bytes;
 
-	rocksdb_write(store->db, store->write_options, store->batch, &error);
-	if (!error)
-		return;
-	if (!strstr(error, "No space") && !strstr(error, "Space limit"))
-		store_die(store, "cannot write", error);
-	store_say(store, LOG_WARNING, "%s: the disk is full: %s", store->dir, error);
-	rocksdb_free(error);
-	error = NULL;
-	store_space_give_up(store);
-	if (!store_reopen(store))
-		_exit(STORE_EXIT_IO);
-	rocksdb_write(store->db, store->write_options, store->batch, &error);
-	if (error)
-		store_die(store, "cannot write", error);
+	rocksdb_writebatch_data(store->batch, &bytes);
+	store_space_add(store, bytes);
+	for (;;) {
+		rocksdb_write(store->db, store->write_options, store->batch, &error);
+		if (!error)
+			return;
+		if (!is_full(error))
+			store_die(store, "cannot write", error);
+		rocksdb_free(error);
+		error = NULL;
+		store_space_retry(store);
+	}
 }
 
 void store_hand_over(struct store *store)

@@ -13,8 +13,8 @@
  *	store_scan.c	reading everything once, before it is served
  *	store_check.c	store_check()
  *
- * All belongs to the thread of the queue, but for struct syncer, what @rocksdb says of
- * reopening, and struct space, whose fields that two threads use are atomic.
+ * All belongs to the thread of the queue, but for struct store_syncer, and for struct
+ * store_space, whose fields that two threads use are atomic.
  */
 #ifndef TWHEELQ_STORE_INTERNAL_H
 #define TWHEELQ_STORE_INTERNAL_H
@@ -125,6 +125,7 @@ struct store_syncer {
  * @held: it is there.
  * @room: there is room for new jobs.
  * @looked_ns: when it was looked last.
+ * @unwritten: bytes of the log that are in memory.
  */
 struct store_space {
 	pthread_mutex_t lock;
@@ -133,6 +134,7 @@ struct store_space {
 	bool held;
 	_Atomic bool room;
 	_Atomic uint64_t looked_ns;
+	_Atomic uint64_t unwritten;
 };
 
 /* Bits for ids and keys that the batch has changes of. */
@@ -148,8 +150,6 @@ struct store {
 	/* Who opens it looks at everything. */
 	bool unscanned;
 
-	/* Taken by who uses @db from another thread, and by who opens it again. */
-	pthread_mutex_t db_lock;
 	rocksdb_t *db;
 	rocksdb_options_t *options;
 	rocksdb_cache_t *cache;
@@ -253,13 +253,15 @@ int store_space_open(struct store *store);
 void store_space_close(struct store *store);
 /* Look at the file system, and give the ballast up or take it back. */
 void store_space_look(struct store *store);
-void store_space_give_up(struct store *store);
+/* Bytes of the log were handed to RocksDB, or written out: wait until they have room. */
+void store_space_add(struct store *store, size_t bytes);
+void store_space_write_out(struct store *store);
+/* Wait a little for room, which a failed write was for want of. */
+void store_space_retry(struct store *store);
 
 /* store_open.c */
 /* As store_open(), for reading only; what is in it is not looked at before. */
 int store_open_unscanned(struct store **store, const struct store_config *config);
-/* After a failed write; false if it cannot be opened. */
-bool store_reopen(struct store *store);
 
 /* store_dir.c */
 /* Lock the directory, and see whose it is; sets @fresh. Returns as store_open(). */

@@ -34,10 +34,8 @@ static void write_out(struct store *store, bool sync)
 {
 	char *error = NULL;
 
-	store_space_look(store);
-	pthread_mutex_lock(&store->db_lock);
+	store_space_write_out(store);
 	rocksdb_flush_wal(store->db, sync, &error);
-	pthread_mutex_unlock(&store->db_lock);
 	if (error)
 		store_die(store, "cannot write the log", error);
 }
