@@ -12,6 +12,7 @@
  *	store_log.c	a look at RocksDB's log before it is opened
  *	store_scan.c	reading everything once, before it is served
  *	store_check.c	store_check()
+ *	store_dump.c	store_dump(), and store_load.c the other way round
  *
  * All belongs to the thread of the queue, but for struct store_syncer, and for struct
  * store_space, whose fields that two threads use are atomic.
