@@ -2,7 +2,7 @@
 /*
  * Damage of a store: whatever byte of it is changed, and wherever a file ends too early, the
  * store is refused, or what it has is exactly what it had after some commit; if that is not
- * the last one, it was said that something is missing.
+ * the last one, it was said that something is missing. What was refused can be repaired.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -245,6 +245,45 @@ static void see_content(uint64_t print)
 		unharmed++;
 }
 
+/* What is served after a repair was put once; and it agrees with itself. */
+static void see_repaired(void)
+{
+	struct store_config config = small_config(copy);
+	struct store *store;
+	unsigned int n;
+	int ret;
+
+	config.repair = true;
+	*log_text = 0;
+	ret = store_open(&store, &config);
+	if (ret) {
+		/* Only a marker that is none cannot be repaired. */
+		ASSERT_EQ(ret, -EPROTO);
+		return;
+	}
+	for (n = 1; n <= STEPS; n++) {
+		struct job_record job;
+
+		ret = store_get(store, n, &job);
+		if (!ret)
+			see_body(store, &job);
+		else
+			ASSERT_EQ(ret, -ENOENT);
+	}
+	ASSERT_GT(store_next_id(store), 0);
+	ASSERT_NE(read_all(store), 0);
+	store_close(store);
+	config.repair = false;
+	ret = store_check(&config, stdout);
+	if (ret)
+		test_about("%s", log_text);
+	ASSERT_EQ(ret, 0);
+	ASSERT_EQ(store_open(&store, &config), 0);
+	store_close(store);
+}
+
+static unsigned int copies;
+
 static void see_copy(void)
 {
 	struct store_config config = small_config(copy);
@@ -258,6 +297,8 @@ static void see_copy(void)
 		ASSERT(ret == -EBADMSG || ret == -EPROTO);
 		ASSERT_NE(*log_text, 0);
 		refused++;
+		if (copies++ % 7 == 0)
+			see_repaired();
 		return;
 	}
 	print = read_all(store);
