@@ -149,9 +149,12 @@ static int rebuild(struct repair *repair)
 		return ret;
 	repair_numbers(repair);
 	store_flush(store);
-	store_say(store, LOG_WARNING, "%s: repaired: %" PRIu64 " jobs are there, %" PRIu64
-		  " are known to be lost; some that were deleted may be back; what could not be"
-		  " read is in %s/lost", store->dir, repair->kept, repair->lost, store->db_path);
+	store_say(store, LOG_WARNING,
+		  "%s: repaired: %" PRIu64 " jobs are there, %" PRIu64 " are known to be lost",
+		  store->dir, repair->kept, repair->lost);
+	store_say(store, LOG_WARNING,
+		  "%s: some that were deleted may be back; what could not be read is in %s/lost",
+		  store->dir, store->db_path);
 	return 0;
 }
 
