@@ -231,6 +231,9 @@ int store_witness_open(struct store *store)
 {
 	bool read_only = store->config.read_only;
 
+	/* That of a store whose making was broken off has nothing to say. */
+	if (store->fresh)
+		unlinkat(store->dir_fd, WITNESS, 0);
 	store->syncer.witness_fd = openat(store->dir_fd, WITNESS,
 					  read_only ? O_RDONLY | O_CLOEXEC | O_NOFOLLOW :
 					  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
