@@ -256,6 +256,26 @@ void store_put_number(struct store *store, const char *name, uint64_t number)
 	touch(store, bit_of_key(0, name, strlen(name)));
 }
 
+void store_delete_raw(struct store *store, const void *key, size_t key_len)
+{
+	batch_delete(store, key, key_len);
+}
+
+void store_drop_job(struct store *store, uint64_t id)
+{
+	delete_of_id(store, 'j', id);
+	delete_of_id(store, 'p', id);
+	delete_of_id(store, 'v', id);
+}
+
+void store_keep_job(struct store *store, const struct job_record *record)
+{
+	put_record(store, record);
+	put_entry(store, &record->place);
+	if (record->key_len)
+		put_key(store, record);
+}
+
 /* --- commits ------------------------------------------------------------------------------ */
 
 uint64_t store_commit(struct store *store)

@@ -230,7 +230,11 @@ void store_stats(struct store *store, struct store_stats *stats);
  */
 int store_check(const struct store_config *config, FILE *out);
 
-/* Write each job to @out as a line of JSON; the other way round. Return 0 or an errno. */
+/*
+ * Write each job to @out as a line of JSON, see store_dump.c; the other way round. Loading
+ * changes nothing if there is anything wrong with a line, which @log is told; -EINVAL then.
+ * Jobs keep their ids, which must be free. Return 0 or a negative errno.
+ */
 int store_dump(const struct store_config *config, FILE *out);
 int store_load(const struct store_config *config, FILE *in);
 
