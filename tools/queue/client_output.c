@@ -176,7 +176,7 @@ static void end_slow(struct clients *clients)
 	while ((slowest = TAILQ_FIRST(&clients->full)) && is_too_slow(clients, slowest)) {
 		times = say_now(&clients->say_slow);
 		if (times)
-			log_say(LOG_WARNING, "%lu clients that read nothing are disconnected",
+			log_say(LOG_WARNING, "clients are disconnected that do not read: %lu",
 				times);
 		client_end(slowest);
 		client_forget_output(slowest);
