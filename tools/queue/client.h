@@ -7,6 +7,7 @@
 
 #include "output.h"
 #include "session.h"
+#include "say.h"
 #include "source.h"
 
 struct client;
@@ -47,6 +48,7 @@ struct clients_config {
  * @dead: those that are to be destroyed.
  * @nr: how many there are.
  * @stopping: no more commands are run.
+ * @say_slow: slow clients were disconnected.
  * @scratch: what is read comes here first.
  */
 struct clients {
@@ -66,6 +68,7 @@ struct clients {
 	struct client_list dead;
 	unsigned int nr;
 	bool stopping;
+	struct say say_slow;
 	char scratch[CLIENT_READ_SIZE];
 };
 

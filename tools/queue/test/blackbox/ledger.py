@@ -23,7 +23,18 @@ from client import Client, Gone
 
 # @place is "ready", "delayed", "buried" or "gone"; a delayed one is due between @due_ms and
 # @due_to_ms of the wall clock, and may be found ready after that.
-State = collections.namedtuple("State", "place tube pri body key due_ms due_to_ms attempts")
+class State(collections.namedtuple(
+        "State", "place tube pri body key due_ms due_to_ms attempts")):
+    """Where a job is."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        body = self.body if not self.body or len(self.body) < 40 else self.body[:40] + b"..."
+        return (f"{self.place} in {self.tube} pri {self.pri} key {self.key} "
+                f"due {self.due_ms:.0f}-{self.due_to_ms:.0f} attempts {self.attempts} {body}")
+
+
 GONE = State("gone", None, None, None, None, 0, 0, 0)
 # What @due_ms may be off: it is rounded to milliseconds on its way.
 ROUNDED_MS = 2
