@@ -55,6 +55,9 @@ uint64_t retry_delay_ns(const struct retry_policy *policy, uint32_t k)
 {
 	double delay_ns = policy->base_ns * pow(policy->factor, k - 1.0);
 
+	/* The power may be infinite, and the product with 0 no number. */
+	if (!policy->base_ns)
+		return 0;
 	if (!(delay_ns < policy->cap_ns))
 		delay_ns = policy->cap_ns;
 	delay_ns += delay_ns * policy->jitter_percent / 100 * random_share();
@@ -82,8 +85,8 @@ static void drop_key(struct queue *queue, struct job_record *record)
 static void die(struct queue *queue, struct tube *tube, struct job_record *record,
 		const char *dead_name)
 {
-	/* Where there is no room for one more tube, it is buried in its own. */
-	struct tube *dead = tube_get(queue, dead_name) ?: tube;
+	/* Who died before is buried where it is; and so is all where no tube can be made. */
+	struct tube *dead = record->origin ? tube : tube_get(queue, dead_name) ?: tube;
 
 	drop_key(queue, record);
 	if (!record->origin) {

@@ -132,6 +132,9 @@ static void put_entry(struct store *store, const struct job_place *place)
 
 	batch_put(store, key, store_key_place(key, place), value,
 		  store_encode_place(value, place));
+	if (store_key_tube_kind(place->state))
+		batch_put(store, key, store_key_of_tube(key, place), value,
+			  store_encode_of_tube(value, place));
 	store_tubes_enter(store, place);
 }
 
@@ -140,6 +143,8 @@ static void delete_entry(struct store *store, const struct job_place *place)
 	uint8_t key[STORE_KEY_MAX];
 
 	batch_delete(store, key, store_key_place(key, place));
+	if (store_key_tube_kind(place->state))
+		batch_delete(store, key, store_key_of_tube(key, place));
 	store_tubes_leave(store, place);
 }
 
@@ -249,6 +254,26 @@ void store_put_number(struct store *store, const char *name, uint64_t number)
 {
 	put_number(store, name, number);
 	touch(store, bit_of_key(0, name, strlen(name)));
+}
+
+void store_delete_raw(struct store *store, const void *key, size_t key_len)
+{
+	batch_delete(store, key, key_len);
+}
+
+void store_drop_job(struct store *store, uint64_t id)
+{
+	delete_of_id(store, 'j', id);
+	delete_of_id(store, 'p', id);
+	delete_of_id(store, 'v', id);
+}
+
+void store_keep_job(struct store *store, const struct job_record *record)
+{
+	put_record(store, record);
+	put_entry(store, &record->place);
+	if (record->key_len)
+		put_key(store, record);
 }
 
 /* --- commits ------------------------------------------------------------------------------ */

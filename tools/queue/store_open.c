@@ -178,26 +178,53 @@ static int look_before(struct store *store)
 		ret = load_numbers(store);
 	if (!ret)
 		ret = store_witness_open(store);
-	if (!ret && !store->unscanned && store_dir_bytes(store) <= SCAN_MOST)
+	if (!ret && !store->unscanned &&
+	    (store->config.repair || store_dir_bytes(store) <= SCAN_MOST))
 		ret = store_scan(store);
 	return ret;
+}
+
+static void close_db(struct store *store)
+{
+	if (store->db)
+		rocksdb_close(store->db);
+	store->db = NULL;
+}
+
+static int open_repaired(struct store *store)
+{
+	int ret;
+
+	close_db(store);
+	ret = store_repair_tables(store);
+	if (!ret)
+		ret = open_db(store, false);
+	if (!ret && store->syncer.witness_fd < 0) {
+		ret = store_witness_open(store);
+		ret = ret == -EBADMSG ? 0 : ret;
+	}
+	if (!ret)
+		ret = store_sync_start(store);
+	return ret ? ret : store_repair_jobs(store);
 }
 
 static int open_existing(struct store *store)
 {
 	int ret = look_before(store);
 
+	if (ret == -EBADMSG && store->config.repair && !store->config.read_only)
+		return open_repaired(store);
 	if (ret || store->config.read_only)
 		return ret;
-	rocksdb_close(store->db);
-	store->db = NULL;
+	close_db(store);
 	ret = store_log_look(store, true);
 	if (!ret)
 		ret = open_db(store, false);
+	if (ret)
+		return ret;
 	/* RocksDB has written to tables, and synced, what it has found in the log. */
-	if (!ret)
-		store_witness_write(store, store->changes);
-	return ret;
+	store_witness_write(store, store->changes);
+	return store_sync_start(store);
 }
 
 /* The first change of a store; the directory is one when it is on disk. */
@@ -231,10 +258,7 @@ static int open_all(struct store *store)
 	set_options(store);
 	if (store->fresh)
 		return make_store(store);
-	ret = open_existing(store);
-	if (!ret && !store->config.read_only)
-		ret = store_sync_start(store);
-	return ret;
+	return open_existing(store);
 }
 
 static struct store *new_store(const struct store_config *config)

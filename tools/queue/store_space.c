@@ -141,8 +141,9 @@ static void wait_for_room(struct store *store, uint64_t bytes)
 		if (free_bytes(store) >= bytes)
 			break;
 		if (!said)
-			store_say(store, LOG_ERR, "%s: the disk is full, the reserve is used: "
-				  "answers wait for room", store->dir);
+			store_say(store, LOG_ERR,
+				  "%s: the disk is full, without the reserve too: answers wait",
+				  store->dir);
 		said = true;
 		usleep(WAIT_US);
 	}
@@ -150,7 +151,8 @@ static void wait_for_room(struct store *store, uint64_t bytes)
 
 void store_space_add(struct store *store, size_t bytes)
 {
-	if ((store->space.unwritten += bytes) > UNWRITTEN_MOST)
+	store->space.unwritten += bytes;
+	if (store->space.unwritten > UNWRITTEN_MOST)
 		wait_for_room(store, store->space.unwritten + MARGIN);
 }
 
