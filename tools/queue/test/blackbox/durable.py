@@ -821,8 +821,9 @@ def a_flipped_bit_is_reported_and_never_served():
             name, size = os.path.relpath(path, origin.directory), os.path.getsize(path)
             for offset in random.sample(range(size), min(suite.options.flips or size, size)):
                 bit = random.randrange(8)
-                changes.append((origin.directory, bodies, lambda directory, name=name, offset=offset,
-                                bit=bit: flip(os.path.join(directory, name), offset, bit),
+                changes.append((origin.directory, bodies,
+                                lambda directory, name=name, offset=offset, bit=bit:
+                                flip(os.path.join(directory, name), offset, bit),
                                 f"bit {bit} of byte {offset} of {name}"))
         several_damages(changes)
 
@@ -929,4 +930,5 @@ def a_file_that_is_missing_is_reported_and_not_passed_over():
 if __name__ == "__main__":
     suite.main(kills=(50, "kills at random moments"),
                step=(7, "of the system calls, kill at each so-manieth"),
-               flips=(6, "flipped bits in each file, 0: one in each byte"), cuts=(12, "lengths to cut a tail to, 0: each"))
+               flips=(6, "flipped bits in each file, 0: one in each byte"),
+               cuts=(12, "lengths to cut a tail to, 0: each"))
