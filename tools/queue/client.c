@@ -247,6 +247,9 @@ static size_t consume(struct client *client, const char *data, size_t len)
 		if (!taken)
 			break;
 		done += taken;
+		/* A few commands may take as long as many: then its share of the turn is used. */
+		if (client_now_ns() >= client->clients->turn_end_ns)
+			client->nr_commands = TURN_COMMANDS;
 	}
 	return done;
 }

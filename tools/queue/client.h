@@ -33,6 +33,7 @@ struct clients_config {
  * @queue: what their sessions are of.
  * @store: tells what is on disk.
  * @synced: up to which number that is, as far as we know.
+ * @turn_end_ns: when others than clients have their turn.
  * @max_job_size: bytes of a body.
  * @bodies: memory of bodies that are not whole yet, and how much that may be.
  * @inputs: memory of what was read and not looked at yet; above its limit less is read.
@@ -55,6 +56,7 @@ struct clients {
 	struct queue *queue;
 	struct store *store;
 	uint64_t synced;
+	uint64_t turn_end_ns;
 	uint32_t max_job_size;
 	size_t bodies, max_bodies;
 	size_t inputs, max_inputs;

@@ -108,13 +108,13 @@ static void bury_dead(struct clients *clients)
 void clients_run(struct clients *clients)
 {
 	struct client *last = TAILQ_LAST(&clients->run, client_list);
-	uint64_t end_ns = client_now_ns() + TURN_NS;
 	struct client *client;
 
+	clients->turn_end_ns = client_now_ns() + TURN_NS;
 	while ((client = TAILQ_FIRST(&clients->run))) {
 		client_leave_run(client);
 		client_run(client);
-		if (client == last || client_now_ns() >= end_ns)
+		if (client == last || client_now_ns() >= clients->turn_end_ns)
 			break;
 	}
 	bury_dead(clients);

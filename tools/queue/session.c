@@ -700,7 +700,7 @@ static bool run_kick_job(struct session *session, const struct command *command,
 struct found {
 	struct queue *queue;
 	enum job_status status;
-	uint64_t *ids;
+	struct job_place *places;
 	size_t nr;
 	size_t most;
 };
@@ -712,61 +712,81 @@ static bool find_one(void *context, const struct job_place *place)
 	struct job *job = job_resident(found->queue, place->id);
 
 	if (!job || job->status == found->status)
-		found->ids[found->nr++] = place->id;
+		found->places[found->nr++] = *place;
 	return found->nr < found->most;
 }
 
-/* The first jobs of a tube in an index. Those that are due already are as good as ready. */
-static size_t first_of(struct session *session, enum job_state state, uint64_t *ids,
-		       size_t most)
+/*
+ * The first place of a tube in an index. Those that are due already are as good as ready.
+ */
+static struct job_place first_place(struct session *session, enum job_state state)
 {
-	struct queue *queue = session->queue;
-	struct job_place from = { .tube = session->used->number, .state = state };
+	struct job_place place = { .tube = session->used->number, .state = state };
+
+	if (state == JOB_DELAYED)
+		place.order = clock_now_ns(&session->queue->clock);
+	else if (state == JOB_WALL)
+		place.order = alarms_now_ns(ALARM_WALL);
+	return place;
+}
+
+/* Up to @most jobs from a place on. */
+static size_t find_jobs(struct queue *queue, const struct job_place *from,
+			struct job_place *places, size_t most)
+{
 	struct found found = {
 		.queue = queue,
-		.status = state == JOB_BURIED ? IS_BURIED : IS_DELAYED,
-		.ids = ids,
+		.status = from->state == JOB_BURIED ? IS_BURIED : IS_DELAYED,
+		.places = places,
 		.most = most,
 	};
 
-	if (!from.tube)
+	if (!from->tube || !most)
 		return 0;
-	if (state == JOB_DELAYED)
-		from.order = clock_now_ns(&queue->clock);
-	else if (state == JOB_WALL)
-		from.order = alarms_now_ns(ALARM_WALL);
-	if (state == JOB_BURIED)
-		store_walk(queue->store, &from, find_one, &found);
+	if (from->state == JOB_BURIED)
+		store_walk(queue->store, from, find_one, &found);
 	else
-		store_walk_tube(queue->store, &from, find_one, &found);
+		store_walk_tube(queue->store, from, find_one, &found);
 	return found.nr;
 }
 
-static uint64_t kick_first(struct session *session, enum job_state state, uint64_t most)
+static size_t first_of(struct session *session, enum job_state state, uint64_t *id)
+{
+	struct job_place from = first_place(session, state), place;
+	size_t nr = find_jobs(session->queue, &from, &place, 1);
+
+	*id = nr ? place.id : 0;
+	return nr;
+}
+
+/* A piece of a kick, which goes on behind it; 0: there is nothing more in this index. */
+static uint64_t kick_piece(struct session *session)
 {
 	struct queue *queue = session->queue;
-	uint64_t ids[KICK_PIECE], kicked = 0;
-	size_t nr, i;
+	struct job_place places[KICK_PIECE];
+	size_t most = session->kicks_left < KICK_PIECE ? session->kicks_left : KICK_PIECE;
+	size_t nr = find_jobs(queue, &session->kick_from, places, most), i;
+	uint64_t kicked = 0;
 	struct job *job;
 
-	nr = most ? first_of(session, state, ids, most) : 0;
 	for (i = 0; i < nr; i++)
-		if (!job_find(queue, ids[i], &job) && !kick_job(queue, job))
+		if (!job_find(queue, places[i].id, &job) && !kick_job(queue, job))
 			kicked++;
+	/* Not from the beginning: it is full of what was kicked. */
+	if (nr) {
+		session->kick_from.order = places[nr - 1].order;
+		session->kick_from.id = places[nr - 1].id + 1;
+	}
 	return kicked;
 }
 
-/* A piece of a kick; 0: there is nothing more to kick. */
-static uint64_t kick_piece(struct session *session)
+/* Buried jobs, or if there are none, delayed ones of both clocks; never both. */
+static bool kick_elsewhere(struct session *session)
 {
-	uint64_t most = session->kicks_left < KICK_PIECE ? session->kicks_left : KICK_PIECE;
-	uint64_t kicked;
-
-	/* Buried ones, or if there were none, delayed ones; never both. */
-	if (session->kicks_buried)
-		return kick_first(session, JOB_BURIED, most);
-	kicked = kick_first(session, JOB_DELAYED, most);
-	return kicked + kick_first(session, JOB_WALL, most - kicked);
+	if (session->kick_from.state != JOB_DELAYED)
+		return false;
+	session->kick_from = first_place(session, JOB_WALL);
+	return true;
 }
 
 /* True: it is over, and that was said. */
@@ -776,7 +796,7 @@ static bool kick_on(struct session *session)
 
 	session->kicked += kicked;
 	session->kicks_left -= kicked;
-	if (kicked && session->kicks_left)
+	if (session->kicks_left && (kicked || kick_elsewhere(session)))
 		return false;
 	session->kicks_left = 0;
 	session_say(session, store_last(session->queue->store), "KICKED %llu",
@@ -803,7 +823,8 @@ static bool run_kick(struct session *session, const struct command *command, con
 	(void)body;
 	session->kicks_left = command->count;
 	session->kicked = 0;
-	session->kicks_buried = session->used->nr[IS_BURIED] > 0;
+	session->kick_from = first_place(session, session->used->nr[IS_BURIED] ? JOB_BURIED :
+								   JOB_DELAYED);
 	if (kick_on(session))
 		return true;
 	TAILQ_INSERT_TAIL(&session->queue->kicking, session, kicking);
@@ -865,8 +886,8 @@ static bool run_peek_delayed(struct session *session, const struct command *comm
 			     const void *body)
 {
 	uint64_t delayed, wall;
-	size_t nr_delayed = first_of(session, JOB_DELAYED, &delayed, 1);
-	size_t nr_wall = first_of(session, JOB_WALL, &wall, 1);
+	size_t nr_delayed = first_of(session, JOB_DELAYED, &delayed);
+	size_t nr_wall = first_of(session, JOB_WALL, &wall);
 
 	(void)command;
 	(void)body;
@@ -886,7 +907,7 @@ static bool run_peek_buried(struct session *session, const struct command *comma
 
 	(void)command;
 	(void)body;
-	if (first_of(session, JOB_BURIED, &id, 1))
+	if (first_of(session, JOB_BURIED, &id))
 		say_found(session, id);
 	else
 		say(session, "NOT_FOUND");

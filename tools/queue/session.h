@@ -30,7 +30,7 @@ LIST_HEAD(watch_list, watch);
  * @wait_until_ns: when its wait ends.
  * @kicks_left: how many jobs it still has to kick; 0: it is in no kick.
  * @kicked: how many it has kicked.
- * @kicks_buried: it kicks buried jobs, not delayed ones.
+ * @kick_from: where the kick goes on.
  * @waiting: it waits in a reserve.
  * @producer: it has put a job.
  * @worker: it has asked for one.
@@ -48,7 +48,7 @@ struct session {
 	uint64_t wait_until_ns;
 	uint64_t kicks_left;
 	uint64_t kicked;
-	bool kicks_buried;
+	struct job_place kick_from;
 	bool waiting;
 	bool producer;
 	bool worker;
