@@ -441,7 +441,7 @@ static bool reclaim(struct queue *queue)
 
 	if (queue->nr_resident <= queue->max_resident)
 		return false;
-	if (queue->nr_armed < max_armed(queue))
+	if (queue->nr_armed <= max_armed(queue))
 		done = shrink_ready(queue, PIECE);
 	if (!done && !window_shrink(queue, PIECE, 0))
 		return false;
