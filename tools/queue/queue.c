@@ -546,6 +546,17 @@ static void arm_pauses(struct queue *queue)
 			queue->has_unarmed = true;
 }
 
+/* Some delayed jobs give way, not all; and none comes back to where these were. */
+static bool make_way(struct queue *queue)
+{
+	size_t some = queue->nr_armed / 2 + 1;
+
+	if (!window_shrink(queue, some < 64 ? some : 64, 0))
+		return false;
+	queue->max_armed = queue->nr_armed ?: 1;
+	return true;
+}
+
 /*
  * Arm what has to be armed, though the device was full. Where others have taken all of it,
  * and there is no delayed job to give way, this is tried again and again.
@@ -556,7 +567,7 @@ static void retry_unarmed(struct queue *queue)
 	struct session *session;
 	size_t i;
 
-	if (!window_shrink(queue, 64, 0))
+	if (!make_way(queue))
 		nanosleep(&pause, NULL);
 	queue->has_unarmed = false;
 	for (i = 0; i < SESSION_BUCKETS; i++)
