@@ -687,14 +687,15 @@ static int queue_load(struct queue *queue)
 
 	clock_start(&queue->clock, store_get_number(queue->store, "skew", 0));
 	queue->next_id = store_next_id(queue->store);
+	/* Before those of the disk, which may be more than there is room for. */
+	queue->default_tube = tube_get(queue, "default");
+	if (!queue->default_tube)
+		return -ENOMEM;
 	err = recover_marks(queue);
 	if (!err)
 		err = tubes_load(queue);
 	if (err)
 		return err;
-	queue->default_tube = tube_get(queue, "default");
-	if (!queue->default_tube)
-		return -ENOMEM;
 	for (tube = tube_first(queue); tube; tube = next) {
 		next = tube_next(tube);
 		count_tube(queue, tube);
