@@ -398,22 +398,39 @@ void queue_hungry(struct queue *queue, struct tube *tube)
 }
 
 /*
- * For the session that waits longest for the tube, the most urgent job of all that it waits
- * for; false: that is all.
+ * The most urgent job of all that the session waits for, which may be of another tube; and
+ * if somebody waits longer for that, then for that session, and so on. This ends, since each
+ * of these jobs is more urgent than the one before.
  */
+static struct job *next_job(struct session **session)
+{
+	struct session *first;
+	struct job *job;
+
+	for (;; *session = first) {
+		job = session_best_job(*session);
+		if (!job)
+			return NULL;
+		first = TAILQ_FIRST(&job->tube->waiting)->session;
+		if (first == *session)
+			return job;
+	}
+}
+
+/* A job of the tube, or a more urgent one, for a session that waits; false: that is all. */
 static bool serve_one(struct queue *queue, struct tube *tube)
 {
 	struct watch *watch = TAILQ_FIRST(&tube->waiting);
+	struct session *session;
 	struct job *job;
 
 	if (!watch || tube->pause_ns)
 		return false;
-	job = session_best_job(watch->session);
+	session = watch->session;
+	job = next_job(&session);
 	if (!job)
 		return false;
-	if (!job_reserve(queue, watch->session, job)) {
-		struct session *session = watch->session;
-
+	if (!job_reserve(queue, session, job)) {
 		session_stop_waiting(session);
 		session_resume(session);
 	}
