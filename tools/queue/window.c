@@ -232,8 +232,9 @@ static bool window_load(struct queue *queue, struct window *window)
 
 	if (!room)
 		return false;
-	/* The store says what is damaged; what is behind that is not looked for again. */
-	if (!store_walk(queue->store, &from, load_one, &load) && !load.ended)
+	/* The store says what is damaged, and goes on with what is behind it. */
+	store_walk(queue->store, &from, load_one, &load);
+	if (!load.ended)
 		return load.room == 0 && window_room(queue) > 0;
 	move_cut(window, load.until_ns, 0);
 	return false;
