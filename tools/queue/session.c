@@ -700,7 +700,7 @@ static bool run_kick_job(struct session *session, const struct command *command,
 struct found {
 	struct queue *queue;
 	enum job_status status;
-	uint64_t *ids;
+	struct job_place *places;
 	size_t nr;
 	size_t most;
 };
@@ -712,20 +712,20 @@ static bool find_one(void *context, const struct job_place *place)
 	struct job *job = job_resident(found->queue, place->id);
 
 	if (!job || job->status == found->status)
-		found->ids[found->nr++] = place->id;
+		found->places[found->nr++] = *place;
 	return found->nr < found->most;
 }
 
 /* The first jobs of a tube in an index. Those that are due already are as good as ready. */
-static size_t first_of(struct session *session, enum job_state state, uint64_t *ids,
-		       size_t most)
+static size_t first_of(struct session *session, enum job_state state,
+		       struct job_place *places, size_t most)
 {
 	struct queue *queue = session->queue;
 	struct job_place from = { .tube = session->used->number, .state = state };
 	struct found found = {
 		.queue = queue,
 		.status = state == JOB_BURIED ? IS_BURIED : IS_DELAYED,
-		.ids = ids,
+		.places = places,
 		.most = most,
 	};
 
@@ -742,17 +742,33 @@ static size_t first_of(struct session *session, enum job_state state, uint64_t *
 	return found.nr;
 }
 
+/*
+ * One whose record is damaged is set aside, in memory, so that it is not the first one for
+ * ever; all that is known of it is its entry in the index.
+ */
+static bool kick_at(struct queue *queue, const struct job_place *place)
+{
+	struct job *job = job_resident(queue, place->id);
+
+	if (!job)
+		job = job_new(queue, place);
+	return job && !kick_job(queue, job);
+}
+
+/* Kick some; returns how many, or 0 if there are none but damaged ones. */
 static uint64_t kick_first(struct session *session, enum job_state state, uint64_t most)
 {
 	struct queue *queue = session->queue;
-	uint64_t ids[KICK_PIECE], kicked = 0;
+	struct job_place places[KICK_PIECE];
+	uint64_t kicked = 0, broken;
 	size_t nr, i;
-	struct job *job;
 
-	nr = most ? first_of(session, state, ids, most) : 0;
-	for (i = 0; i < nr; i++)
-		if (!job_find(queue, ids[i], &job) && !kick_job(queue, job))
-			kicked++;
+	do {
+		broken = queue->nr[IS_BROKEN];
+		nr = most ? first_of(session, state, places, most) : 0;
+		for (i = 0; i < nr; i++)
+			kicked += kick_at(queue, &places[i]);
+	} while (!kicked && queue->nr[IS_BROKEN] > broken);
 	return kicked;
 }
 
@@ -851,29 +867,26 @@ static bool run_peek_ready(struct session *session, const struct command *comman
 }
 
 /* The one of two delayed jobs that is due first: one by each clock. */
-static uint64_t sooner(struct queue *queue, uint64_t delayed, uint64_t wall)
+static const struct job_place *sooner(struct queue *queue, const struct job_place *delayed,
+				      const struct job_place *wall)
 {
-	struct job_record a, b;
-
-	if (store_get(queue->store, delayed, &a) || store_get(queue->store, wall, &b))
-		return delayed;
-	return a.place.order - clock_now_ns(&queue->clock) <=
-	       b.place.order - alarms_now_ns(ALARM_WALL) ? delayed : wall;
+	return delayed->order - clock_now_ns(&queue->clock) <=
+	       wall->order - alarms_now_ns(ALARM_WALL) ? delayed : wall;
 }
 
 static bool run_peek_delayed(struct session *session, const struct command *command,
 			     const void *body)
 {
-	uint64_t delayed, wall;
+	struct job_place delayed, wall;
 	size_t nr_delayed = first_of(session, JOB_DELAYED, &delayed, 1);
 	size_t nr_wall = first_of(session, JOB_WALL, &wall, 1);
 
 	(void)command;
 	(void)body;
 	if (nr_delayed && nr_wall)
-		say_found(session, sooner(session->queue, delayed, wall));
+		say_found(session, sooner(session->queue, &delayed, &wall)->id);
 	else if (nr_delayed || nr_wall)
-		say_found(session, nr_delayed ? delayed : wall);
+		say_found(session, nr_delayed ? delayed.id : wall.id);
 	else
 		say(session, "NOT_FOUND");
 	return true;
@@ -882,12 +895,12 @@ static bool run_peek_delayed(struct session *session, const struct command *comm
 static bool run_peek_buried(struct session *session, const struct command *command,
 			    const void *body)
 {
-	uint64_t id;
+	struct job_place place;
 
 	(void)command;
 	(void)body;
-	if (first_of(session, JOB_BURIED, &id, 1))
-		say_found(session, id);
+	if (first_of(session, JOB_BURIED, &place, 1))
+		say_found(session, place.id);
 	else
 		say(session, "NOT_FOUND");
 	return true;
