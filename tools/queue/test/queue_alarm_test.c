@@ -10,6 +10,7 @@
 #include "fake_alarm.h"
 #include "log.h"
 #include "queue_sessions.h"
+#include "store_internal.h"
 
 #define MSEC	NSEC_PER_MSEC
 #define SEC	NSEC_PER_SEC
@@ -174,6 +175,106 @@ TEST(idle_queue_with_reserved_delayed_and_ready_jobs_of_many_tubes_settles)
 	}
 	check_settled();
 	ASSERT_GT(queue->nr_armed, 0);
+	queue_remove();
+}
+
+/* An entry of the index, of a job that is not in memory, is damaged. */
+static void damage_entry(uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+	struct job_record record;
+	char *error = NULL;
+
+	ASSERT(!job_resident(queue, id));
+	ASSERT_EQ(store_get(store, id, &record), 0);
+	store_flush(store);
+	rocksdb_put(store->db, store->write_options, (char *)key,
+		    store_key_place(key, &record.place), "?", 1, &error);
+	ASSERT(!error);
+}
+
+TEST(delayed_jobs_behind_a_damaged_one_come_in_time)
+{
+	size_t i;
+
+	open_with(500);
+	for (i = 0; i < 3000; i++) {
+		client_put(0, 1, 10 * SEC + i * MSEC, LONG);
+		turn();
+	}
+	settle();
+	damage_entry(1000);
+	damage_entry(1001);
+	damage_entry(2000);
+	fake_advance(10 * SEC);
+	for (i = 0; i < 3000; i++) {
+		settle();
+		ASSERT_EQ(client_reserve(0), i == 999 || i == 1000 || i == 1999 ? 0 : i + 1);
+		if (clients[0].len)
+			ASSERT_SAID(client_run_id(0, OP_DELETE, i + 1), "DELETED");
+		fake_advance(1 * MSEC);
+	}
+	queue_remove();
+}
+
+/* --- what is in memory at most ------------------------------------------------------------ */
+
+static void random_command(void)
+{
+	unsigned int who = rand() % 4;
+	uint64_t id;
+
+	if (clients[who].session.kicks_left)
+		return;
+	switch (rand() % 8) {
+	case 0 ... 2:
+		client_put(who, rand() % 5, rand() % 2000 * 100 * MSEC, 10 * SEC);
+		break;
+	case 3:
+		client_put_at(who, fake.now_ns[ALARM_WALL] + rand() % 200 * SEC);
+		break;
+	case 4:
+		client_put(who, rand() % 5, 0, 1 * SEC);
+		break;
+	case 5:
+		id = client_reserve(who);
+		if (id && rand() % 2)
+			client_release(who, id, rand() % 5, rand() % 3 * 20 * SEC);
+		break;
+	case 6:
+		client_run_tube(who, OP_USE, rand() % 2 ? "default" : "b");
+		break;
+	case 7:
+		client_begin(who, &(struct command){ .op = OP_KICK, .count = 3 }, NULL);
+		break;
+	}
+}
+
+TEST(memory_is_never_above_its_limit_and_what_one_turn_brings)
+{
+	unsigned long i, n = test_count(20000);
+
+	open_with(300);
+	srand(getpid());
+	test_about("seed %d", getpid());
+	client_run_tube(1, OP_WATCH, "b");
+	for (i = 0; i < n; i++) {
+		random_command();
+		/* One job a command, and a tube's first one. */
+		ASSERT_LE(queue->nr_resident, queue->max_resident + 256 + 8);
+		if (rand() % 4 == 0) {
+			fake_advance(rand() % 400 * MSEC);
+			turn();
+			ASSERT_LE(queue->nr_resident, queue->max_resident + 256);
+		}
+		if (rand() % 50 == 0) {
+			settle();
+			ASSERT_LE(queue->nr_resident, queue->max_resident);
+		}
+	}
+	printf("# %zu jobs were in memory at most, with a limit of %zu, of %llu\n",
+	       max_seen_resident, queue->max_resident,
+	       (unsigned long long)queue->stats.total_jobs);
 	queue_remove();
 }
 

@@ -500,3 +500,262 @@ TEST(key_of_two_hundred_bytes_is_unique_in_all_states_over_restart_and_death)
 	memset(key, 'x', JOB_KEY_MAX);
 	keys_are_unique(key);
 }
+
+/* --- damage ------------------------------------------------------------------------------- */
+
+static void write_garbage(const void *key, size_t len)
+{
+	char *error = NULL;
+
+	store_flush(store);
+	rocksdb_put(store->db, store->write_options, key, len, "?", 1, &error);
+	ASSERT(!error);
+}
+
+static void damage(char kind, uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	write_garbage(key, store_key_id(key, kind, id));
+}
+
+static void lose_body(uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+	size_t len = store_key_id(key, 'p', id);
+	char *error = NULL;
+
+	store_flush(store);
+	rocksdb_delete(store->db, store->write_options, (char *)key, len, &error);
+	ASSERT(!error);
+}
+
+static void damage_entry(uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+	struct job_record record;
+
+	ASSERT_EQ(store_get(store, id, &record), 0);
+	write_garbage(key, store_key_place(key, &record.place));
+}
+
+/* Some are in memory, and some on disk only. */
+TEST(jobs_behind_damaged_ready_ones_come)
+{
+	static const uint64_t damaged[] = { 1, 5, 10, 300, 310, 320, 321 };
+	bool seen[601] = { false };
+	unsigned int i, nr = 0;
+	uint64_t id;
+
+	open_with(100);
+	for (i = 0; i < 600; i++)
+		client_put(0, 1, 0, LONG);
+	settle();
+	ASSERT(!job_resident(queue, 300));
+	damage('j', 1);
+	lose_body(5);
+	damage_entry(10);	/* which is in memory */
+	damage_entry(300);
+	damage('j', 310);
+	lose_body(320);
+	damage('j', 321);
+	while ((id = client_reserve(0))) {
+		ASSERT(!seen[id]);
+		seen[id] = true;
+		nr++;
+		delete(0, id);
+		turn();
+	}
+	for (i = 0; i < ARRAY_SIZE(damaged); i++)
+		ASSERT_EQ(seen[damaged[i]], damaged[i] == 10);
+	ASSERT_EQ(nr, 594);
+	ASSERT_EQ(queue->nr[IS_BROKEN], 5);
+	ASSERT_SAID(client_run_id(0, OP_RESERVE_JOB, 1), "INTERNAL_ERROR");
+	ASSERT_SAID(client_run_id(0, OP_DELETE, 321), "INTERNAL_ERROR");
+	queue_remove();
+}
+
+TEST(damaged_jobs_of_a_holder_are_set_aside_and_the_others_go_on)
+{
+	struct command fail = { .op = OP_FAIL, .id = 2 };
+	unsigned int i;
+
+	open_with(100);
+	for (i = 0; i < 10; i++)
+		client_put(0, 1, 0, i < 5 ? LONG : 20 * MSEC);
+	for (i = 0; i < 10; i++)
+		ASSERT(client_reserve(1));
+	damage('j', 1);
+	damage('j', 2);
+	damage('j', 7);
+	ASSERT_SAID(client_release(1, 1, 1, 0), "INTERNAL_ERROR");
+	ASSERT_SAID(client_run_id(1, OP_TOUCH, 1), "INTERNAL_ERROR");
+	ASSERT_SAID(client_run(1, &fail, NULL), "INTERNAL_ERROR");
+	turn_for(25 * MSEC);
+	ASSERT_EQ(queue->nr[IS_READY], 4);
+	ASSERT_EQ(queue->nr[IS_BROKEN], 1);
+	client_leave(1);
+	settle();
+	ASSERT_EQ(queue->nr[IS_READY], 7);
+	ASSERT_EQ(queue->nr[IS_BROKEN], 3);
+	ASSERT_EQ(queue->nr[IS_RESERVED], 0);
+	queue_remove();
+}
+
+TEST(memory_is_bounded_with_more_damaged_jobs_than_fit)
+{
+	unsigned int i;
+
+	open_with(50);
+	for (i = 1; i <= 60; i++) {
+		client_put(0, 1, 0, LONG);
+		damage('j', i);
+		ASSERT_EQ(client_reserve(1), 0);
+	}
+	ASSERT_EQ(queue->nr[IS_BROKEN], 60);
+	for (i = 0; i < 500; i++) {
+		client_put(0, 1, i % 2 * LONG, LONG);
+		turn();
+		ASSERT_LE(queue->nr_resident, 61);
+	}
+	for (i = 0; i < 30; i++)
+		ASSERT(client_reserve(0));
+	queue_remove();
+}
+
+TEST(kick_goes_past_damaged_jobs)
+{
+	struct command kick = { .op = OP_KICK, .count = 1 };
+	unsigned int i;
+
+	open_with(1000);
+	bury_all(200);
+	for (i = 1; i <= 99; i++)
+		damage('j', i);
+	damage_entry(100);
+	ASSERT(client_begin(1, &kick, NULL) || (finish(1), true));
+	ASSERT_SAID(clients[1].line, "KICKED 1");
+	kick.count = 1000;
+	ASSERT(client_begin(1, &kick, NULL) || (finish(1), true));
+	ASSERT_SAID(clients[1].line, "KICKED 99");
+	ASSERT_EQ(queue->nr[IS_READY], 100);
+	queue_remove();
+}
+
+/* --- pages -------------------------------------------------------------------------------- */
+
+#define NR_LISTED	600
+
+/* Jobs in a state; every third is to go while the pages are read. */
+static void fill_state(enum list_state state)
+{
+	struct command bury = { .op = OP_BURY };
+	uint64_t id;
+
+	for (id = 1; id <= NR_LISTED; id++) {
+		if (state == LIST_DELAYED && id % 2)
+			client_put_at(0, alarms_now_ns(ALARM_WALL) + LONG + id % 50 * SEC);
+		else
+			client_put(0, id % 7, state == LIST_DELAYED ? LONG : 0, LONG);
+		turn();
+	}
+	if (state != LIST_BURIED && state != LIST_RESERVED)
+		return;
+	while ((bury.id = client_reserve(0)))
+		if (state == LIST_BURIED)
+			ASSERT_SAID(client_run(0, &bury, NULL), "BURIED");
+}
+
+/* Now and then one comes; and some go that are not where the next page begins. */
+static void change_some(enum list_state state, unsigned int page, uint64_t cursor)
+{
+	uint64_t id;
+
+	if (page % 3 == 0)
+		client_put(0, page % 9, state == LIST_DELAYED ? LONG : 0, LONG);
+	if (state == LIST_RESERVED)
+		client_reserve(0);
+	for (id = 3 + page * 9 % NR_LISTED; id < 12 + page * 9 % NR_LISTED; id += 3)
+		if (id != cursor)
+			client_run_id(0, OP_DELETE, id);
+	turn();
+}
+
+static void pages_are_whole(enum list_state state)
+{
+	unsigned int seen[NR_LISTED * 2] = { 0 }, page = 0;
+	uint64_t ids[16], cursor = 0, id;
+	size_t nr, i;
+
+	/* All that is reserved has to be in memory; of the rest, little. */
+	open_with(state == LIST_RESERVED ? 1500 : 100);
+	fill_state(state);
+	while ((nr = client_list(1, "default", state, cursor, 13, ids))) {
+		for (i = 0; i < nr; i++) {
+			ASSERT_EQ(seen[ids[i]], 0);
+			seen[ids[i]]++;
+		}
+		cursor = ids[nr - 1];
+		change_some(state, page++, cursor);
+	}
+	ASSERT_GT(page, 30);
+	for (id = 1; id <= NR_LISTED; id++)
+		if (id % 3)
+			ASSERT_EQ(seen[id], 1);
+	queue_remove();
+}
+
+TEST(pages_of_ready_jobs_are_whole_while_others_change)
+{
+	pages_are_whole(LIST_READY);
+}
+
+TEST(pages_of_reserved_jobs_are_whole_while_others_change)
+{
+	pages_are_whole(LIST_RESERVED);
+}
+
+TEST(pages_of_delayed_jobs_are_whole_while_others_change)
+{
+	pages_are_whole(LIST_DELAYED);
+}
+
+TEST(pages_of_buried_jobs_are_whole_while_others_change)
+{
+	pages_are_whole(LIST_BURIED);
+}
+
+static void cursor_is_lost(enum list_state state, uint64_t id)
+{
+	struct command list = { .op = OP_LIST_JOBS, .state = state, .id = id, .count = 10,
+				.tube = "default" };
+
+	ASSERT_SAID(client_run(1, &list, NULL), "NOT_FOUND");
+}
+
+/* It is not said that this was the last page. */
+TEST(page_after_a_job_that_left_its_state_is_refused)
+{
+	struct command bury = { .op = OP_BURY, .id = 1 };
+	uint64_t ids[16];
+
+	open_with(100);
+	client_put(0, 1, 0, LONG);
+	client_put(0, 1, 0, LONG);
+	client_put(0, 1, LONG, LONG);
+	client_put(0, 1, LONG, LONG);
+	cursor_is_lost(LIST_DELAYED, 1);
+	cursor_is_lost(LIST_BURIED, 1);
+	ASSERT_SAID(client_run_id(0, OP_KICK_JOB, 3), "KICKED");
+	cursor_is_lost(LIST_DELAYED, 3);
+	ASSERT_EQ(client_reserve(0), 1);
+	/* Reserved, it is where it was. */
+	ASSERT_EQ(client_list(1, "default", LIST_READY, 1, 10, ids), 2);
+	ASSERT_SAID(client_run(0, &bury, NULL), "BURIED");
+	cursor_is_lost(LIST_READY, 1);
+	ASSERT_EQ(client_reserve(0), 2);
+	ASSERT_SAID(client_release(0, 2, 1, LONG), "RELEASED");
+	cursor_is_lost(LIST_READY, 2);
+	cursor_is_lost(LIST_READY, 77);
+	queue_remove();
+}
