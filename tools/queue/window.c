@@ -232,8 +232,9 @@ static bool window_load(struct queue *queue, struct window *window)
 
 	if (!room)
 		return false;
-	/* The store says what is damaged; what is behind that is not looked for again. */
-	if (!store_walk(queue->store, &from, load_one, &load) && !load.ended)
+	/* The store says what is damaged, and goes on with what is behind it. */
+	store_walk(queue->store, &from, load_one, &load);
+	if (!load.ended)
 		return load.room == 0 && window_room(queue) > 0;
 	move_cut(window, load.until_ns, 0);
 	return false;
@@ -441,7 +442,7 @@ static bool reclaim(struct queue *queue)
 
 	if (queue->nr_resident <= queue->max_resident)
 		return false;
-	if (queue->nr_armed < max_armed(queue))
+	if (queue->nr_armed <= max_armed(queue))
 		done = shrink_ready(queue, PIECE);
 	if (!done && !window_shrink(queue, PIECE, 0))
 		return false;
