@@ -477,9 +477,9 @@ bool window_turn(struct queue *queue)
 	size_t first = ahead_ns(queue, &windows[1], windows[1].cut.order) <
 		       ahead_ns(queue, &windows[0], windows[0].cut.order);
 
-	more |= window_work(queue, &windows[first]);
-	more |= window_work(queue, &windows[!first]);
-	return more;
+	/* What made room for it is not to take that at once. */
+	return window_work(queue, &windows[first]) || window_work(queue, &windows[!first]) ||
+	       more;
 }
 
 void window_alarm(struct queue *queue, uint64_t number)
