@@ -141,10 +141,14 @@ static void note_clock_set(struct alarms *alarms)
 
 size_t alarms_take(struct alarms *alarms, uint64_t *ids, size_t nr)
 {
-	/* Or else alarms_fd() would stay readable. */
-	note_clock_set(alarms);
+	size_t taken;
+
 	alarms->turn = (alarms->turn + 1) % ALARM_CLOCKS;
-	return alarms->ops->take(alarms, ids, nr);
+	taken = alarms->ops->take(alarms, ids, nr);
+	/* Or else alarms_fd() would stay readable. */
+	if (!taken)
+		note_clock_set(alarms);
+	return taken;
 }
 
 unsigned int alarms_clock_was_set(struct alarms *alarms)

@@ -36,8 +36,10 @@
  *   BODY_IDLE_NS loses its buffer to others, so that nobody can keep all of it.
  * - what was read and not run is small, and smaller when there is much of it.
  * - a client with OUTPUT_MAX to be sent runs no commands until less is. When all outputs
- *   together are above @max_outputs, none that has any does; and above @end_outputs, as
- *   clients do not read what they asked for, the one with most of it is ended.
+ *   together are above @max_outputs, none that has any does; and those whose socket has been
+ *   full for OUTPUT_IDLE_NS are ended. Above @end_outputs, the one whose socket has been full
+ *   longest is ended at once. The largest output does not count there: one alone may be as
+ *   large as what was asked for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,6 +63,7 @@
 #define OUTPUT_MAX		(256 * 1024)
 #define READ_SIZE_SHORT		1024
 #define BODY_IDLE_NS		(5 * NS_PER_S)
+#define OUTPUT_IDLE_NS		(10 * NS_PER_S)
 
 static const char crlf[] = "\r\n";
 #define CRLF_LEN		2
@@ -103,6 +106,7 @@ struct body {
  * @dead: it is to be destroyed.
  * @in_run: it is in the run list.
  * @out_list: in which list of output it is, or NULL.
+ * @full_ns: since when its socket is full, if that is the list.
  * @nr_commands: what it has run in this turn.
  * @kept: what was read and is not run, NULL if there is nothing.
  * @kept_start: where in it that begins.
@@ -125,6 +129,7 @@ struct client {
 	bool dead;
 	bool in_run;
 	struct client_list *out_list;
+	uint64_t full_ns;
 	unsigned int nr_commands;
 	char *kept;
 	size_t kept_start;
@@ -173,24 +178,31 @@ static void leave_out_list(struct client *client)
 	client->out_list = NULL;
 }
 
-/* Into the list that its output belongs to. One whose socket is full is in none. */
-static void place_output(struct client *client)
+static struct client_list *right_out_list(struct client *client)
 {
 	struct clients *clients = client->clients;
-	struct client_list *list = NULL;
 
 	if (client->dead || !client->output.len)
-		list = NULL;
-	else if (!output_sendable(&client->output, clients->synced))
-		list = &clients->held;
-	else if (client->writable)
-		list = &clients->sending;
+		return NULL;
+	if (!output_sendable(&client->output, clients->synced))
+		return &clients->held;
+	return client->writable ? &clients->sending : &clients->full;
+}
+
+/* Into the list that its output belongs to. */
+static void place_output(struct client *client)
+{
+	struct client_list *list = right_out_list(client);
+
 	if (list == client->out_list)
 		return;
 	leave_out_list(client);
 	client->out_list = list;
-	if (list)
-		TAILQ_INSERT_TAIL(list, client, out_entry);
+	if (!list)
+		return;
+	TAILQ_INSERT_TAIL(list, client, out_entry);
+	if (list == &client->clients->full)
+		client->full_ns = now_ns();
 }
 
 /* To be destroyed at the end of the turn. */
@@ -209,6 +221,14 @@ static void client_end(struct client *client)
 static void count_output(struct client *client, size_t before)
 {
 	client->clients->outputs += output_memory(&client->output) - before;
+}
+
+static void forget_output(struct client *client)
+{
+	size_t memory = output_memory(&client->output);
+
+	output_free(&client->output);
+	count_output(client, memory);
 }
 
 /* Send what may be sent; as it makes room, commands may be run again. */
@@ -710,8 +730,7 @@ static void client_destroy(struct client *client)
 	leave_out_list(client);
 	body_free(client);
 	forget_kept(client);
-	clients->outputs -= output_memory(&client->output);
-	output_free(&client->output);
+	forget_output(client);
 	clients->nr--;
 	TAILQ_REMOVE(&clients->all, client, all_entry);
 	close(client->source.fd);
@@ -730,12 +749,12 @@ void clients_init(struct clients *clients, const struct clients_config *config,
 	clients->max_bodies = config->memory / 2;
 	clients->max_inputs = config->memory / 8;
 	clients->max_outputs = config->memory / 8;
-	/* One that reads the largest of jobs as it should is not to be ended. */
-	clients->end_outputs = config->memory / 4 + config->max_job_size;
+	clients->end_outputs = config->memory / 4;
 	TAILQ_INIT(&clients->all);
 	TAILQ_INIT(&clients->run);
 	TAILQ_INIT(&clients->sending);
 	TAILQ_INIT(&clients->held);
+	TAILQ_INIT(&clients->full);
 	TAILQ_INIT(&clients->filling);
 	TAILQ_INIT(&clients->dead);
 }
@@ -783,21 +802,38 @@ static void release_held(struct clients *clients)
 		place_output(client);
 }
 
-/* End those that keep most from being sent, as they do not read it. */
-static void end_slowest(struct clients *clients)
+static size_t largest_output(const struct clients *clients)
 {
-	struct client *client, *slowest = NULL;
+	const struct client *client;
+	size_t largest = 0;
 
-	TAILQ_FOREACH(client, &clients->all, all_entry)
-		if (!client->dead && !client->writable &&
-		    (!slowest || output_memory(&client->output) >
-				 output_memory(&slowest->output)))
-			slowest = client;
-	if (!slowest)
-		return;
-	log_say(LOG_WARNING, "a client is disconnected: it does not read %zu bytes",
-		slowest->output.len);
-	client_end(slowest);
+	TAILQ_FOREACH(client, &clients->full, out_entry)
+		if (output_memory(&client->output) > largest)
+			largest = output_memory(&client->output);
+	return largest;
+}
+
+/* Is the client at the head of @full to be ended, so that there is memory for others? */
+static bool is_too_slow(const struct clients *clients, const struct client *slowest)
+{
+	if (clients->outputs <= clients->max_outputs)
+		return false;
+	if (now_ns() - slowest->full_ns >= OUTPUT_IDLE_NS)
+		return true;
+	return clients->outputs > clients->end_outputs &&
+		clients->outputs - largest_output(clients) > clients->end_outputs;
+}
+
+static void end_slow(struct clients *clients)
+{
+	struct client *slowest;
+
+	while ((slowest = TAILQ_FIRST(&clients->full)) && is_too_slow(clients, slowest)) {
+		log_say(LOG_WARNING, "a client is disconnected: it does not read %zu bytes",
+			slowest->output.len);
+		client_end(slowest);
+		forget_output(slowest);
+	}
 }
 
 void clients_send(struct clients *clients)
@@ -807,8 +843,7 @@ void clients_send(struct clients *clients)
 	release_held(clients);
 	TAILQ_FOREACH_SAFE(client, &clients->sending, out_entry, next)
 		client_send(client);
-	if (clients->outputs > clients->end_outputs)
-		end_slowest(clients);
+	end_slow(clients);
 }
 
 bool clients_busy(const struct clients *clients)

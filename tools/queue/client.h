@@ -36,11 +36,13 @@ struct clients_config {
  * @bodies: memory of bodies that are not whole yet, and how much that may be.
  * @inputs: memory of what was read and not looked at yet; above its limit less is read.
  * @outputs: memory of what was not sent yet, and above what clients that have some
- *	run no commands, and above what the one with most is ended.
+ *	run no commands, and above what slow ones are ended.
  * @all: every client.
  * @run: those that may have something to do.
  * @sending: those that have something to send, and whose socket may take it.
  * @held: those that have something to send which waits for the disk.
+ * @full: those that have something to send, and whose socket does not take it; the one that
+ *	took something last at the end.
  * @filling: those with a body, the one that got bytes of it last at the end.
  * @dead: those that are to be destroyed.
  * @nr: how many there are.
@@ -59,6 +61,7 @@ struct clients {
 	struct client_list run;
 	struct client_list sending;
 	struct client_list held;
+	struct client_list full;
 	struct client_list filling;
 	struct client_list dead;
 	unsigned int nr;

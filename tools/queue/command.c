@@ -217,7 +217,7 @@ static bool parse_nothing(struct command *command, struct text *text)
 static bool parse_quit(struct command *command, struct text *text)
 {
 	(void)command;
-	(void)text;
+	text->start = text->end;
 	return true;
 }
 

@@ -317,6 +317,9 @@ struct window *window_of(struct queue *queue, enum job_state state);
 bool window_has(struct queue *queue, const struct job_place *place);
 bool tube_has(const struct tube *tube, const struct job_place *place);
 
+/* Is a job that becomes ready now to be in memory? More of its tube may come there first. */
+bool tube_takes(struct queue *queue, struct tube *tube, const struct job_place *place);
+
 /* The tube's next job, which may have to come from the disk; NULL: it has none. */
 struct job *tube_next_job(struct queue *queue, struct tube *tube);
 

@@ -16,6 +16,8 @@ static const struct {
 	{ "check", check_main, "look whether a directory of jobs is whole" },
 	{ "dump",  dump_main,  "write the jobs of a directory as lines of JSON" },
 	{ "load",  load_main,  "put jobs that dump wrote into a directory" },
+	{ "stats", stats_main, "tell what a daemon does" },
+	{ "top",   top_main,   "watch a daemon at work" },
 };
 
 static void print_help(FILE *out)

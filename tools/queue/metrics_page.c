@@ -14,12 +14,8 @@
 
 #include "metrics.h"
 #include "metrics_page.h"
-
-#ifndef TWHEELQ_VERSION
-#define TWHEELQ_VERSION	"unknown"
-#endif
-
-#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#include "util.h"
+#include "version.h"
 
 /* How a number is written. */
 enum unit {

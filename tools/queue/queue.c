@@ -165,7 +165,7 @@ static void settle_ready(struct queue *queue, struct job *job)
 	struct job_place place = job_place(job);
 	struct tube *tube = job->tube;
 
-	if (tube_has(tube, &place) || !job_write_ready(queue, job))
+	if (tube_takes(queue, tube, &place) || !job_write_ready(queue, job))
 		job_enter_tube(job);
 	else
 		job_forget(queue, job);
@@ -271,7 +271,9 @@ void job_arrived(struct queue *queue, struct tube *tube, const struct job_record
 	count_job(queue, tube, ready ? IS_READY : IS_DELAYED, place->pri, 1);
 	tube->total_jobs++;
 	queue->stats.total_jobs++;
-	if (ready ? !tube_has(tube, place) : !window_has(queue, place)) {
+	/* It is on disk already, from where tube_takes() may have read it. */
+	if ((ready ? !tube_takes(queue, tube, place) : !window_has(queue, place)) ||
+	    job_resident(queue, place->id)) {
 		queue_hungry(queue, tube);
 		return;
 	}

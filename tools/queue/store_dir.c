@@ -223,17 +223,13 @@ static int witness_check(struct store *store)
 int store_witness_open(struct store *store)
 {
 	bool read_only = store->config.read_only;
-	int ret;
 
 	store->syncer.witness_fd = openat(store->dir_fd, WITNESS,
 					  read_only ? O_RDONLY | O_CLOEXEC | O_NOFOLLOW :
 					  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (store->syncer.witness_fd < 0)
 		return read_only && errno == ENOENT ? 0 : -errno;
-	ret = witness_check(store);
-	if (!ret && !read_only)
-		store_witness_write(store, store->changes);
-	return ret;
+	return witness_check(store);
 }
 
 /* --- how much it takes -------------------------------------------------------------------- */

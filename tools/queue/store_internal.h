@@ -9,6 +9,9 @@
  *	store_space.c	room on the disk
  *	store_open.c	opening and closing, RocksDB's options
  *	store_dir.c	the directory: whose it is, its lock, its marker, the witness
+ *	store_log.c	a look at RocksDB's log before it is opened
+ *	store_scan.c	reading everything once, before it is served
+ *	store_check.c	store_check()
  *
  * All belongs to the thread of the queue, but for struct syncer, what @rocksdb says of
  * reopening, and struct space, whose fields that two threads use are atomic.
@@ -54,6 +57,7 @@ struct store_head {
  * struct store_tube - what is kept in memory of a tube
  * @tube: its number.
  * @counts: jobs by state.
+ * @seen: the same, as store_scan() has counted them.
  * @ready: the head of its ready jobs.
  * @buried: and of those that are buried.
  * @dirty: @counts are to be written.
@@ -63,6 +67,7 @@ struct store_head {
 struct store_tube {
 	uint32_t tube;
 	struct tube_counts counts;
+	struct tube_counts seen;
 	struct store_head ready;
 	struct store_head buried;
 	bool dirty;
@@ -140,6 +145,8 @@ struct store {
 	int dir_fd;
 	/* The directory had no store before. */
 	bool fresh;
+	/* Who opens it looks at everything. */
+	bool unscanned;
 
 	/* Taken by who uses @db from another thread, and by who opens it again. */
 	pthread_mutex_t db_lock;
@@ -189,6 +196,8 @@ void store_die(struct store *store, const char *what, char *error)
 int store_damaged(struct store *store, const char *what, char *error);
 /* A number of the store's; returns as store_get(). */
 int store_number(struct store *store, const char *name, uint64_t *number);
+/* A tube, without counts; returns as store_get(). */
+int store_get_tube(struct store *store, uint32_t tube, struct tube_record *record);
 
 /* store_tubes.c */
 int store_tubes_load(struct store *store);
@@ -200,6 +209,39 @@ void store_tubes_forget(struct store *store, uint32_t tube);
 /* Counts that have changed become part of the batch. */
 void store_tubes_write(struct store *store);
 struct store_head *store_head(struct store *store, const struct job_place *place);
+/* An entry was seen by a scan; and do all that were agree with the counts? */
+void store_tubes_see(struct store *store, const struct job_place *place);
+bool store_tubes_agree(struct store *store, uint32_t *wrong);
+
+/*
+ * store_log.c: returns 0; -EBADMSG, there is damage, and it was said what; or another
+ * errno. A torn end is said, and cut off if @cut_torn.
+ */
+int store_log_look(struct store *store, bool cut_torn);
+
+/**
+ * struct store_entry - an entry as a scan comes to it
+ * @kind: the first letter of its key.
+ * @sound: it could be decoded; else nothing that follows is of use.
+ * @job: 'j': the record; an entry of an index: its place; 'p', 'v': its id.
+ * @tube: 't'.
+ */
+struct store_entry {
+	char kind;
+	bool sound;
+	struct job_record job;
+	struct tube_record tube;
+};
+
+/* store_scan.c */
+/* Every entry whose kind is @first or greater, in the order of keys. 0 or -EBADMSG. */
+int store_scan_entries(struct store *store, char first,
+		       bool (*each)(void *context, const struct store_entry *entry),
+		       void *context);
+/* Is it a sound entry of an index? */
+bool store_is_place(const struct store_entry *entry);
+/* Read every entry, and hold the counts against the indexes. Returns 0 or -EBADMSG. */
+int store_scan(struct store *store);
 
 /* store_sync.c */
 int store_sync_start(struct store *store);
@@ -213,7 +255,10 @@ void store_space_close(struct store *store);
 void store_space_look(struct store *store);
 void store_space_give_up(struct store *store);
 
-/* store_open.c: after a failed write; false if it cannot be opened. */
+/* store_open.c */
+/* As store_open(), for reading only; what is in it is not looked at before. */
+int store_open_unscanned(struct store **store, const struct store_config *config);
+/* After a failed write; false if it cannot be opened. */
 bool store_reopen(struct store *store);
 
 /* store_dir.c */

@@ -24,6 +24,8 @@
 #define BLOOM_BITS		10
 #define TOLERATE_TORN_TAIL	0
 #define LOG_WARNINGS		2
+/* A store of so many bytes is read whole before it is served. */
+#define SCAN_MOST		(64u << 20)
 
 /* --- RocksDB's options -------------------------------------------------------------------- */
 
@@ -121,11 +123,11 @@ static int open_error(struct store *store, char *error)
 	return ret;
 }
 
-static int open_db(struct store *store)
+static int open_db(struct store *store, bool read_only)
 {
 	char *error = NULL;
 
-	if (store->config.read_only)
+	if (read_only)
 		store->db = rocksdb_open_for_read_only(store->options, store->db_path, 0, &error);
 	else
 		store->db = rocksdb_open(store->options, store->db_path, &error);
@@ -143,7 +145,7 @@ bool store_reopen(struct store *store)
 	rocksdb_close(store->db);
 	rocksdb_options_set_create_if_missing(store->options, 0);
 	rocksdb_options_set_error_if_exists(store->options, 0);
-	ret = open_db(store);
+	ret = open_db(store, false);
 	pthread_mutex_unlock(&store->db_lock);
 	return !ret;
 }
@@ -174,9 +176,55 @@ static int load_numbers(struct store *store)
 	return ret ? ret : store_tubes_load(store);
 }
 
+/*
+ * Look at a store without changing anything: RocksDB removes files that it does not know
+ * when it is opened for writing, and those may be what a damaged list of files has lost.
+ */
+static int look_before(struct store *store)
+{
+	int ret = store_log_look(store, false);
+
+	if (!ret)
+		ret = open_db(store, true);
+	if (!ret)
+		ret = load_numbers(store);
+	if (!ret)
+		ret = store_witness_open(store);
+	if (!ret && !store->unscanned && store_dir_bytes(store) <= SCAN_MOST)
+		ret = store_scan(store);
+	return ret;
+}
+
+static int open_existing(struct store *store)
+{
+	int ret = look_before(store);
+
+	if (ret || store->config.read_only)
+		return ret;
+	rocksdb_close(store->db);
+	store->db = NULL;
+	ret = store_log_look(store, true);
+	if (!ret)
+		ret = open_db(store, false);
+	/* RocksDB has written to tables, and synced, what it has found in the log. */
+	if (!ret)
+		store_witness_write(store, store->changes);
+	return ret;
+}
+
 /* The first change of a store; the directory is one when it is on disk. */
 static int make_store(struct store *store)
 {
+	int ret;
+
+	clear_away(store);
+	ret = open_db(store, false);
+	if (!ret)
+		ret = store_witness_open(store);
+	if (!ret)
+		ret = store_sync_start(store);
+	if (ret)
+		return ret;
 	store->next_id = 1;
 	store->next_id_changed = true;
 	store_put_number(store, NUMBER_VERSION, STORE_VERSION);
@@ -188,24 +236,16 @@ static int open_all(struct store *store)
 {
 	int ret = store_dir_open(store);
 
-	if (ret)
-		return ret;
-	if (!store->config.read_only)
+	if (!ret && !store->config.read_only)
 		ret = store_space_open(store);
 	if (ret)
 		return ret;
 	set_options(store);
 	if (store->fresh)
-		clear_away(store);
-	ret = open_db(store);
-	if (!ret && !store->fresh)
-		ret = load_numbers(store);
-	if (!ret)
-		ret = store_witness_open(store);
+		return make_store(store);
+	ret = open_existing(store);
 	if (!ret && !store->config.read_only)
 		ret = store_sync_start(store);
-	if (!ret && store->fresh)
-		ret = make_store(store);
 	return ret;
 }
 
@@ -254,7 +294,7 @@ static void free_store(struct store *store)
 	free(store);
 }
 
-int store_open(struct store **store, const struct store_config *config)
+static int open_new(struct store **store, const struct store_config *config, bool unscanned)
 {
 	struct store *opened = new_store(config);
 	int ret;
@@ -262,12 +302,26 @@ int store_open(struct store **store, const struct store_config *config)
 	*store = NULL;
 	if (!opened)
 		return -ENOMEM;
+	opened->unscanned = unscanned;
 	ret = open_all(opened);
 	if (ret)
 		free_store(opened);
 	else
 		*store = opened;
 	return ret;
+}
+
+int store_open(struct store **store, const struct store_config *config)
+{
+	return open_new(store, config, false);
+}
+
+int store_open_unscanned(struct store **store, const struct store_config *config)
+{
+	struct store_config read_only = *config;
+
+	read_only.read_only = true;
+	return open_new(store, &read_only, true);
 }
 
 void store_close(struct store *store)

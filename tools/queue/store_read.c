@@ -53,6 +53,23 @@ int store_get(struct store *store, uint64_t id, struct job_record *record)
 	return ret;
 }
 
+int store_get_tube(struct store *store, uint32_t tube, struct tube_record *record)
+{
+	uint8_t key[STORE_KEY_MAX];
+	rocksdb_pinnableslice_t *value;
+	size_t key_len = store_key_tube(key, 't', tube), len;
+	const char *bytes;
+	int ret = get(store, key, key_len, "a tube", &value);
+
+	if (ret)
+		return ret;
+	bytes = rocksdb_pinnableslice_value(value, &len);
+	if (!store_decode_tube(key, key_len, bytes, len, record))
+		ret = store_damaged(store, "a tube", NULL);
+	rocksdb_pinnableslice_destroy(value);
+	return ret;
+}
+
 static void drop_body(struct store *store)
 {
 	if (store->body)

@@ -51,14 +51,37 @@ static void make_dirty(struct store *store, struct store_tube *tube)
 	tube->dirty = true;
 }
 
+static void add(struct tube_counts *counts, const struct job_place *place, int64_t n)
+{
+	counts->nr[place->state] += (uint64_t)n;
+	if (place->state == JOB_READY && place->pri < URGENT_PRI)
+		counts->urgent += (uint64_t)n;
+}
+
 static void count(struct store *store, const struct job_place *place, int64_t n)
 {
 	struct store_tube *tube = get_tube(store, place->tube);
 
-	tube->counts.nr[place->state] += (uint64_t)n;
-	if (place->state == JOB_READY && place->pri < URGENT_PRI)
-		tube->counts.urgent += (uint64_t)n;
+	add(&tube->counts, place, n);
 	make_dirty(store, tube);
+}
+
+void store_tubes_see(struct store *store, const struct job_place *place)
+{
+	add(&get_tube(store, place->tube)->seen, place, 1);
+}
+
+bool store_tubes_agree(struct store *store, uint32_t *wrong)
+{
+	struct store_tube *tube;
+
+	RB_FOREACH(tube, store_tubes, &store->tubes) {
+		if (memcmp(&tube->counts, &tube->seen, sizeof(tube->counts))) {
+			*wrong = tube->tube;
+			return false;
+		}
+	}
+	return true;
 }
 
 struct store_head *store_head(struct store *store, const struct job_place *place)

@@ -16,6 +16,8 @@ int serve_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int dump_main(int argc, char **argv);
 int load_main(int argc, char **argv);
+int stats_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 
 /* The exit status for a negative errno of the store's. */
 int store_status(int error);

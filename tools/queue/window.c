@@ -26,7 +26,7 @@
 #include "core.h"
 
 /* So many jobs are read, or forgotten, at a time. */
-#define PIECE		1024
+#define PIECE		256
 #define READY_PIECE	256
 
 static bool before(uint64_t first, uint64_t id, uint64_t cut_first, uint64_t cut_id)
@@ -307,6 +307,15 @@ static void load_ready(struct queue *queue, struct tube *tube)
 	store_walk(queue->store, &from, load_one_ready, &load);
 	/* It went on to the end, where the last one need not have found room. */
 	tube->whole = load.room > 0;
+}
+
+bool tube_takes(struct queue *queue, struct tube *tube, const struct job_place *place)
+{
+	/* A tube with little in memory, where there is room: what it has may be just that. */
+	if (!tube->whole && tube->nr_resident < READY_PIECE &&
+	    queue->nr_resident < queue->max_resident / 4 * 3)
+		load_ready(queue, tube);
+	return tube_has(tube, place);
 }
 
 struct job *tube_next_job(struct queue *queue, struct tube *tube)

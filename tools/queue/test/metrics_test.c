@@ -20,6 +20,7 @@
 #include "harness.h"
 #include "metrics.h"
 #include "metrics_page.h"
+#include "util.h"
 
 /* --- what is counted ------------------------------------------------------------------ */
 
@@ -129,8 +130,6 @@ static size_t count_lines(const char *text, const char *start)
 		nr += !strncmp(text, start, strlen(start));
 	return nr;
 }
-
-#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
 #define ASSERT_LINE(text, line)						\
 	do {								\

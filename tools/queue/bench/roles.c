@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What clients of a load do: put, work, wait.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "load.h"
+
+/* More than a command has, but for a body. */
+#define LINE_ROOM	128
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+bool time_is_over(const struct load *load)
+{
+	return load->duration_ns && now_ns() - load->start_ns >= load->duration_ns;
+}
+
+static uint64_t random_below(uint64_t limit)
+{
+	static uint64_t state = 88172645463325252ULL;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state % limit;
+}
+
+/* --- put ---------------------------------------------------------------------------- */
+
+/* A body begins with the time at which the job is due, and goes on with letters. */
+static size_t write_body(char *to, size_t size, uint64_t due_ns)
+{
+	char due[24];
+	size_t len = snprintf(due, sizeof(due), "%020" PRIu64, due_ns);
+
+	memset(to, 'x', size);
+	memcpy(to, due, len < size ? len : size);
+	memcpy(to + size, "\r\n", 2);
+	return size + 2;
+}
+
+static void send_put(struct client *client)
+{
+	struct load *load = client->load;
+	char *to = client_room(client, LINE_ROOM + load->size);
+	uint64_t delay_ms = load->delay_ms;
+	size_t len;
+
+	if (load->delay_max_ms > delay_ms)
+		delay_ms += random_below(load->delay_max_ms - delay_ms + 1);
+	if (load->milliseconds)
+		len = sprintf(to, "put 1024 %" PRIu64 "ms 120 %" PRIu64 "\r\n", delay_ms,
+			      load->size);
+	else
+		len = sprintf(to, "put 1024 %" PRIu64 " 120 %" PRIu64 "\r\n",
+			      delay_ms / 1000, load->size);
+	if (!load->milliseconds)
+		delay_ms -= delay_ms % 1000;
+	len += write_body(to + len, load->size, now_ns() + delay_ms * 1000000);
+	client_sent(client, len);
+	load->put++;
+}
+
+uint64_t next_put_ns(const struct load *load)
+{
+	if (!load->timed || load->put >= load->jobs)
+		return UINT64_MAX;
+	return load->start_ns + load->duration_ns / load->jobs * load->put;
+}
+
+static bool may_put(const struct client *client)
+{
+	const struct load *load = client->load;
+
+	if (load->timed)
+		return next_put_ns(load) <= now_ns();
+	return client->outstanding < client->load->depth &&
+	       (!load->jobs || load->put < load->jobs) && !time_is_over(load);
+}
+
+static void put_fill(struct client *client)
+{
+	/* A pipeline that is half full is not worth a system call. */
+	if (!client->load->timed && client->outstanding > client->load->depth / 2)
+		return;
+	while (may_put(client))
+		send_put(client);
+}
+
+static void put_reply(struct client *client, const struct reply *reply)
+{
+	client->load->inserted += reply->kind == REPLY_INSERTED;
+}
+
+const struct role role_put = { .fill = put_fill, .reply = put_reply };
+
+/* --- work: reserve and delete, as long as there are jobs ------------------------------- */
+
+static void send_line(struct client *client, const char *line)
+{
+	size_t len = strlen(line);
+
+	memcpy(client_room(client, len), line, len);
+	client_sent(client, len);
+}
+
+static void send_delete(struct client *client, uint64_t id)
+{
+	char *to = client_room(client, LINE_ROOM);
+
+	client_sent(client, sprintf(to, "delete %" PRIu64 "\r\n", id));
+}
+
+static void work_fill(struct client *client)
+{
+	if (client->idle || time_is_over(client->load))
+		return;
+	while (client->outstanding < client->load->depth)
+		send_line(client, "reserve-with-timeout 0\r\n");
+}
+
+static void work_reply(struct client *client, const struct reply *reply)
+{
+	struct load *load = client->load;
+
+	if (reply->kind == REPLY_RESERVED) {
+		load->reserved++;
+		send_delete(client, reply->id);
+	}
+	load->deleted += reply->kind == REPLY_DELETED;
+	if (reply->kind == REPLY_TIMED_OUT)
+		client->idle = true;
+}
+
+const struct role role_work = { .fill = work_fill, .reply = work_reply };
+
+/* --- mixed: put some, reserve as many, delete what comes ---------------------------------- */
+
+static void mixed_fill(struct client *client)
+{
+	struct load *load = client->load;
+	unsigned int i;
+
+	if (client->outstanding || time_is_over(load) || (load->jobs && load->put >= load->jobs))
+		return;
+	for (i = 0; i < load->depth; i++)
+		send_put(client);
+	for (i = 0; i < load->depth; i++)
+		send_line(client, "reserve-with-timeout 0\r\n");
+}
+
+static void mixed_reply(struct client *client, const struct reply *reply)
+{
+	if (reply->kind == REPLY_RESERVED)
+		send_delete(client, reply->id);
+	client->load->deleted += reply->kind == REPLY_DELETED;
+}
+
+const struct role role_mixed = { .fill = mixed_fill, .reply = mixed_reply };
+
+/* --- wait for jobs that are delayed ------------------------------------------------------ */
+
+static void wait_fill(struct client *client)
+{
+	if (!client->outstanding && client->load->reserved < client->load->jobs)
+		send_line(client, "reserve\r\n");
+}
+
+static void note_late(struct load *load, const struct reply *reply)
+{
+	uint64_t now = now_ns(), due = strtoull(reply->body, NULL, 10);
+
+	load->early += now < due;
+	load->late_ns[load->reserved++] = now < due ? 0 : now - due;
+}
+
+static void wait_reply(struct client *client, const struct reply *reply)
+{
+	if (reply->kind == REPLY_RESERVED) {
+		note_late(client->load, reply);
+		send_delete(client, reply->id);
+	}
+	client->load->deleted += reply->kind == REPLY_DELETED;
+}
+
+const struct role role_wait = { .fill = wait_fill, .reply = wait_reply };

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * store_check(): everything of a store is read, and held against all that it has to do with.
+ *
+ * The records are what the others are held against: each job has a body of the length that
+ * it says, its entry in the index of its state, and its key; there are as many entries, bodies
+ * and keys as records tell, so that none is left over; marks are of jobs that are there;
+ * tubes of jobs have a name; counts are those of the indexes; the next id is beyond all.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "store_internal.h"
+
+/**
+ * struct check - what was found so far
+ * @store: of this store.
+ * @out: where to say it.
+ * @wrong: how much is wrong.
+ * @keyed: jobs that have a key.
+ * @kinds: entries by the first letter of their keys.
+ */
+struct check {
+	struct store *store;
+	FILE *out;
+	int wrong;
+	uint64_t keyed;
+	uint64_t kinds[256];
+};
+
+static void __attribute__((format(printf, 2, 3)))
+say(struct check *check, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(check->out, format, args);
+	va_end(args);
+	fputc('\n', check->out);
+	check->wrong++;
+}
+
+/* --- what a record has to do with ----------------------------------------------------------- */
+
+/* Is there such an entry, with this value? */
+static bool has(struct check *check, const void *key, size_t key_len, const void *value,
+		size_t len)
+{
+	char *error = NULL;
+	size_t seen_len = 0;
+	char *seen = rocksdb_get(check->store->db, check->store->read_options, key, key_len,
+				 &seen_len, &error);
+	bool same = seen && seen_len == len && !memcmp(seen, value, len);
+
+	if (error)
+		say(check, "cannot read: %s", error);
+	rocksdb_free(error);
+	rocksdb_free(seen);
+	return same;
+}
+
+static void check_body(struct check *check, const struct job_record *job)
+{
+	const void *body;
+	size_t len;
+	int ret = store_get_body(check->store, job->place.id, &body, &len);
+
+	if (ret)
+		say(check, "job %" PRIu64 ": its body is %s", job->place.id,
+		    ret == -ENOENT ? "missing" : "damaged");
+	else if (len != job->body_len)
+		say(check, "job %" PRIu64 ": its body has %zu bytes, not %" PRIu32,
+		    job->place.id, len, job->body_len);
+}
+
+static void check_job(struct check *check, const struct job_record *job)
+{
+	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
+	const struct job_place *place = &job->place;
+	struct tube_record tube;
+	size_t len;
+
+	check_body(check, job);
+	len = store_encode_place(value, place);
+	if (!has(check, key, store_key_place(key, place), value, len))
+		say(check, "job %" PRIu64 ": not in the index of its state", place->id);
+	if (place->id >= check->store->next_id)
+		say(check, "job %" PRIu64 ": ids go on at %" PRIu64, place->id,
+		    check->store->next_id);
+	if (store_get_tube(check->store, place->tube, &tube))
+		say(check, "job %" PRIu64 ": its tube %" PRIu32 " has no name", place->id,
+		    place->tube);
+	if (!job->key_len)
+		return;
+	check->keyed++;
+	len = store_encode_u64(value, place->id);
+	if (!has(check, key, store_key_unique(key, place->tube, job->key, job->key_len), value,
+		 len))
+		say(check, "job %" PRIu64 ": not found by its key", place->id);
+}
+
+/* --- entry by entry ------------------------------------------------------------------------- */
+
+static void check_mark(struct check *check, uint64_t id)
+{
+	struct job_record job;
+
+	if (store_get(check->store, id, &job))
+		say(check, "job %" PRIu64 ": there is a mark of it, but no job", id);
+}
+
+static void check_entry(struct check *check, const struct store_entry *entry)
+{
+	check->kinds[(uint8_t)entry->kind]++;
+	if (store_is_place(entry))
+		store_tubes_see(check->store, &entry->job.place);
+	if (!entry->sound)
+		say(check, "an entry of kind '%c' makes no sense", entry->kind);
+	else if (entry->kind == 'j')
+		check_job(check, &entry->job);
+	else if (entry->kind == 'v')
+		check_mark(check, entry->job.place.id);
+}
+
+static bool check_next(void *context, const struct store_entry *entry)
+{
+	check_entry(context, entry);
+	return true;
+}
+
+static void check_sums(struct check *check)
+{
+	uint64_t *kinds = check->kinds;
+	uint64_t places = kinds['r'] + kinds['d'] + kinds['w'] + kinds['b'];
+	uint32_t tube;
+
+	if (places != kinds['j'])
+		say(check, "indexes have %" PRIu64 " entries for %" PRIu64 " jobs", places,
+		    kinds['j']);
+	if (kinds['p'] != kinds['j'])
+		say(check, "there are %" PRIu64 " bodies for %" PRIu64 " jobs", kinds['p'],
+		    kinds['j']);
+	if (kinds['k'] != check->keyed)
+		say(check, "there are %" PRIu64 " keys for %" PRIu64 " jobs that have one",
+		    kinds['k'], check->keyed);
+	if (!store_tubes_agree(check->store, &tube))
+		say(check, "the counts of tube %" PRIu32 " are not those of its jobs", tube);
+}
+
+int store_check(const struct store_config *config, FILE *out)
+{
+	struct check check = { .out = out };
+	int ret = store_open_unscanned(&check.store, config);
+
+	if (ret == -EBADMSG)
+		return 1;
+	if (ret)
+		return ret;
+	if (store_scan_entries(check.store, 0, check_next, &check))
+		say(&check, "not all of it can be read");
+	check_sums(&check);
+	store_close(check.store);
+	return check.wrong;
+}

@@ -1,0 +1,794 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""What twheelq promises to keep: over restarts, kills, a full disk, and damage.
+
+kills.py has the kills at random moments; --kills says how many of them.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+import kills
+import ledger
+import store
+from client import Gone
+from daemon import NotUp, Twheelq, kill_all
+from tap import Skip, Suite, equal, holds, note, wait_for
+
+suite = Suite(seconds=600)
+
+# sysexits.h
+EX_IOERR = 74
+
+
+# --- restarts -----------------------------------------------------------------------------
+
+def restart_by(how, daemon):
+    """Stop or kill it, see that check agrees, and start it again."""
+    status = how(daemon)
+    if how is Twheelq.stop:
+        equal(status, 0, "status of a graceful stop")
+    store.check(daemon)
+    daemon.start()
+
+
+def on_each_restart(function):
+    """A decorator: a test for a graceful stop, and one for a kill; each gets a daemon, a
+    client, and a function that restarts and gives a new client."""
+    for how, name in ((Twheelq.stop, "stop"), (Twheelq.kill, "kill")):
+        def run(how=how):
+            with Twheelq() as daemon:
+                daemon.start()
+                clients = [daemon.client()]
+
+                def again():
+                    restart_by(how, daemon)
+                    clients.append(daemon.client())
+                    return clients[-1]
+                function(clients[0], again)
+                for client in clients:
+                    client.close()
+        suite.add(f"{function.__name__}_after_a_{name}", run, together=True)
+    return function
+
+
+@on_each_restart
+def jobs_of_every_state_are_what_they_were(client, again):
+    client.ask("use t")
+    client.ask("watch t")
+    made = {"ready": client.put(b"ready", 5), "far": client.put(b"far", 6, 100000, 77),
+            "buried": client.put(b"buried", 0), "gone": client.put(b"gone", 0),
+            "released": client.put(b"released", 0)}
+    for _ in range(3):
+        number = client.reserve()[0]
+        if number == made["buried"]:
+            client.ask(f"bury {number} 9")
+        elif number == made["gone"]:
+            client.ask(f"delete {number}")
+        else:
+            client.ask(f"release {number} 8 5000")
+    client = again()
+    equal(client.stats()["current-jobs-ready"], "1")
+    equal(client.stats()["current-jobs-delayed"], "2")
+    equal(client.stats()["current-jobs-buried"], "1")
+    for name, expected in {"ready": ("ready", "5", "60"), "far": ("delayed", "6", "77"),
+                           "buried": ("buried", "9", "60"),
+                           "released": ("delayed", "8", "60")}.items():
+        stats = client.stats(f"stats-job {made[name]}")
+        equal((stats["state"], stats["pri"], stats["ttr"]), expected, name)
+        equal(stats["tube"], "t")
+        equal(client.ask(f"peek {made[name]}").body, name.encode())
+    equal(client.ask(f"peek {made['gone']}").line, "NOT_FOUND")
+    left = float(client.stats(f"stats-job {made['far']}")["time-left"])
+    holds(99000 < left <= 100000, f"{left} s are left of 100000")
+
+
+@on_each_restart
+def a_delay_is_neither_longer_nor_shorter(client, again):
+    start = time.monotonic()
+    number = client.put(b"x", delay="1500ms")
+    client = again()
+    equal(client.reserve("1000"), (number, b"x"))
+    holds(time.monotonic() - start >= 1.5, "early")
+
+
+def while_down(how, seconds, work, look):
+    """Work with a client, stop, wait, start and look with another one."""
+    with Twheelq() as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            kept = work(client)
+        how(daemon)
+        time.sleep(seconds)
+        daemon.start()
+        with daemon.client() as client:
+            look(client, kept)
+
+
+@suite.together
+def what_became_due_while_it_was_down_is_ready_at_once_by_priority():
+    def work(client):
+        due_ms = int(time.time() * 1000) + 300
+        client.put(b"c", 9, "200ms")
+        client.put(b"b", 5, "300ms")
+        client.ask(f"put-at 1 {due_ms} 60 1", b"a")
+        client.put(b"far", 0, 1000)
+
+    def look(client, _):
+        equal([client.reserve()[1] for _ in range(3)], [b"a", b"b", b"c"])
+        equal(client.reserve(), None)
+        equal(client.stats()["current-jobs-delayed"], "1")
+    while_down(Twheelq.stop, 0.5, work, look)
+    while_down(Twheelq.kill, 0.5, work, look)
+
+
+@on_each_restart
+def a_reserved_job_is_ready_again_one_attempt_older(client, again):
+    number = client.put(b"x", 3)
+    equal(client.reserve(), (number, b"x"))
+    before = client.stats(f"stats-job {number}")
+    client.put(b"y", 4)
+    client = again()
+    stats = client.stats(f"stats-job {number}")
+    equal((stats["state"], stats["pri"]), ("ready", "3"))
+    older = [key for key in ("attempts", "reserves", "timeouts", "releases")
+             if int(stats[key]) > int(before[key])]
+    holds(older or int(stats["reserves"]) == int(before["reserves"]) == 1,
+          f"it is not older: {before}, then {stats}")
+    equal(client.reserve(), (number, b"x"))
+    equal(client.stats(f"stats-job {number}")["reserves"], "2")
+
+
+@on_each_restart
+def order_is_the_same(client, again):
+    for pri, body in ((3, b"d"), (1, b"a"), (2, b"b"), (2, b"c")):
+        client.put(body, pri)
+    client = again()
+    client.put(b"e", 3)
+    equal([client.reserve()[1] for _ in range(5)], [b"a", b"b", b"c", b"d", b"e"])
+
+
+@on_each_restart
+def buried_jobs_are_in_the_order_of_bury(client, again):
+    jobs = [client.put(b"x", pri) for pri in (1, 2, 3)]
+    for _ in jobs:
+        client.reserve()
+    for number in (jobs[1], jobs[2], jobs[0]):
+        client.ask(f"bury {number} 5")
+    client = again()
+    equal(client.ask("peek-buried").line, f"FOUND {jobs[1]} 1")
+    equal(client.ask("kick 2").line, "KICKED 2")
+    equal(client.ask("peek-buried").line, f"FOUND {jobs[0]} 1")
+
+
+@on_each_restart
+def ids_are_not_used_again(client, again):
+    number = client.put(b"x")
+    client.ask(f"delete {number}")
+    client = again()
+    holds(client.put(b"y") > number, "an id came twice")
+
+
+@on_each_restart
+def keys_still_have_their_jobs_and_free_ones_are_free(client, again):
+    number = int(client.ask("put-unique k 5 1000 60 1", b"a").line.split()[1])
+    freed = int(client.ask("put-unique f 5 1000 60 1", b"a").line.split()[1])
+    client.ask(f"delete {freed}")
+    client = again()
+    equal(client.ask("put-unique k 5 2000 60 1", b"b").line, f"REPLACED {number}")
+    equal(client.ask(f"peek {number}").body, b"b")
+    holds(client.ask("put-unique f 5 2000 60 1", b"b").line.startswith("INSERTED "), "f")
+    client = again()
+    equal(client.ask(f"peek {number}").body, b"b")
+
+
+@on_each_restart
+def policies_attempts_and_the_dead_are_kept(client, again):
+    equal(client.ask("policy default 2 7s 3 1h 0 the-dead").line, "POLICY")
+    jobs = [client.put(b"x", 1), client.put(b"y", 2)]
+    equal(client.reserve()[0], jobs[0])
+    equal(client.ask(f"fail {jobs[0]} 3", b"why").line, "RETRY 1 7000")
+    client = again()
+    stats = client.stats(f"stats-job {jobs[0]}")
+    equal((stats["attempts"], stats["reason"], stats["state"]), ("1", "why", "delayed"))
+    client.ask(f"reschedule {jobs[0]} 0")
+    equal(client.reserve()[0], jobs[0])
+    equal(client.ask(f"fail {jobs[0]} 3", b"end").line, "DEAD")
+    dead = client.stats(f"stats-job {jobs[0]}")
+    client = again()
+    stats = client.stats(f"stats-job {jobs[0]}")
+    for key in ("tube", "origin-tube", "attempts", "died", "reason", "state"):
+        equal(stats[key], dead[key], key)
+    equal((stats["tube"], stats["origin-tube"]), ("the-dead", "default"))
+    equal(client.reserve()[0], jobs[1])
+    equal(client.ask(f"fail {jobs[1]}").line, "RETRY 1 7000")
+    client.ask("use the-dead")
+    equal(client.ask("kick 1").line, "KICKED 1")
+    client = again()
+    stats = client.stats(f"stats-job {jobs[0]}")
+    equal((stats["tube"], stats["state"], stats["attempts"]), ("default", "ready", "0"))
+
+
+@on_each_restart
+def bodies_of_any_bytes_and_sizes_are_the_same(client, again):
+    bodies = [b"", bytes(range(256)), b"\r\n" * 100, b"x" * 65535, os.urandom(40000)]
+    jobs = [client.put(body, delay=1000) for body in bodies]
+    client = again()
+    for number, body in zip(jobs, bodies):
+        equal(client.ask(f"peek {number}").body, body)
+
+
+@suite.together
+def a_graceful_stop_ends_clients_and_itself_with_0():
+    with Twheelq() as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            number = client.put(b"x")
+            client.tell("reserve-with-timeout 1000")
+            client.reply()
+            equal(daemon.stop(), 0)
+            try:
+                client.ask("list-tube-used")
+            except (Gone, OSError):
+                pass
+            else:
+                raise AssertionError("somebody still answers")
+        equal(list(store.jobs_of(daemon)), [number])
+
+
+@suite.together
+def other_policies_of_sync_outlive_the_process():
+    for sync in ("50ms", "never"):
+        with Twheelq(sync=sync) as daemon:
+            daemon.start()
+            with daemon.client() as client:
+                holds(sync in client.stats()["sync"], client.stats()["sync"])
+                jobs = [client.put(b"x") for _ in range(100)]
+            daemon.kill()
+            equal(sorted(store.jobs_of(daemon)), jobs, sync)
+
+
+@suite.together
+def dump_and_load_make_the_same_store():
+    with Twheelq() as daemon, Twheelq() as other:
+        fill(daemon)
+        result = daemon.tool("dump")
+        equal(result.returncode, 0, result.stderr)
+        loaded = other.tool("load", stdin=result.stdout)
+        equal(loaded.returncode, 0, loaded.stderr)
+        store.check(other)
+        equal(sorted(map(sorted_line, other.tool("dump").stdout.splitlines())),
+              sorted(map(sorted_line, result.stdout.splitlines())))
+        other.start()
+        with other.client() as client:
+            holds(client.put(b"x") > max(store_ids(result.stdout)), "an id came twice")
+
+
+def sorted_line(line):
+    """A line of JSON, with its keys in order."""
+    return json.dumps(json.loads(line), sort_keys=True)
+
+
+def store_ids(text):
+    """Ids of a dump."""
+    return [job["id"] for job in map(json.loads, text.splitlines()) if "id" in job]
+
+
+# --- kills at random ----------------------------------------------------------------------
+
+@suite.test
+def kills_at_random_lose_nothing_promised_and_invent_nothing():
+    start = time.monotonic()
+    arguments = kills.options(kills=suite.options.kills)
+    done, promises, broken = kills.run(arguments)
+    note(f"{done} kills, {promises} promises, {time.monotonic() - start:.1f} s, "
+         f"seed {arguments.seed}")
+    holds(not broken, "\n".join(broken))
+
+
+# --- kills at each system call ------------------------------------------------------------
+
+# What a commit, a start, a flush and a compaction are made of.
+CALLS = ("write", "pwrite64", "writev", "pwritev", "fdatasync", "fsync", "sync_file_range",
+         "rename", "renameat", "renameat2", "ftruncate", "fallocate", "unlink", "unlinkat",
+         "openat", "mkdir", "close", "link")
+
+
+def strace(*inject):
+    """The words that run a command below strace, with what is injected."""
+    if not shutil.which("strace"):
+        raise Skip("there is no strace")
+    calls = sorted({text.split(":")[0] for text in inject})
+    words = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + ",".join(calls)]
+    for text in inject:
+        words += ["-e", f"inject={text}"]
+    return words
+
+
+def need_strace():
+    """Skip where nothing may be traced."""
+    words = strace("getppid:retval=1")
+    if subprocess.run(words + ["true"], capture_output=True, check=False).returncode:
+        raise Skip("strace may not trace here")
+
+
+def small_work(client, ledger_of):
+    """Some of every command, one after the other; what was promised goes to the ledger."""
+    promised = {}
+    ledger_of.append(promised)
+    client.ask("watch t")
+    client.ask("use t")
+    for step in range(3):
+        names = ["ready", "late", "bury", "delete", "release", "fail"]
+        jobs = {}
+        for name in names:
+            body = f"{name}-{step}".encode()
+            promised[body] = {None, "ready", "delayed"}
+            jobs[name] = client.put(body, 5 + (name in ("ready", "late")),
+                                    1000 if name == "late" else 0)
+            promised[body] = {"delayed" if name == "late" else "ready"}
+        for _ in range(4):
+            number, body = client.reserve()
+            work_on(client, number, body, promised)
+    client.ask("put-unique k 5 1000 60 6", b"unique")
+    promised[b"unique"] = {"delayed"}
+
+
+# What a job is named for: the command, its reply, and where it is then.
+ENDS = {"bury": ("bury {} 5", "BURIED", "buried"), "delete": ("delete {}", "DELETED", None),
+        "release": ("release {} 5 1000", "RELEASED", "delayed"),
+        "fail": ("fail {}", "RETRY", "delayed")}
+
+
+def work_on(client, number, body, promised):
+    """A job that is reserved comes to its end."""
+    command, word, state = ENDS[body.decode().split("-")[0]]
+    promised[body] = {"ready", "delayed", state}
+    reply = client.ask(command.format(number)).line
+    equal(reply.split()[0], word)
+    # Its retry may be due by now.
+    promised[body] = {state, "ready"} if word == "RETRY" else {state}
+
+
+def holds_promises(daemon, promised):
+    """The store has what was promised."""
+    store.check(daemon)
+    found = {state.body: state.place for state in store.jobs_of(daemon).values()}
+    for body, places in promised.items():
+        holds(found.get(body) in places, f"{body} is {found.get(body)}; it may be {places}")
+    unknown = set(found) - set(promised) - {b"unique"}
+    holds(not unknown, f"nobody has put {unknown}")
+
+
+def killed_at(call, number):
+    """Work until the daemon is killed at this call of a thread; was it?"""
+    with Twheelq(before=strace(f"{call}:signal=KILL:when={number}"),
+                 options=["--memory", "32M"]) as daemon:
+        promised = []
+        try:
+            daemon.start()
+            with daemon.client() as client:
+                small_work(client, promised)
+            os.kill(daemon.pid(), signal.SIGTERM)
+            daemon.process.wait()
+            survived = daemon.process.returncode == 0
+        except (Gone, NotUp, OSError, IndexError):
+            survived = False
+        if daemon.process:
+            daemon.process.wait()
+            daemon.process = None
+        if os.path.isdir(daemon.directory) and os.listdir(daemon.directory):
+            after_a_kill(daemon, promised[0] if promised else {}, f"{call} {number}")
+        return not survived
+
+
+def after_a_kill(daemon, promised, where):
+    """It can be started again, and nothing is lost."""
+    daemon.before = []
+    try:
+        if promised:
+            holds_promises(daemon, promised)
+        daemon.start()
+        daemon.stop()
+        holds_promises(daemon, promised)
+    except (AssertionError, NotUp) as error:
+        raise AssertionError(f"killed at {where}: {error}") from error
+
+
+def kill_at_each(call, step):
+    """Kill at the first call, the second... with steps, until none is left to be killed at:
+    how many kills there were."""
+    count = 0
+    for number in range(random.randrange(step) + 1, 100000, step):
+        if not killed_at(call, number):
+            return count
+        count += 1
+    return count
+
+
+@suite.test
+def a_kill_at_any_system_call_of_a_commit_loses_nothing():
+    need_strace()
+    counts = {}
+
+    def lane(calls):
+        for call in calls:
+            try:
+                counts[call] = kill_at_each(call, suite.options.step)
+            except AssertionError as error:
+                counts[call] = error
+    # One of the two lanes has what is called most.
+    lanes = [threading.Thread(target=lane, args=(calls,)) for calls in
+             (("write", "openat"), [call for call in CALLS if call not in ("write", "openat")])]
+    for one in lanes:
+        one.start()
+    for one in lanes:
+        one.join()
+    broken = [str(what) for what in counts.values() if isinstance(what, Exception)]
+    note("kills by system call: " + ", ".join(
+        f"{call} {count}" for call, count in counts.items() if count))
+    holds(not broken, "\n".join(broken))
+    holds(sum(counts.values()) > 10, "hardly any kill")
+
+
+# --- errors of the disk -------------------------------------------------------------------
+
+@suite.together
+def an_error_of_a_sync_ends_it_with_74_and_promises_nothing():
+    need_strace()
+    for number in range(1, 8):
+        with Twheelq(before=strace(f"fdatasync:error=EIO:when={number}+",
+                                   f"fsync:error=EIO:when={number}+")) as daemon:
+            promised = []
+            try:
+                daemon.start()
+                with daemon.client() as client:
+                    while len(promised) < 100:
+                        client.tell("put 5 0 60 8", b"%08d" % len(promised))
+                        holds(client.reply().line.startswith("INSERTED"), "a put was refused")
+                        promised.append(b"%08d" % len(promised))
+            except (Gone, OSError):
+                pass
+            except NotUp as error:
+                # Below strace, the status is that of the daemon.
+                holds(" with 74" in str(error), error)
+                continue
+            holds(len(promised) < 100, "a hundred promises, while no sync works")
+            equal(daemon.process.wait(30), EX_IOERR, f"status after error {number}")
+            daemon.process = None
+            holds(daemon.said().strip(), "it says nothing")
+            daemon.before = []
+            store.check(daemon)
+            found = [state.body for state in store.jobs_of(daemon).values()]
+            holds(set(promised) <= set(found), "a promise was lost")
+            holds(len(found) <= len(promised) + 1, f"{len(found)} of {len(promised)}")
+
+
+class Mount:
+    """A small file system of its own."""
+
+    def __init__(self, megabytes):
+        self.path = tempfile.mkdtemp(prefix="queue-mount-")
+        result = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "queue",
+                                 self.path], capture_output=True, text=True, check=False)
+        if result.returncode:
+            os.rmdir(self.path)
+            raise Skip(f"nothing can be mounted here: {result.stderr.strip()}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "--lazy", self.path], check=False)
+        os.rmdir(self.path)
+
+    def option(self, text):
+        """Mount it with another option."""
+        subprocess.run(["mount", "-o", f"remount,{text}", self.path], check=True)
+
+    def fill(self, leave=0):
+        """Another program takes all of the space, but for some bytes."""
+        with open(os.path.join(self.path, "filler"), "ab", buffering=0) as filler:
+            try:
+                while True:
+                    free = os.statvfs(self.path)
+                    left = free.f_bavail * free.f_bsize - leave
+                    if left <= 0 or not filler.write(bytes(min(left, 1 << 20))):
+                        break
+            except OSError:
+                pass
+
+    def free(self):
+        """It gives it back."""
+        os.unlink(os.path.join(self.path, "filler"))
+
+
+def put_until_full(client, size, most):
+    """Put until it is refused: ids of those that were not."""
+    jobs = []
+    while len(jobs) < most:
+        reply = client.ask(f"put 5 0 60 {size}", b"f" * size).line
+        if reply == "OUT_OF_MEMORY":
+            return jobs
+        holds(reply.startswith("INSERTED "), reply)
+        jobs.append(int(reply.split()[1]))
+    raise AssertionError(f"{most} jobs of {size} bytes were taken")
+
+
+def all_but_puts_goes_on(client, jobs):
+    """Delete, reserve, release, bury, kick and fail: those that are gone."""
+    equal(client.ask(f"delete {jobs.pop()}").line, "DELETED")
+    for command, word in (("release {} 5 0", "RELEASED"), ("release {} 5 1000", "RELEASED"),
+                          ("bury {} 5", "BURIED"), ("fail {}", "RETRY"),
+                          ("touch {}", "TOUCHED")):
+        number, _ = client.reserve()
+        equal(client.ask(command.format(number)).line.split()[0], word)
+    equal(client.ask("kick 1").line, "KICKED 1")
+    while len(jobs) > 100:
+        equal(client.ask(f"delete {jobs.pop()}").line, "DELETED")
+
+
+@suite.together
+def a_disk_that_the_daemon_fills_refuses_puts_and_nothing_else():
+    with Mount(96) as mount, Twheelq(directory=os.path.join(mount.path, "store")) as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            jobs = put_until_full(client, 60000, 4000)
+            note(f"{len(jobs)} bodies of 60,000 bytes on 96 MiB")
+            holds(int(client.stats()["current-jobs-ready"]) == len(jobs), "they are not there")
+        daemon.kill()
+        store.check(daemon)
+        daemon.start()
+        with daemon.client() as client:
+            equal(int(client.stats()["current-jobs-ready"]), len(jobs))
+            all_but_puts_goes_on(client, jobs)
+            wait_for(lambda: client.ask("put 5 0 60 1000", b"y" * 1000).line
+                     .startswith("INSERTED"), "space for puts, as all was deleted")
+        equal(daemon.restart().answers(), True)
+
+
+@suite.together
+def a_disk_that_another_program_fills_refuses_puts_and_nothing_else():
+    with Mount(96) as mount, Twheelq(directory=os.path.join(mount.path, "store")) as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            jobs = [client.put(b"z" * 1000) for _ in range(300)]
+            mount.fill()
+            wait_for(lambda: client.ask("put 5 0 60 1", b"x").line == "OUT_OF_MEMORY",
+                     "a refusal of a put")
+            equal(client.ask("put-unique k 5 0 60 1", b"x").line, "OUT_OF_MEMORY")
+            more = int(client.stats()["current-jobs-ready"]) - len(jobs)
+            holds(more >= 0, f"{-more} jobs are lost")
+            all_but_puts_goes_on(client, jobs)
+            there = len(client.names("list-tubes"))
+        daemon.kill()
+        store.check(daemon)
+        daemon.start()
+        with daemon.client() as client:
+            equal(len(client.names("list-tubes")) <= there, True)
+            total = sum(int(client.stats()[f"current-jobs-{state}"])
+                        for state in ("ready", "delayed", "buried"))
+            equal(total, len(jobs) + more)
+            equal(client.ask("put 5 0 60 1", b"x").line, "OUT_OF_MEMORY")
+            mount.free()
+            wait_for(lambda: client.ask("put 5 0 60 1", b"x").line.startswith("INSERTED"),
+                     "space for puts")
+
+
+@suite.together
+def a_directory_that_cannot_be_written_is_refused_and_can_be_looked_at():
+    with Mount(96) as mount, Twheelq(directory=os.path.join(mount.path, "store")) as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            number = client.put(b"x")
+        daemon.stop()
+        mount.option("ro")
+        before = len(daemon.said())
+        try:
+            daemon.start(20)
+        except NotUp as error:
+            holds("ended with 0" not in str(error), error)
+            holds(len(daemon.said()) > before, "it says nothing")
+        else:
+            raise AssertionError("it serves what it cannot write")
+        store.check(daemon)
+        equal(list(store.jobs_of(daemon)), [number])
+        mount.option("rw")
+        daemon.start()
+
+
+@suite.together
+def a_directory_of_something_else_is_refused_and_left_alone():
+    with Twheelq() as daemon:
+        os.mkdir(daemon.directory)
+        path = os.path.join(daemon.directory, "precious")
+        with open(path, "w", encoding="ascii") as precious:
+            precious.write("mine")
+        try:
+            daemon.start(20)
+        except NotUp as error:
+            holds("ended with 0" not in str(error), error)
+        else:
+            # It may live beside it.
+            holds(daemon.stop() == 0, "it did not end")
+        with open(path, encoding="ascii") as precious:
+            equal(precious.read(), "mine")
+
+
+# --- damage -------------------------------------------------------------------------------
+
+def fill(daemon, jobs=40):
+    """A store with some of everything; the daemon is stopped. Bodies by id."""
+    bodies = {}
+    daemon.start()
+    with daemon.client() as client:
+        client.ask("use t")
+        client.ask("watch t")
+        for n in range(jobs):
+            body = b"body-%d-" % n + b"0123456789" * (n % 7 * 10)
+            bodies[client.put(body, n % 5, (0, 1000000)[n % 2])] = body
+        for command in ("bury {} 5", "fail {} 3\r\nwhy", "release {} 5 5000"):
+            client.ask(command.format(client.reserve()[0]))
+        body = b"with a key"
+        bodies[int(client.ask(f"put-unique k 5 100000 60 {len(body)}", body).line.split()[1])] \
+            = body
+    daemon.stop()
+    return bodies
+
+
+def serves_right_things_only(daemon, bodies, where):
+    """It refuses to start, or each job that it has is one that was put, whole: which?"""
+    try:
+        daemon.start(30)
+    except NotUp as error:
+        holds("ended with 0" not in str(error), f"{where}: {error}")
+        return "refused", 0
+    missing = 0
+    try:
+        with daemon.client() as client:
+            for number, body in bodies.items():
+                reply = client.ask(f"peek {number}")
+                if reply.body is None:
+                    missing += 1
+                else:
+                    equal(reply.body, body, f"{where}: the body of {number}")
+            client.ask("watch t")
+            while job := client.reserve():
+                equal(job[1], bodies.get(job[0]), f"{where}: reserved {job[0]}")
+    except Gone:
+        status = daemon.process.wait(30)
+        daemon.process = None
+        holds(status > 0, f"{where}: it ended with {status}: {daemon.said()[-1000:]}")
+        return "ended", missing
+    daemon.stop()
+    return "served", missing
+
+
+def store_files(directory):
+    """What a store has on disk, but for what is only for people to read."""
+    names = []
+    for path, _, files in os.walk(directory):
+        names += [os.path.join(path, name) for name in files
+                  if not re.fullmatch(r"LOG(\.old.*)?|LOCK|lock|IDENTITY", name)
+                  and os.path.getsize(os.path.join(path, name))]
+    return sorted(names)
+
+
+def damaged(origin, bodies, change, where):
+    """A copy of a store with a change: what check and serve make of it."""
+    with Twheelq() as daemon:
+        shutil.copytree(origin.directory, daemon.directory)
+        change(daemon.directory)
+        result = daemon.tool("check")
+        holds(result.returncode >= 0, f"{where}: check ended with {result.returncode}")
+        reported = result.returncode != 0
+        verdict, missing = serves_right_things_only(daemon, bodies, where)
+        told = reported or verdict != "served" or len(daemon.said().splitlines()) > 1
+        holds(not missing or told, f"{where}: {missing} jobs are missing, and nobody says so")
+        return reported, verdict, missing
+
+
+def flip(path, offset, bit):
+    """Change one bit of a file."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1 << bit]))
+
+
+def several_damages(changes):
+    """Try them all, a few at a time: a count of what came of it."""
+    counts = {}
+    lock = threading.Lock()
+    errors = []
+    left = list(changes)
+
+    def lane():
+        while True:
+            with lock:
+                if not left or errors:
+                    return
+                change = left.pop()
+            try:
+                reported, verdict, missing = damaged(*change)
+            except Exception as error:  # pylint: disable=broad-except
+                errors.append(error)
+                return
+            with lock:
+                key = f"{'reported' if reported else 'not noticed'} and {verdict}" + \
+                    (", jobs missing" if missing else "")
+                counts[key] = counts.get(key, 0) + 1
+    lanes = [threading.Thread(target=lane) for _ in range(2)]
+    for one in lanes:
+        one.start()
+    for one in lanes:
+        one.join()
+    note("; ".join(f"{count} {key}" for key, count in sorted(counts.items())))
+    if errors:
+        raise errors[0]
+
+
+@suite.test
+def a_flipped_bit_is_reported_and_never_served():
+    with Twheelq() as origin:
+        bodies = fill(origin)
+        # What a restart makes of its log is in files then.
+        origin.start()
+        origin.stop()
+        changes = []
+        for path in store_files(origin.directory):
+            name = os.path.relpath(path, origin.directory)
+            for _ in range(suite.options.flips):
+                offset, bit = random.randrange(os.path.getsize(path)), random.randrange(8)
+                changes.append((origin, bodies, lambda directory, name=name, offset=offset,
+                                bit=bit: flip(os.path.join(directory, name), offset, bit),
+                                f"bit {bit} of byte {offset} of {name}"))
+        several_damages(changes)
+
+
+@suite.test
+def a_tail_that_was_cut_is_said_and_what_is_before_it_is_served():
+    with Twheelq() as origin:
+        bodies = {}
+        origin.start()
+        with origin.client() as client:
+            client.ask("use t")
+            for n in range(30):
+                body = b"tail-%d" % n
+                bodies[client.put(body)] = body
+        origin.kill()
+        logs = [path for path in store_files(origin.directory) if path.endswith(".log")]
+        holds(logs, f"no log in {store_files(origin.directory)}")
+        path = max(logs, key=os.path.getsize)
+        name, size = os.path.relpath(path, origin.directory), os.path.getsize(path)
+        changes = [(origin, bodies, lambda directory, length=length:
+                    os.truncate(os.path.join(directory, name), length),
+                    f"{name} cut to {length} of {size} bytes")
+                   for length in random.sample(range(size), min(size, suite.options.cuts))]
+        several_damages(changes)
+
+
+@suite.together
+def a_file_that_is_missing_is_reported_and_not_passed_over():
+    with Twheelq() as origin:
+        bodies = fill(origin)
+        for path in store_files(origin.directory):
+            name = os.path.relpath(path, origin.directory)
+            damaged(origin, bodies,
+                    lambda directory, name=name: os.unlink(os.path.join(directory, name)),
+                    f"without {name}")
+
+
+if __name__ == "__main__":
+    suite.main(kills=(50, "kills at random moments"),
+               step=(7, "of the system calls, kill at each so-manieth"),
+               flips=(6, "flipped bits in each file"), cuts=(12, "lengths to cut a tail to"))

@@ -1,0 +1,533 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Much at a time: a million jobs, a herd, idle owners, clients that are slow or hostile.
+
+What took how long is told and not judged: only what must not be early, lost, twice, out of
+order or without bound is.
+"""
+
+import contextlib
+import os
+import resource
+import selectors
+import threading
+import time
+
+from client import Buffer, Gone, connect
+from daemon import Twheelq
+from tap import Suite, equal, holds, note, wait_for
+
+suite = Suite(seconds=170)
+
+MIB = 1 << 20
+# What a daemon with --memory 64M may have of its own: the issue's "1e6 jobs in 64 MB".
+MEMORY = 64 * MIB
+
+
+# --- a client for many commands -----------------------------------------------------------
+
+def pipeline(client, commands, count, each=None, ahead=20000):
+    """Send @count commands that come out of an iterator, and read as many replies, with at
+    most @ahead on their way; each(reply) is called for every one."""
+    sock = client.sock
+    sock.setblocking(False)
+    left, sent, seen, out = iter(commands), 0, 0, b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ)
+        while seen < count:
+            if not out and sent < count and sent - seen < ahead:
+                some = [data for _, data in zip(range(min(2000, count - sent)), left)]
+                sent += len(some)
+                out = b"".join(some)
+            selector.modify(sock, selectors.EVENT_READ | (selectors.EVENT_WRITE if out else 0))
+            if not (events := selector.select(60)):
+                raise TimeoutError(f"{seen} of {count} replies, and no more")
+            for _, event in events:
+                if event & selectors.EVENT_WRITE:
+                    out = out[sock.send(out):]
+                if event & selectors.EVENT_READ:
+                    seen += take(client, each)
+    sock.setblocking(True)
+
+
+def take(client, each):
+    """Read what there is: how many replies."""
+    data = client.sock.recv(1 << 20)
+    if not data:
+        raise Gone("the end")
+    client.buffer.add(data)
+    count = 0
+    # Single lines, which most replies are, all at once.
+    while (reply := client.buffer.take()) is not None:
+        count += 1
+        if each:
+            each(reply)
+    return count
+
+
+def memory_note(daemon, what):
+    """Say what it takes; the bytes of it that are its own."""
+    own = daemon.memory("RssAnon")
+    note(f"{what}: RssAnon {own / MIB:.1f} MiB, RSS {daemon.memory('VmRSS') / MIB:.1f} MiB, "
+         f"at most {daemon.memory('VmHWM') / MIB:.1f} MiB")
+    return own
+
+
+class Fast(Buffer):
+    """A buffer for replies that are all lines without a body."""
+
+    def take_all(self):
+        """All whole lines."""
+        end = self.data.rfind(b"\r\n")
+        if end < 0:
+            return []
+        lines = bytes(self.data[:end]).split(b"\r\n")
+        del self.data[:end + 2]
+        return lines
+
+
+def put_many(daemon, count, line, check=b"INSERTED "):
+    """Put @count jobs by line(n), a whole command: their replies, which are lines."""
+    sock = connect(daemon.address, None)
+    fast, seen = Fast(), 0
+
+    def write():
+        for first in range(0, count, 2000):
+            sock.sendall(b"".join(line(n) for n in range(first, min(first + 2000, count))))
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    while seen < count:
+        data = sock.recv(1 << 20)
+        if not data:
+            raise Gone(f"after {seen} of {count} puts")
+        fast.add(data)
+        lines = fast.take_all()
+        for one in lines:
+            holds(one.startswith(check), f"a put was answered with {one!r}")
+        seen += len(lines)
+    writer.join()
+    sock.close()
+
+
+# --- a million ----------------------------------------------------------------------------
+
+@suite.test
+def a_million_delayed_jobs_fit_into_64_mb():
+    count = 1000000
+    with Twheelq(options=["--memory", "64M"]) as daemon:
+        daemon.start()
+        with daemon.client(120) as client:
+            start = time.monotonic()
+            put_many(daemon, count, lambda n: b"put 5 %d 60 8\r\n%08d\r\n"
+                     % (600 + n * 7919 % 100000, n))
+            note(f"{count} puts in {time.monotonic() - start:.1f} s")
+            equal(client.stats()["current-jobs-delayed"], str(count))
+            own = memory_note(daemon, f"{count} delayed jobs")
+            holds(own <= MEMORY, f"RssAnon is {own / MIB:.1f} MiB with --memory 64M")
+            start = time.monotonic()
+            daemon.stop()
+            note(f"stopped in {time.monotonic() - start:.2f} s")
+        start = time.monotonic()
+        daemon.start()
+        with daemon.client(120) as client:
+            client.ask("peek-delayed")
+            note(f"restarted in {time.monotonic() - start:.2f} s")
+            equal(client.stats()["current-jobs-delayed"], str(count))
+            number = client.ask("peek-delayed").body
+            equal(number, b"%08d" % 0)
+            own = memory_note(daemon, "after a restart")
+            holds(own <= MEMORY, f"RssAnon is {own / MIB:.1f} MiB with --memory 64M")
+
+
+@suite.test
+def ready_jobs_that_do_not_fit_into_memory_come_in_order():
+    count = 200000
+    with Twheelq(options=["--memory", "32M"], sync="50ms") as daemon:
+        daemon.start()
+        put_many(daemon, count, lambda n: b"put %d 0 600 8\r\n%08d\r\n" % (n * 7919 % 10, n))
+        memory_note(daemon, f"{count} ready jobs with --memory 32M")
+        seen = []
+        with daemon.client(120) as client:
+            def reserved(reply):
+                word, number, _ = reply.line.split()
+                holds(word == "RESERVED", reply)
+                seen.append((int(reply.body) * 7919 % 10, int(reply.body)))
+                ids.append(int(number))
+            for _ in range(count // 4000):
+                ids = []
+                pipeline(client, [b"reserve\r\n"] * 4000, 4000, reserved)
+                pipeline(client, [b"delete %d\r\n" % number for number in ids], 4000)
+            equal(len(seen), count)
+            holds(seen == sorted(seen), "not by priority and then by put")
+            own = memory_note(daemon, "when they were reserved and deleted")
+            equal(client.stats()["current-jobs-ready"], "0")
+            holds(own <= MEMORY, f"RssAnon is {own / MIB:.1f} MiB with --memory 32M")
+
+
+# --- a herd -------------------------------------------------------------------------------
+
+@suite.test
+def a_herd_of_100000_at_one_instant_comes_once_each_none_early_and_in_order():
+    count = 100000
+    with Twheelq(sync="50ms") as daemon:
+        daemon.start()
+        due_ms = int(time.time() * 1000) + 8000
+        put_many(daemon, count, lambda n: b"put-at %d %d 600 6\r\n%06d\r\n"
+                 % (n * 31 % 7, due_ms, n))
+        if time.time() * 1000 > due_ms:
+            note("this machine is so slow that they were due before they were put")
+        seen = []
+        with daemon.client(120) as client:
+            client.tell("reserve")
+            first = client.reply(120)
+            now_ms = time.time() * 1000
+            holds(now_ms >= due_ms, f"{due_ms - now_ms} ms early")
+            seen.append(first)
+            pipeline(client, [b"reserve\r\n"] * (count - 1), count - 1, seen.append)
+            note(f"the last of {count} came {time.time() * 1000 - due_ms:.0f} ms after it was due")
+            equal(client.reserve(), None)
+            stats = client.stats()
+            note({key: value for key, value in stats.items() if key.startswith("due-to-") and
+                  "below" not in key})
+        numbers = [int(reply.body) for reply in seen]
+        equal(len(set(numbers)), count)
+        # Those that became due while the first were given out are a herd of their own at most
+        # where the machine was slow: those of one instant are by priority, then by put.
+        keys = [(n * 31 % 7, n) for n in numbers]
+        holds(keys == sorted(keys), first_disorder(keys))
+
+
+def first_disorder(keys):
+    """Where an order is broken."""
+    for n, (one, other) in enumerate(zip(keys, keys[1:])):
+        if one > other:
+            return f"after {one} (number {n}) there came {other}"
+    return ""
+
+
+# --- owners -------------------------------------------------------------------------------
+
+@suite.together
+def the_jobs_of_36_idle_owners_come_back_all_and_none_before_its_ttr():
+    with Twheelq() as daemon:
+        daemon.start()
+        with contextlib.ExitStack() as stack:
+            owners, ends = [], {}
+            for n in range(36):
+                owner = stack.enter_context(daemon.client())
+                ttr_ms = 300 + 100 * (n * 7 % 36)
+                number = owner.put(b"%d" % n, ttr=f"{ttr_ms}ms")
+                start = time.monotonic()
+                equal(owner.reserve()[0], number)
+                ends[number] = start + ttr_ms / 1000
+                owners.append(owner)
+            look = stack.enter_context(daemon.client(60))
+            late = []
+            for _ in range(36):
+                number = look.reserve("1000")[0]
+                late.append(time.monotonic() - ends.pop(number))
+                holds(late[-1] >= 0, f"job {number} came {-late[-1]} s before its TTR")
+                look.ask(f"delete {number}")
+            note(f"TTRs of idle owners: at most {max(late) * 1000:.1f} ms late")
+            equal(look.stats()["job-timeouts"], "36")
+
+
+@suite.together
+def a_job_is_with_one_client_at_a_time():
+    with Twheelq() as daemon:
+        daemon.start()
+        taken, lock, errors = {}, threading.Lock(), []
+        ttr = 0.1
+
+        def worker(seed, client):
+            for step in range(60):
+                before = time.monotonic()
+                job = client.reserve("2")
+                now = time.monotonic()
+                if not job:
+                    continue
+                with lock:
+                    # It was reserved after @before: who had it must be over by now.
+                    if now < taken.get(job[0], 0):
+                        errors.append(f"job {job[0]} again {taken[job[0]] - now} s too soon")
+                    taken[job[0]] = before + ttr
+                    if (seed + step) % 3 == 0:
+                        taken[job[0]] = 0
+                        client.ask(f"release {job[0]} 5 0")
+        with contextlib.ExitStack() as stack:
+            # They stay until all are done: what a client that goes has is ready at once.
+            clients = [stack.enter_context(daemon.client()) for _ in range(12)]
+            for _ in range(5):
+                clients[0].put(b"x", ttr="100ms")
+            workers = [threading.Thread(target=worker, args=args)
+                       for args in enumerate(clients)]
+            for one in workers:
+                one.start()
+            for one in workers:
+                one.join()
+        holds(not errors, errors[:3])
+        holds(len(taken) == 5, taken)
+
+
+@suite.together
+def those_who_wait_get_jobs_in_turn():
+    with Twheelq() as daemon:
+        daemon.start()
+        with contextlib.ExitStack() as stack:
+            waiting = [stack.enter_context(daemon.client()) for _ in range(20)]
+            for n, client in enumerate(waiting):
+                client.tell("reserve")
+                wait_for(lambda n=n: int(look_at(daemon, "current-waiting")) == n + 1, "a wait")
+            producer = stack.enter_context(daemon.client())
+            got = []
+            for turn in range(3):
+                for n in range(20):
+                    producer.put(b"%d %d" % (turn, n))
+                for n, client in enumerate(waiting):
+                    reply = client.reply()
+                    equal(reply.body, b"%d %d" % (turn, n), f"client {n}, turn {turn}")
+                    got.append(reply)
+                for n, client in enumerate(waiting):
+                    client.tell("reserve")
+                    wait_for(lambda n=n: int(look_at(daemon, "current-waiting")) == n + 1,
+                             "a wait")
+            equal(len(got), 60)
+
+
+def look_at(daemon, key):
+    """One value of stats."""
+    with daemon.client() as client:
+        return client.stats()[key]
+
+
+# --- slow and hostile clients -------------------------------------------------------------
+
+class Good:
+    """A well-behaved client: it puts, reserves and deletes, and measures how long that takes.
+
+    @bad is what goes on meanwhile."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.client = daemon.client(60)
+        for command in ("use good", "watch good", "ignore default"):
+            self.client.ask(command)
+        self.times = []
+
+    def round(self):
+        """A round trip of each kind."""
+        start = time.monotonic()
+        number = self.client.put(b"good")
+        equal(self.client.reserve(), (number, b"good"))
+        equal(self.client.ask(f"delete {number}").line, "DELETED")
+        self.times.append(time.monotonic() - start)
+
+    def rounds(self, count, what):
+        """So many, while something goes on: say how long they took."""
+        self.times = []
+        for _ in range(count):
+            self.round()
+        times = sorted(self.times)
+        note(f"{what}: {count} rounds of put, reserve and delete, each "
+             f"{times[count // 2] * 1000:.1f} ms (median), {times[-1] * 1000:.1f} ms (longest)")
+
+
+@contextlib.contextmanager
+def under_attack(what, bound=MEMORY, options=("--memory", "32M")):
+    """A daemon and a good client, whose rounds go on while the block attacks; then memory is
+    bounded, and the daemon is the same one."""
+    with Twheelq(options=list(options)) as daemon:
+        daemon.start()
+        good = Good(daemon)
+        good.rounds(20, f"before {what}")
+        pid = daemon.pid()
+        with contextlib.ExitStack() as stack:
+            yield daemon, stack
+            good.rounds(50, what)
+            own = memory_note(daemon, what)
+            holds(own <= bound, f"{what}: RssAnon is {own / MIB:.1f} MiB")
+        good.rounds(20, f"after {what}")
+        equal(daemon.process.poll(), None, "the daemon's status")
+        equal(daemon.pid(), pid)
+        good.client.close()
+
+
+@suite.test
+def half_lines_cost_little():
+    with under_attack("1000 clients with half a line") as (daemon, stack):
+        for n in range(1000):
+            client = stack.enter_context(daemon.client())
+            client.send((b"put 5 0 60 10\r\nhalf", b"reserve-with-t", b"x" * 200)[n % 3])
+
+
+@suite.test
+def bodies_that_are_announced_and_do_not_come_cost_little():
+    with under_attack("bodies of 1 GB announced") as (daemon, stack):
+        for n in range(300):
+            client = stack.enter_context(daemon.client())
+            size = (1 << 30, 65535, 4294967295)[n % 3]
+            client.send(b"put 5 0 60 %d\r\nbegin" % size)
+
+
+@suite.test
+def a_body_of_64_mb_that_is_sent_is_thrown_away():
+    with under_attack("a body of 64 MB") as (daemon, stack):
+        client = stack.enter_context(daemon.client())
+        size = 64 * MIB
+
+        def attack():
+            client.send(b"put 5 0 60 %d\r\n" % size)
+            for _ in range(64):
+                client.send(bytes(MIB))
+            client.send(b"\r\n")
+        thread = threading.Thread(target=attack)
+        thread.start()
+        stack.callback(thread.join)
+        equal(client.reply(120).line, "JOB_TOO_BIG")
+        thread.join()
+        equal(client.ask("list-tube-used").line, "USING default")
+
+
+@suite.test
+def ten_thousand_connections_are_served():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = 10000
+    if hard != resource.RLIM_INFINITY and hard < count + 200:
+        count = hard - 200
+        note(f"only {count}, as no more files may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, count + 500)
+                                                    if hard != resource.RLIM_INFINITY
+                                                    else count + 500), hard))
+    with under_attack(f"{count} connections", bound=2 * MEMORY,
+                      options=["--memory", "32M"]) as (daemon, stack):
+        socks = []
+        for n in range(count):
+            sock = stack.enter_context(connect(daemon.address))
+            if n % 2:
+                sock.sendall(b"reserve\r\n")
+            socks.append(sock)
+        wait_for(lambda: int(look_at(daemon, "current-waiting")) == count // 2, "the waits")
+        for sock in socks[:100:2]:
+            sock.sendall(b"list-tube-used\r\n")
+        for sock in socks[:100:2]:
+            equal(sock.recv(100), b"USING default\r\n")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@suite.test
+def a_client_that_never_reads_is_not_read_on():
+    with under_attack("100,000 commands whose replies nobody reads") as (daemon, stack):
+        good = daemon.client()
+        number = good.put(b"b" * 60000, delay=1000)
+        good.close()
+        for command in (b"peek %d\r\n" % number, b"stats\r\n", b"list-tube-used\r\n",
+                        b"put 5 1000 60 1\r\nx\r\n"):
+            sock = stack.enter_context(connect(daemon.address))
+            sock.setblocking(False)
+            data = command * 100000
+            end = time.monotonic() + 3
+            while data and time.monotonic() < end:
+                try:
+                    data = data[sock.send(data[:1 << 16]):]
+                except BlockingIOError:
+                    time.sleep(0.01)
+
+
+@suite.test
+def replies_that_are_read_late_are_whole():
+    count = 20000
+    with Twheelq(options=["--memory", "32M"]) as daemon:
+        daemon.start()
+        with daemon.client(60) as client:
+            number = client.put(b"b" * 1000, delay=1000)
+            data = b"peek %d\r\n" % number * count
+            writer = threading.Thread(target=client.send, args=(data,))
+            writer.start()
+            time.sleep(0.5)
+            for _ in range(count):
+                equal(client.reply().body, b"b" * 1000)
+            writer.join()
+            own = memory_note(daemon, "20 MB of replies, read late")
+            holds(own <= MEMORY, f"RssAnon is {own / MIB:.1f} MiB")
+
+
+@suite.test
+def a_client_that_watches_100000_tubes_costs_a_bounded_amount():
+    with under_attack("100,000 tubes watched", bound=2 * MEMORY) as (daemon, stack):
+        client = stack.enter_context(daemon.client(60))
+        words = {}
+
+        def watched(reply):
+            word = reply.line.split()[0]
+            words[word] = words.get(word, 0) + 1
+        pipeline(client, (b"watch tube-%d\r\n" % n for n in range(100000)), 100000, watched)
+        note(f"it was answered with {words}")
+        holds(set(words) <= {"WATCHING", "OUT_OF_MEMORY"}, words)
+        client.tell("reserve")
+
+
+@suite.test
+def a_client_that_uses_many_tubes_leaves_none_behind():
+    with under_attack("100,000 tubes used") as (daemon, stack):
+        client = stack.enter_context(daemon.client(60))
+        pipeline(client, (b"use tube-%d\r\n" % n for n in range(100000)), 100000)
+        holds(int(client.stats()["current-tubes"]) < 10, client.stats()["current-tubes"])
+
+
+@suite.test
+def connections_that_come_and_go_leave_nothing_behind():
+    with Twheelq(options=["--memory", "32M"]) as daemon:
+        daemon.start()
+        files = f"/proc/{daemon.pid()}/fd"
+
+        def storm(count):
+            for n in range(count):
+                with daemon.client() as client:
+                    if n % 3 == 0:
+                        client.put(b"x", ttr="1ms")
+                    elif n % 3 == 1:
+                        client.tell("reserve")
+                    else:
+                        client.send(b"put 5 0 60 100\r\nhalf")
+        storm(500)
+        with daemon.client() as client:
+            wait_for(lambda: client.stats()["current-connections"] == "1", "their end")
+            before = daemon.memory(), len(os.listdir(files))
+            storm(5000)
+            wait_for(lambda: client.stats()["current-connections"] == "1", "their end")
+            note(f"RssAnon {before[0] / MIB:.1f} MiB after 500, {daemon.memory() / MIB:.1f} MiB "
+                 "after 5,500 connections")
+            equal(len(os.listdir(files)) <= before[1] + 3, True, "open files")
+            equal(client.stats()["current-waiting"], "0")
+            equal(client.stats()["current-jobs-reserved"], "0")
+
+
+@suite.test
+def when_no_more_files_can_be_opened_those_who_are_there_are_served():
+    with Twheelq(before=["prlimit", "--nofile=80:80"]) as daemon:
+        daemon.before, words = [], daemon.before
+        daemon.command = lambda: words + Twheelq.command(daemon)
+        daemon.start()
+        with daemon.client() as client, contextlib.ExitStack() as stack:
+            for _ in range(200):
+                with contextlib.suppress(OSError):
+                    stack.enter_context(connect(daemon.address, 1))
+            client.put(b"x")
+            equal(client.reserve()[1], b"x")
+            start = os.times()
+            begun = cpu_seconds(daemon)
+            time.sleep(1)
+            used = cpu_seconds(daemon) - begun
+            note(f"it took {used:.2f} s of CPU in {os.times().elapsed - start.elapsed:.2f} s")
+        wait_for(daemon.answers, "an answer to a new client")
+
+
+def cpu_seconds(daemon):
+    """What a daemon has used."""
+    with open(f"/proc/{daemon.process.pid}/stat", encoding="ascii") as stat:
+        words = stat.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    suite.main()

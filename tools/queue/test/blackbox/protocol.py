@@ -1,0 +1,430 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The protocol: beanstalkd's, against twheelq and beanstalkd, and what twheelq has beyond.
+
+Where both must agree, both are asked in the same run, and what has to come is written down
+here: beanstalkd is a witness, not a judge.
+"""
+
+import re
+import threading
+import time
+
+from client import Client, Gone, dictionary
+from conversations import SAME, TIMED
+from daemon import Beanstalkd, NotUp, Twheelq, beanstalkd_is_here
+from errors import ERRORS, STRICTER
+from tap import Skip, Suite, equal, holds, note, wait_for
+from talk import talk
+import beyond
+
+suite = Suite(seconds=150)
+daemons = {}
+
+
+def own():
+    """The twheelq that most tests share."""
+    return daemons["twheelq"]
+
+
+def both():
+    """The daemons that must agree."""
+    return list(daemons.values())
+
+
+# --- conversations ------------------------------------------------------------------------
+
+def add_same(name, text):
+    """A conversation that both must have like this."""
+    def run():
+        for daemon in both():
+            try:
+                talk(daemon, text)
+            except (AssertionError, TimeoutError, Gone) as error:
+                raise AssertionError(f"{daemon.name}: {error!r}") from error
+    suite.add(name, run, together=True)
+
+
+def add_timed(name, text):
+    """The same, but that beanstalkd is not relied on."""
+    def run():
+        talk(own(), text)
+        if "beanstalkd" not in daemons:
+            return None
+        try:
+            talk(daemons["beanstalkd"], text, 5.0)
+        except (AssertionError, TimeoutError, Gone) as error:
+            return f"beanstalkd does otherwise: {error!r}"
+        return None
+    suite.add(name, run, together=True)
+
+
+def add_errors(name, rows, which):
+    """Lines, and how each has to be answered; the connection is as good as before."""
+    def run():
+        for daemon in which():
+            with daemon.client() as client:
+                for sent, expected in rows:
+                    check_error(daemon, client, sent, expected)
+    suite.add(name, run, together=True)
+
+
+def check_error(daemon, client, sent, expected):
+    """One line. Other errors may follow, of what came after it and is not understood."""
+    client.send(sent + b"\r\n")
+    reply = client.reply().line
+    holds(re.fullmatch(expected, reply),
+          f"{daemon.name}: {sent[:60]!r} was answered with {reply!r}, expected: {expected}")
+    client.send(b"list-tube-used\r\n")
+    while (reply := client.reply().line) != "USING default":
+        holds(reply in ("UNKNOWN_COMMAND", "BAD_FORMAT"),
+              f"{daemon.name}: after {sent[:60]!r} there came {reply!r}")
+
+
+for title, conversation in SAME.items():
+    add_same(title, conversation)
+for title, conversation in TIMED.items():
+    add_timed(title, conversation)
+for title, table in ERRORS.items():
+    add_errors(title, table, both)
+for title, table in STRICTER.items():
+    add_errors(title, table, lambda: [own()])
+for title, conversation in beyond.TALKS.items():
+    suite.add(title, lambda text=conversation: talk(own(), text), together=True)
+for function in beyond.TESTS:
+    suite.add(function.__name__, lambda test=function: test(own()), together=True)
+
+
+# --- bytes --------------------------------------------------------------------------------
+
+def on_both(function):
+    """A decorator: a test that gets one daemon after the other."""
+    def run():
+        for daemon in both():
+            try:
+                function(daemon)
+            except (AssertionError, TimeoutError, Gone) as error:
+                raise AssertionError(f"{daemon.name}: {error!r}") from error
+    suite.add(function.__name__, run, together=True)
+    return function
+
+
+@on_both
+def any_byte_may_be_in_a_body(daemon):
+    body = bytes(range(256)) * 4 + b"\r\nput 0 0 1 1\r\nx\r\n"
+    with daemon.client() as client:
+        client.ask("use any-byte")
+        number = client.put(body)
+        equal(client.ask(f"peek {number}").body, body)
+        client.ask(f"delete {number}")
+
+
+@on_both
+def the_largest_body_is_taken_and_one_byte_more_is_not(daemon):
+    with daemon.client() as client:
+        client.ask("use largest")
+        limit = int(client.stats()["max-job-size"])
+        equal(limit, 65535)
+        body = b"b" * limit
+        number = client.put(body)
+        equal(client.ask(f"peek {number}").body, body)
+        client.ask(f"delete {number}")
+        equal(client.ask(f"put 0 0 1 {limit + 1}", body + b"b").line, "JOB_TOO_BIG")
+        equal(client.ask("list-tube-used").line, "USING largest")
+        equal(client.stats("stats-tube largest")["current-jobs-ready"], "0")
+
+
+@on_both
+def a_body_without_its_crlf_is_refused(daemon):
+    with daemon.client() as client:
+        client.ask("use no-crlf")
+        client.send(b"put 0 0 60 1\r\nabc")
+        equal(client.reply().line, "EXPECTED_CRLF")
+        client.send(b"list-tube-used\r\n")
+        equal(client.reply().line, "USING no-crlf")
+        equal(client.stats("stats-tube no-crlf")["current-jobs-ready"], "0")
+
+
+@on_both
+def a_line_that_comes_byte_by_byte_is_a_line(daemon):
+    with daemon.client() as client:
+        for byte in b"put 5 0 60 3\r\na\r\n\r\nlist-tube-used\r\n":
+            client.send(bytes([byte]))
+            time.sleep(0.001)
+        word, number = client.reply().line.split()
+        equal(word, "INSERTED")
+        equal(client.reply().line, "USING default")
+        equal(client.ask(f"peek {number}").body, b"a\r\n")
+        client.ask(f"delete {number}")
+
+
+@on_both
+def a_line_of_222_bytes_is_read_and_a_longer_one_is_not(daemon):
+    with daemon.client() as client:
+        equal(client.ask("x" * 222).line, "UNKNOWN_COMMAND")
+        for length in (224, 225, 1000, 100000):
+            equal(client.ask("x" * length).line, "BAD_FORMAT", f"a line of {length} bytes")
+            equal(client.ask("list-tube-used").line, "USING default")
+
+
+@on_both
+def a_half_line_is_no_command(daemon):
+    with daemon.client() as client:
+        client.send(b"list-tube-used\r")
+        holds(client.silent(0.1), "half a line was answered")
+        client.send(b"\n")
+        equal(client.reply().line, "USING default")
+
+
+@on_both
+def pipelined_commands_are_answered_in_order(daemon):
+    with daemon.client() as client:
+        count = 500
+        client.ask("use pipelined")
+        client.send(b"".join(b"put 5 0 60 4\r\n%04d\r\n" % n for n in range(count)))
+        ids = [int(client.reply().line.removeprefix("INSERTED ")) for _ in range(count)]
+        equal(ids, sorted(set(ids)))
+        client.send(b"".join(b"peek %d\r\n" % number for number in ids))
+        for n in range(count):
+            equal(client.reply().body, b"%04d" % n)
+        client.send(b"".join(b"delete %d\r\n" % number for number in ids))
+        for _ in range(count):
+            equal(client.reply().line, "DELETED")
+
+
+@on_both
+def quit_closes_the_connection(daemon):
+    with daemon.client() as client:
+        client.send(b"quit\r\nlist-tube-used\r\n")
+        try:
+            reply = client.reply()
+        except Gone:
+            return
+        raise AssertionError(f"quit was answered with {reply.line!r}")
+
+
+@on_both
+def what_came_before_the_end_of_a_half_closed_connection_is_answered(daemon):
+    with daemon.client() as client:
+        client.ask("use half-closed")
+        client.send(b"put 5 0 60 1\r\nx\r\n")
+        client.sock.shutdown(1)
+        word, number = client.reply().line.split()
+        equal(word, "INSERTED")
+    with daemon.client() as client:
+        equal(client.ask(f"delete {number}").line, "DELETED")
+
+
+# --- stats --------------------------------------------------------------------------------
+
+def keys_of(daemon):
+    """All keys of the three kinds of stats."""
+    with daemon.client() as client:
+        client.ask("use keys")
+        number = client.put(b"x")
+        found = {command: set(client.stats(command))
+                 for command in ("stats", "stats-tube keys", f"stats-job {number}")}
+        client.ask(f"delete {number}")
+    return {command.split()[0]: keys for command, keys in found.items()}
+
+
+STATS = """current-jobs-urgent current-jobs-ready current-jobs-reserved current-jobs-delayed
+    current-jobs-buried cmd-put cmd-peek cmd-peek-ready cmd-peek-delayed cmd-peek-buried
+    cmd-reserve cmd-reserve-with-timeout cmd-delete cmd-release cmd-use cmd-watch cmd-ignore
+    cmd-bury cmd-kick cmd-touch cmd-stats cmd-stats-job cmd-stats-tube cmd-list-tubes
+    cmd-list-tube-used cmd-list-tubes-watched cmd-pause-tube job-timeouts total-jobs
+    max-job-size current-tubes current-connections current-producers current-workers
+    current-waiting total-connections pid version rusage-utime rusage-stime uptime
+    binlog-oldest-index binlog-current-index binlog-records-migrated binlog-records-written
+    binlog-max-size draining id hostname os platform"""
+STATS_TUBE = """name current-jobs-urgent current-jobs-ready current-jobs-reserved
+    current-jobs-delayed current-jobs-buried total-jobs current-using current-watching
+    current-waiting cmd-delete cmd-pause-tube pause pause-time-left"""
+STATS_JOB = """id tube state pri age delay ttr time-left file reserves timeouts releases buries
+    kicks"""
+
+
+@suite.test
+def all_keys_of_beanstalkds_stats_are_there():
+    expected = {"stats": set(STATS.split()), "stats-tube": set(STATS_TUBE.split()),
+                "stats-job": set(STATS_JOB.split())}
+    for daemon in both():
+        for command, keys in keys_of(daemon).items():
+            missing = expected[command] - keys
+            holds(not missing, f"{daemon.name}: {command} lacks {sorted(missing)}")
+
+
+# Commands, each with what it counts as; $j is a job's id.
+COUNTED = [
+    ("put 5 0 60 1", "cmd-put"), ("peek $j", "cmd-peek"), ("peek-ready", "cmd-peek-ready"),
+    ("peek-delayed", "cmd-peek-delayed"), ("peek-buried", "cmd-peek-buried"),
+    ("reserve", "cmd-reserve"), ("release $j 5 0", "cmd-release"),
+    ("reserve-with-timeout 0", "cmd-reserve-with-timeout"), ("touch $j", "cmd-touch"),
+    ("bury $j 5", "cmd-bury"), ("kick 1", "cmd-kick"), ("use counted", "cmd-use"),
+    ("watch counted", "cmd-watch"), ("ignore nothing", "cmd-ignore"),
+    ("stats-job $j", "cmd-stats-job"), ("stats-tube counted", "cmd-stats-tube"),
+    ("list-tubes", "cmd-list-tubes"), ("list-tube-used", "cmd-list-tube-used"),
+    ("list-tubes-watched", "cmd-list-tubes-watched"),
+    ("pause-tube counted 0", "cmd-pause-tube"), ("delete $j", "cmd-delete"),
+]
+
+
+@suite.test
+def each_command_is_counted_once():
+    for daemon in both():
+        with daemon.client() as client:
+            for command in ("use counted", "watch counted", "ignore default"):
+                client.ask(command)
+            number = 0
+            for command, key in COUNTED:
+                before = int(client.stats()[key])
+                reply = client.ask(command.replace("$j", str(number)),
+                                   b"x" if command.startswith("put") else None)
+                if command.startswith("put"):
+                    number = int(reply.line.split()[1])
+                equal(int(client.stats()[key]), before + 1,
+                      f"{daemon.name}: {key} after {command!r} ({reply.line})")
+
+
+@suite.test
+def the_counts_of_all_tubes_add_up_to_those_of_stats():
+    with own().client() as client, own().client() as other:
+        for tube in ("sum-1", "sum-2"):
+            client.ask(f"use {tube}")
+            client.ask(f"watch {tube}")
+            for pri, delay in ((0, 0), (5000, 0), (5000, 0), (0, 1000), (0, 0)):
+                client.put(b"x", pri, delay)
+        client.ask("ignore default")
+        job = client.reserve()[0]
+        client.ask(f"bury {job} 5")
+        client.reserve()
+        total = other.stats()
+        for state in ("urgent", "ready", "reserved", "delayed", "buried"):
+            key = f"current-jobs-{state}"
+            parts = [int(other.stats(f"stats-tube {tube}")[key])
+                     for tube in other.names("list-tubes")]
+            equal(sum(parts), int(total[key]), key)
+        equal(int(total["current-tubes"]), len(other.names("list-tubes")))
+
+
+@suite.test
+def stats_know_connections_producers_workers_and_who_waits():
+    for daemon in both():
+        with daemon.client() as look:
+            before = look.stats()
+            with daemon.client() as producer, daemon.client() as worker:
+                producer.ask("use roles")
+                number = producer.put(b"x")
+                worker.ask("watch nothing-here")
+                worker.ask("ignore default")
+                worker.tell("reserve")
+                wait_for(lambda: look.stats()["current-waiting"] == "1", "a client that waits")
+                after = look.stats()
+                for key, more in (("current-connections", 2), ("total-connections", 2),
+                                  ("current-producers", 1), ("current-workers", 1),
+                                  ("total-jobs", 1)):
+                    equal(int(after[key]), int(before[key]) + more, f"{daemon.name}: {key}")
+                producer.ask(f"delete {number}")
+            wait_for(lambda: look.stats()["current-connections"] ==
+                     before["current-connections"], f"{daemon.name}: the end of connections")
+            equal(look.stats()["current-waiting"], "0")
+
+
+@suite.test
+def stats_say_who_and_what_the_daemon_is():
+    with own().client() as client:
+        stats = client.stats()
+        equal(int(stats["pid"]), own().pid())
+        holds(float(stats["rusage-utime"]) >= 0 and float(stats["rusage-stime"]) >= 0, stats)
+        holds(int(stats["uptime"]) >= 0, stats)
+        equal(stats["draining"], "false")
+        holds(stats["version"] and stats["hostname"] and stats["os"] and stats["platform"],
+              stats)
+        holds(re.fullmatch("[0-9a-f]{16}", stats["id"]), stats["id"])
+
+
+@suite.test
+def the_yaml_of_stats_is_what_a_plain_reader_takes():
+    for daemon in both():
+        with daemon.client() as client:
+            for command in ("stats", "stats-tube default"):
+                body = client.ask(command).body
+                holds(body.startswith(b"---\n") and body.endswith(b"\n"), body[:40])
+                dictionary(body)
+
+
+@suite.test
+def beanstalkd_knows_nothing_of_what_is_beyond_it():
+    if "beanstalkd" not in daemons:
+        raise Skip("there is no beanstalkd")
+    with daemons["beanstalkd"].client() as client:
+        for command in ("put-at 1 1 1 0", "put-unique k 1 1 1 0", "reschedule 1 1", "fail 1",
+                        "policy t 1 1 1 1 1", "list-jobs t ready 0 1"):
+            equal(client.ask(command).line, "UNKNOWN_COMMAND", command)
+
+
+# --- a daemon of its own ------------------------------------------------------------------
+
+@suite.test
+def sigusr1_refuses_puts_and_nothing_else():
+    for kind in [Twheelq] + [Beanstalkd] * beanstalkd_is_here():
+        with kind() as daemon:
+            daemon.start()
+            with daemon.client() as client:
+                number = client.put(b"x")
+                daemon.process.send_signal(10)
+                wait_for(lambda: client.stats()["draining"] == "true", "draining")
+                equal(client.ask("put 5 0 60 1", b"y").line, "DRAINING", daemon.name)
+                equal(client.reserve(), (number, b"x"))
+                equal(client.ask(f"release {number} 5 0").line, "RELEASED")
+                equal(client.ask(f"delete {number}").line, "DELETED")
+                equal(client.ask("list-tube-used").line, "USING default")
+
+
+@suite.test
+def it_serves_tcp_on_the_loopback():
+    for kind in [Twheelq] + [Beanstalkd] * beanstalkd_is_here():
+        with kind(tcp=True) as daemon:
+            daemon.start()
+            talk(daemon, SAME["put_answers_with_an_id_and_reserve_gives_the_body"])
+
+
+@suite.test
+def a_second_daemon_on_the_same_directory_is_refused():
+    with Twheelq() as first:
+        first.start()
+        with Twheelq(directory=first.directory) as second:
+            try:
+                second.start()
+            except NotUp as error:
+                holds("with 0" not in str(error), error)
+            else:
+                raise AssertionError("two daemons serve the same directory")
+        holds(first.answers(), "the first one does not answer any more")
+
+
+@suite.test
+def max_jobs_is_a_limit_with_an_answer():
+    with Twheelq(options=["--max-jobs", "10"]) as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            jobs = [client.put(b"x", delay=delay) for delay in (0, 1000) * 5]
+            reply = client.ask("put 5 0 60 1", b"x").line
+            equal(reply, "OUT_OF_MEMORY")
+            equal(client.ask("put-unique k 5 0 60 1", b"x").line, "OUT_OF_MEMORY")
+            equal(client.ask(f"delete {jobs[1]}").line, "DELETED")
+            client.put(b"x")
+
+
+def start_all():
+    """The daemons that tests share."""
+    kinds = [Twheelq] + [Beanstalkd] * beanstalkd_is_here()
+    for kind in kinds:
+        daemons[kind.name] = kind().start()
+    if len(kinds) == 1:
+        note("there is no beanstalkd to compare with")
+
+
+if __name__ == "__main__":
+    start_all()
+    suite.main()

@@ -1,0 +1,800 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connections: bytes in any pieces become commands, replies wait for the disk, and who
+ * sends too much, reads too little or is gone harms nobody. The queue is fake_queue.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "fake_queue.h"
+#include "harness.h"
+#include "log.h"
+#include "util.h"
+
+#define KIB		1024
+#define MIB		(1024 * KIB)
+
+static struct clients clients;
+static int epoll = -1;
+
+static void begin_with(size_t memory, uint32_t max_job_size)
+{
+	const struct clients_config config = { memory, max_job_size };
+
+	log_set_level(LOG_ERR);
+	clients_init(&clients, &config, NULL, NULL);
+	epoll = epoll_create1(0);
+	ASSERT_GE(epoll, 0);
+	/* Most tests are not about the disk. */
+	fake.synced = 1000000;
+}
+
+static void begin(void)
+{
+	begin_with(32 * MIB, 65535);
+}
+
+/* Who we are: the other end of a client's socket. */
+static int connect_client(void)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+	};
+	int fds[2];
+
+	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	event.data.ptr = client_create(&clients, fds[0]);
+	ASSERT(event.data.ptr);
+	ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fds[0], &event), 0);
+	return fds[1];
+}
+
+/* A turn, as server.c has it. Returns whether there is more. */
+static bool turn(void)
+{
+	struct epoll_event events[64];
+	struct source *source;
+	int nr = epoll_wait(epoll, events, 64, 0);
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		source = events[i].data.ptr;
+		source->ready(source, events[i].events);
+	}
+	clients_run(&clients);
+	clients_send(&clients);
+	return nr > 0 || clients_busy(&clients);
+}
+
+static void turns(void)
+{
+	while (turn())
+		;
+}
+
+static void say(int fd, const char *text)
+{
+	ASSERT_EQ(write(fd, text, strlen(text)), strlen(text));
+}
+
+static size_t hear(int fd, char *text, size_t size)
+{
+	ssize_t len = read(fd, text, size - 1);
+
+	if (len < 0)
+		ASSERT_EQ(errno, EAGAIN);
+	len = len < 0 ? 0 : len;
+	text[len] = '\0';
+	return len;
+}
+
+/* Exactly this is to be read, after as many turns as there are. */
+static void expect(int fd, const char *expected)
+{
+	static char seen[MIB];
+
+	turns();
+	hear(fd, seen, sizeof(seen));
+	if (strcmp(seen, expected))
+		test_fail(__FILE__, __LINE__, "seen \"%.200s\", expected \"%.200s\"", seen,
+			  expected);
+}
+
+static void expect_end(int fd)
+{
+	char byte;
+	ssize_t len;
+
+	turns();
+	len = read(fd, &byte, 1);
+	ASSERT(!len || (len < 0 && errno == ECONNRESET));
+	close(fd);
+}
+
+/* Nothing is left of anybody. */
+static void expect_nothing_left(void)
+{
+	turns();
+	ASSERT_EQ(clients.nr, 0);
+	ASSERT_EQ(fake.nr_sessions, 0);
+	ASSERT_EQ(clients.bodies, 0);
+	ASSERT_EQ(clients.inputs, 0);
+	ASSERT_EQ(clients.outputs, 0);
+}
+
+/* Read all that comes, until turns bring nothing more. Returns how many bytes. */
+static size_t drain(int fd)
+{
+	static char buffer[MIB];
+	size_t sum = 0;
+	size_t len;
+
+	do {
+		turns();
+		len = hear(fd, buffer, sizeof(buffer));
+		sum += len;
+	} while (len);
+	return sum;
+}
+
+static const char all_kinds[] =
+	"use a\r\n"
+	"put 0 0 1 5\r\nhello\r\n"
+	"nonsense\r\n"
+	"put 0 0 1 0\r\n\r\n"
+	"put 0 0 1 3\r\nabcXYfail 1 2\r\n\r\n\r\n"
+	"fail 1\r\n"
+	"delete\r\n"
+	"delete x\r\n"
+	"put 0 0 1 65536 \r\nuse b\r\n"
+	"peek 3\r\n";
+
+static const char all_replies[] =
+	"USING a\r\n"
+	"INSERTED 1\r\n"
+	"UNKNOWN_COMMAND\r\n"
+	"INSERTED 2\r\n"
+	"EXPECTED_CRLF\r\n"
+	"FAILED\r\n"
+	"FAILED\r\n"
+	"UNKNOWN_COMMAND\r\n"
+	"BAD_FORMAT\r\n"
+	"BAD_FORMAT\r\nUSING b\r\n"
+	"FOUND 3 3\r\nbbb\r\n";
+
+TEST(a_pipeline_is_answered_in_order)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, all_kinds);
+	expect(fd, all_replies);
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(bytes_may_come_one_at_a_time)
+{
+	size_t i;
+	int fd;
+
+	begin();
+	fd = connect_client();
+	for (i = 0; i < sizeof(all_kinds) - 1; i++) {
+		ASSERT_EQ(write(fd, all_kinds + i, 1), 1);
+		turns();
+	}
+	expect(fd, all_replies);
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(bytes_may_come_in_any_two_pieces)
+{
+	size_t i, len = sizeof(all_kinds) - 1;
+	int fd;
+
+	begin();
+	for (i = 1; i < len; i++) {
+		test_about("cut at byte %zu", i);
+		fake.seq = 0;
+		fd = connect_client();
+		ASSERT_EQ(write(fd, all_kinds, i), i);
+		turns();
+		ASSERT_EQ(write(fd, all_kinds + i, len - i), len - i);
+		expect(fd, all_replies);
+		close(fd);
+	}
+	expect_nothing_left();
+}
+
+TEST(a_body_is_what_was_sent)
+{
+	static char body[60000];
+	char line[64];
+	size_t i, sent;
+	int fd;
+
+	begin();
+	fd = connect_client();
+	for (i = 0; i < sizeof(body); i++)
+		body[i] = rand();
+	snprintf(line, sizeof(line), "put 0 0 1 %zu\r\n", sizeof(body));
+	say(fd, line);
+	for (sent = 0; sent < sizeof(body); sent += i) {
+		i = 1 + rand() % 7000;
+		i = i < sizeof(body) - sent ? i : sizeof(body) - sent;
+		ASSERT_EQ(write(fd, body + sent, i), i);
+		turns();
+	}
+	ASSERT_EQ(fake.nr_runs, 0);
+	say(fd, "\r\nuse a\r\n");
+	expect(fd, "INSERTED 1\r\nUSING a\r\n");
+	ASSERT_EQ(fake.body_len, sizeof(body));
+	ASSERT(!memcmp(fake.body, body, sizeof(body)));
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(a_body_that_is_too_big_is_swallowed)
+{
+	int fd;
+
+	begin_with(32 * MIB, 10);
+	fd = connect_client();
+	say(fd, "put 0 0 1 11\r\nuse x\r\n1234\r\nuse a\r\nput 0 0 1 10\r\n1234567890\r\n");
+	expect(fd, "JOB_TOO_BIG\r\nUSING a\r\nINSERTED 1\r\n");
+	say(fd, "put 0 0 1 19\r\nuse x\r\n");
+	expect(fd, "");
+	say(fd, "use y\r\nuse z\r\nuse b\r\n");
+	expect(fd, "JOB_TOO_BIG\r\nUSING b\r\n");
+	say(fd, "put 0 0 1 4294967295\r\n");
+	expect(fd, "");
+	say(fd, "use a\r\n");
+	expect(fd, "");
+	close(fd);
+	expect_nothing_left();
+}
+
+#define X10	"xxxxxxxxxx"
+#define X100	X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
+#define X222	X100 X100 X10 X10 "xx"
+
+TEST(a_line_of_224_bytes_is_one_and_a_longer_one_is_skipped)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, X222 "\r\nuse a\r\n");
+	expect(fd, "UNKNOWN_COMMAND\r\nUSING a\r\n");
+	say(fd, X222 "x\r\nuse a\r\n");
+	expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
+	say(fd, X222 "xx\r\nuse a\r\n");
+	expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
+	say(fd, X222 X222 X222 X222 X222 "\r\nuse a\r\n");
+	expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
+	say(fd, X222 "xx");
+	expect(fd, "");
+	say(fd, "use a\n\r\r");
+	expect(fd, "");
+	say(fd, "\nuse b\r\n");
+	expect(fd, "BAD_FORMAT\r\nUSING b\r\n");
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(a_long_line_may_be_cut_anywhere)
+{
+	static const char text[] = X222 "x\r\ruse b\r\nuse a\r\n";
+	size_t i, len = sizeof(text) - 1;
+	int fd;
+
+	begin();
+	for (i = 1; i < len; i++) {
+		test_about("cut at byte %zu", i);
+		fd = connect_client();
+		ASSERT_EQ(write(fd, text, i), i);
+		turns();
+		ASSERT_EQ(write(fd, text + i, len - i), len - i);
+		expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
+		close(fd);
+	}
+	expect_nothing_left();
+}
+
+TEST(a_line_ends_with_both_of_its_bytes)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, "use a\n");
+	expect(fd, "");
+	say(fd, "use b\r\n");
+	expect(fd, "BAD_FORMAT\r\n");
+	say(fd, "use a\r\r\nuse b\r\n");
+	expect(fd, "BAD_FORMAT\r\nUSING b\r\n");
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(a_reply_waits_until_the_disk_has_what_it_promises)
+{
+	int fd;
+
+	begin();
+	fake.synced = 0;
+	fd = connect_client();
+	say(fd, "use a\r\nput 0 0 1 1\r\na\r\nuse b\r\nput 0 0 1 1\r\na\r\nuse c\r\n");
+	expect(fd, "USING a\r\n");
+	ASSERT_EQ(fake.nr_runs, 5);
+	fake.synced = 1;
+	expect(fd, "INSERTED 1\r\nUSING b\r\n");
+	fake.synced = 2;
+	expect(fd, "INSERTED 2\r\nUSING c\r\n");
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(one_client_does_not_wait_for_what_another_was_promised)
+{
+	int one, two;
+
+	begin();
+	fake.synced = 0;
+	one = connect_client();
+	two = connect_client();
+	say(one, "put 0 0 1 1\r\na\r\n");
+	turns();
+	say(two, "use a\r\n");
+	expect(two, "USING a\r\n");
+	say(two, "put 0 0 1 1\r\na\r\n");
+	fake.synced = 1;
+	expect(one, "INSERTED 1\r\n");
+	expect(two, "");
+	fake.synced = 2;
+	expect(two, "INSERTED 2\r\n");
+	close(one);
+	close(two);
+	expect_nothing_left();
+}
+
+TEST(who_waits_runs_nothing_until_the_wait_is_over)
+{
+	int waiter, other;
+
+	begin();
+	waiter = connect_client();
+	other = connect_client();
+	say(waiter, "reserve\r\nuse a\r\nput 0 0 1 1\r\nx\r\n");
+	expect(waiter, "");
+	ASSERT_EQ(fake.nr_runs, 1);
+	say(other, "use b\r\nkick 1\r\n");
+	expect(other, "USING b\r\nKICKED 1\r\n");
+	expect(waiter, "RESERVED 1 2\r\nab\r\nUSING a\r\nINSERTED 1\r\n");
+	close(waiter);
+	close(other);
+	expect_nothing_left();
+}
+
+TEST(a_wait_that_an_alarm_ends_goes_on)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, "reserve\r\n");
+	expect(fd, "");
+	fake_wake(1);
+	expect(fd, "RESERVED 1 2\r\nab\r\n");
+	say(fd, "use a\r\n");
+	expect(fd, "USING a\r\n");
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(who_waits_may_send_much_and_costs_little)
+{
+	static char text[64 * KIB];
+	ssize_t len, sum = 0;
+	int fd, i;
+
+	begin();
+	fd = connect_client();
+	say(fd, "reserve\r\n");
+	for (i = 0; i < (int)sizeof(text) - 7; i += 7)
+		memcpy(text + i, "use a\r\n", 7);
+	do {
+		turns();
+		len = write(fd, text, i);
+		sum += len > 0 ? len : 0;
+	} while (len > 0);
+	ASSERT_EQ(errno, EAGAIN);
+	ASSERT_LE(clients.inputs, CLIENT_READ_SIZE);
+	fake_wake(1);
+	/* Of the last piece a part may have been taken, so that it ends in a line. */
+	ASSERT_EQ(drain(fd), strlen("RESERVED 1 2\r\nab\r\n") + sum / 7 * strlen("USING a\r\n"));
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(who_waits_and_sends_nothing_more_is_told_that_it_timed_out)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, "reserve\r\n");
+	turns();
+	ASSERT_EQ(shutdown(fd, SHUT_WR), 0);
+	expect(fd, "TIMED_OUT\r\n");
+	expect_end(fd);
+	expect_nothing_left();
+}
+
+TEST(a_hang_up_behind_a_reserve_is_seen_though_bytes_are_before_it)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, "reserve\r\nuse a\r\nuse b\r\n");
+	turns();
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(all_that_was_sent_before_a_half_close_is_answered)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	fake.synced = 0;
+	say(fd, "use a\r\nput 0 0 1 1\r\na\r\nuse b\r\nus");
+	ASSERT_EQ(shutdown(fd, SHUT_WR), 0);
+	expect(fd, "USING a\r\n");
+	fake.synced = 1;
+	expect(fd, "INSERTED 1\r\nUSING b\r\n");
+	expect_end(fd);
+	expect_nothing_left();
+}
+
+TEST(quit_ends_after_all_replies)
+{
+	int fd;
+
+	begin();
+	fake.synced = 0;
+	fd = connect_client();
+	say(fd, "put 0 0 1 1\r\na\r\nquit\r\nuse a\r\n");
+	expect(fd, "");
+	ASSERT_EQ(fake.nr_sessions, 0);
+	fake.synced = 1;
+	expect(fd, "INSERTED 1\r\n");
+	expect_end(fd);
+	ASSERT_EQ(fake.nr_runs, 1);
+	expect_nothing_left();
+}
+
+/* In each state: a line half, a body half, one to be swallowed, a long line, a wait. */
+TEST(a_client_may_disappear_in_every_state)
+{
+	static const char *const texts[] = {
+		"", "us", "use a\r", "use a\r\n", "put 0 0 1 5\r\nab", "put 0 0 1 5\r\nabcde\r",
+		"put 0 0 1 65536\r\nab", X222 "xxxxx", X222 "xxxxx\r", "reserve\r\n",
+		"reserve\r\nuse a\r\n", "peek 100000\r\npeek 300000\r\npeek 1000000\r\nuse a\r\n",
+		"put 0 0 1 1\r\na\r\n", "quit\r\n", "use a\r\nuse b\r\nreserve\r\nput 0 0 1 9\r\n",
+	};
+	size_t i;
+	int fd, with_turn;
+
+	begin();
+	fake.synced = 0;
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		for (with_turn = 0; with_turn < 2; with_turn++) {
+			test_about("after \"%s\"", texts[i]);
+			fd = connect_client();
+			say(fd, texts[i]);
+			if (with_turn)
+				turns();
+			close(fd);
+			turns();
+			/* What waits for the disk is found out when it is sent. */
+			fake.synced = fake.seq;
+			expect_nothing_left();
+			fake.synced = 0;
+			fake.seq = 0;
+		}
+	}
+}
+
+TEST(who_does_not_read_runs_nothing_and_others_go_on)
+{
+	int slow, other;
+	uint64_t runs;
+	size_t i;
+
+	begin();
+	slow = connect_client();
+	other = connect_client();
+	for (i = 0; i < 200; i++)
+		say(slow, "peek 50000\r\n");
+	turns();
+	runs = fake.nr_runs;
+	ASSERT_LT(runs, 30);
+	ASSERT_LT(clients.outputs, 512 * KIB);
+	say(other, "use a\r\n");
+	expect(other, "USING a\r\n");
+	ASSERT_EQ(drain(slow), 200 * (strlen("FOUND 50000 50000\r\n") + 50000 + 2));
+	close(slow);
+	close(other);
+	expect_nothing_left();
+}
+
+TEST(a_reply_that_is_larger_than_all_limits_arrives)
+{
+	int fd;
+
+	begin_with(1 * MIB, 1000);
+	fd = connect_client();
+	say(fd, "peek 400000\r\npeek 400000\r\nuse a\r\n");
+	ASSERT_EQ(drain(fd), 2 * (strlen("FOUND 400000 400000\r\n") + 400002) +
+		  strlen("USING a\r\n"));
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(those_who_read_nothing_are_ended_when_memory_is_short)
+{
+	int slow[64], good;
+	size_t i;
+
+	begin_with(1 * MIB, 1000);
+	good = connect_client();
+	for (i = 0; i < 64; i++) {
+		slow[i] = connect_client();
+		say(slow[i], "peek 500000\r\n");
+		turns();
+		ASSERT_LE(clients.outputs, 2 * MIB);
+		say(good, "peek 1000\r\n");
+		ASSERT_EQ(drain(good), strlen("FOUND 1000 1000\r\n") + 1002);
+	}
+	ASSERT_LT(clients.nr, 10);
+	for (i = 0; i < 64; i++)
+		close(slow[i]);
+	close(good);
+	expect_nothing_left();
+}
+
+TEST(a_body_beyond_the_budget_is_refused_and_swallowed)
+{
+	static char body[30001];
+	int one, two;
+
+	begin_with(100000, 40000);
+	memset(body, 'x', sizeof(body) - 1);
+	one = connect_client();
+	two = connect_client();
+	say(one, "put 0 0 1 30000\r\nabc");
+	turns();
+	ASSERT_GT(clients.bodies, 30000);
+	say(two, "put 0 0 1 30000\r\nabc");
+	turns();
+	ASSERT_LE(clients.bodies, 50000);
+	say(two, body + 3);
+	say(two, "\r\nuse a\r\n");
+	expect(two, "OUT_OF_MEMORY\r\nUSING a\r\n");
+	/* A body that comes with its line needs no memory of its own. */
+	say(two, "put 0 0 1 3000\r\n");
+	say(two, body + 27000);
+	say(two, "\r\n");
+	expect(two, "INSERTED 1\r\n");
+	say(one, body + 3);
+	say(one, "\r\n");
+	expect(one, "INSERTED 2\r\n");
+	ASSERT_EQ(clients.bodies, 0);
+	close(one);
+	close(two);
+	expect_nothing_left();
+}
+
+TEST(who_does_not_go_on_with_a_body_loses_its_memory_to_others)
+{
+	int idle, other, i;
+
+	begin_with(100000, 40000);
+	idle = connect_client();
+	other = connect_client();
+	say(idle, "put 0 0 1 30000\r\nabc");
+	turns();
+	/* What client.c calls an idle body. */
+	sleep(5);
+	usleep(100000);
+	say(other, "put 0 0 1 30000\r\nabc");
+	turns();
+	ASSERT_LE(clients.bodies, 50000);
+	for (i = 0; i < 29997; i++) {
+		say(other, "x");
+		say(idle, "y");
+		if (i % 100 == 0)
+			turns();
+	}
+	say(other, "\r\n");
+	say(idle, "\r\nuse a\r\n");
+	expect(other, "INSERTED 1\r\n");
+	expect(idle, "OUT_OF_MEMORY\r\nUSING a\r\n");
+	close(idle);
+	close(other);
+	expect_nothing_left();
+}
+
+TEST(a_long_pipeline_does_not_hold_up_others)
+{
+	static char text[700001];
+	int greedy, other;
+	size_t i, sent = 0;
+	char seen[64];
+	ssize_t len;
+
+	begin();
+	greedy = connect_client();
+	other = connect_client();
+	for (i = 0; i < 100000; i++)
+		memcpy(text + 7 * i, "use a\r\n", 7);
+	while ((len = write(greedy, text + sent, 700000 - sent)) > 0)
+		sent += len;
+	ASSERT_GT(sent, 50000);
+	turn();
+	say(other, "use b\r\n");
+	fake.nr_runs = 0;
+	turn();
+	turn();
+	/* Both had their turns meanwhile, and the other one was served in the first. */
+	ASSERT_LE(fake.nr_runs, 2 * 128 + 1);
+	hear(other, seen, sizeof(seen));
+	ASSERT(!strcmp(seen, "USING b\r\n"));
+	close(greedy);
+	close(other);
+	expect_nothing_left();
+}
+
+#define MANY	5000
+
+TEST(idle_clients_have_no_buffers)
+{
+	static int fds[MANY];
+	struct rlimit limit;
+	int i;
+
+	ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < 2 * MANY + 100)
+		test_skip("%llu files are too few", (unsigned long long)limit.rlim_max);
+	limit.rlim_cur = limit.rlim_max;
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	begin();
+	for (i = 0; i < MANY; i++) {
+		fds[i] = connect_client();
+		say(fds[i], "use a\r\nput 0 0 1 1\r\na\r\n");
+	}
+	turns();
+	ASSERT_EQ(fake.nr_runs, 2 * MANY);
+	ASSERT_EQ(clients.nr, MANY);
+	ASSERT_EQ(clients.inputs + clients.outputs + clients.bodies, 0);
+	for (i = 0; i < MANY; i++)
+		close(fds[i]);
+	expect_nothing_left();
+}
+
+TEST(half_a_line_costs_no_more_than_itself)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, "use abc");
+	turns();
+	ASSERT_EQ(clients.inputs, 7);
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(when_it_stops_nothing_more_runs_and_what_is_held_is_sent)
+{
+	int fd, waiter;
+
+	begin();
+	fake.synced = 0;
+	fd = connect_client();
+	waiter = connect_client();
+	say(waiter, "reserve\r\n");
+	say(fd, "put 0 0 1 1\r\na\r\n");
+	turns();
+	clients_stop(&clients);
+	say(fd, "use a\r\n");
+	ASSERT(!clients_all_sent(&clients));
+	fake.synced = 1;
+	expect(fd, "INSERTED 1\r\n");
+	ASSERT(clients_all_sent(&clients));
+	ASSERT_EQ(fake.nr_runs, 2);
+	clients_destroy(&clients);
+	ASSERT_EQ(fake.nr_sessions, 0);
+	expect_end(fd);
+	expect_end(waiter);
+}
+
+TEST(a_client_that_there_is_no_memory_for_is_disconnected)
+{
+	int fds[2];
+
+	begin();
+	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	fake.fail_init = true;
+	ASSERT(!client_create(&clients, fds[0]));
+	expect_end(fds[1]);
+	ASSERT_EQ(clients.nr, 0);
+}
+
+/* How many replies are to be read: lines, of which FOUND has two. */
+static int count_replies(int fd)
+{
+	static char seen[20000];
+	size_t len = 0;
+	size_t more;
+	int nr = 0;
+	int i;
+
+	do {
+		turns();
+		fake.synced = fake.seq;
+		turns();
+		more = hear(fd, seen + len, sizeof(seen) - len);
+		len += more;
+	} while (more);
+	for (i = 0; seen[i]; i++)
+		nr += (seen[i] == '\n') - !strncmp(seen + i, "FOUND", 5);
+	return nr;
+}
+
+/* Any commands, in any pieces, of clients that come and go: replies are counted. */
+TEST(random_clients_get_one_reply_a_command)
+{
+	static const char *const texts[] = {
+		"use a\r\n", "put 0 0 1 3\r\nabc\r\n", "nonsense\r\n", "peek 10\r\n", "touch\r\n",
+	};
+	static char text[20000];
+	size_t len, sent, piece;
+	int round, fd, i, nr;
+
+	begin();
+	fake.synced = 0;
+	srand(1);
+	for (round = 0; round < 300; round++) {
+		fd = connect_client();
+		nr = rand() % 300;
+		for (len = 0, i = 0; i < nr; i++)
+			len += sprintf(text + len, "%s", texts[rand() % 5]);
+		for (sent = 0; sent < len; sent += piece) {
+			piece = 1 + rand() % 500;
+			piece = piece < len - sent ? piece : len - sent;
+			ASSERT_EQ(write(fd, text + sent, piece), piece);
+			if (rand() % 2)
+				fake.synced += rand() % (fake.seq - fake.synced + 1);
+			turn();
+		}
+		ASSERT_EQ(count_replies(fd), nr);
+		close(fd);
+	}
+	expect_nothing_left();
+}

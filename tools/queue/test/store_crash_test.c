@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The store against a model, and through crashes: what it said is synced is there after a
+ * kill at any moment, together with some of what came after that, whole steps of it.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "model_lib.h"
+
+static struct store *open_small(enum store_sync sync)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+	int ret;
+
+	config.sync = sync;
+	config.memory = 8 << 20;
+	ret = store_open(&store, &config);
+	if (ret)
+		test_about("%s", log_text);
+	ASSERT_EQ(ret, 0);
+	return store;
+}
+
+TEST(a_store_has_what_a_model_has)
+{
+	unsigned long steps = test_count(4000), n;
+	struct store *store = open_small(SYNC_NEVER);
+	struct model *model = malloc(sizeof(*model));
+
+	model_init(model, 7);
+	for (n = 0; n < steps; n++) {
+		model_step(model, store);
+		if (n % 50 == 0)
+			model_compare(model, store);
+		if (n % 400 == 399) {
+			store_close(store);
+			store = open_small(SYNC_NEVER);
+			model_compare(model, store);
+		}
+	}
+	store_close(store);
+	free(model);
+}
+
+/* --- crashes -------------------------------------------------------------------------------- */
+
+/* What the process that is killed and the one that looks afterwards say. */
+struct shared {
+	/* The step that is known to be synced, and the one that was begun last. */
+	_Atomic uint64_t synced;
+	_Atomic uint64_t begun;
+	_Atomic uint64_t found;
+	_Atomic bool opened;
+};
+
+static struct shared *shared;
+
+/* Until it is killed. */
+static void work(struct model *model, enum store_sync sync)
+{
+	struct store *store = open_small(sync);
+	/* Steps by the number of their commit, as many as can be on their way. */
+	static uint64_t steps[1 << 16];
+	uint64_t told = store_synced(store), seq, synced;
+
+	shared->opened = true;
+	for (;;) {
+		shared->begun = model->step + 1;
+		seq = model_step(model, store);
+		steps[seq % (1 << 16)] = model->step;
+		synced = store_synced(store);
+		if (synced > told)
+			shared->synced = steps[synced % (1 << 16)];
+		told = synced;
+	}
+}
+
+static pid_t start_work(const struct model *model, enum store_sync sync)
+{
+	struct model *own;
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (pid)
+		return pid;
+	own = malloc(sizeof(*own));
+	*own = *model;
+	work(own, sync);
+	_exit(0);
+}
+
+/* In a process of its own, as RocksDB's threads do not go with a fork. */
+static void look(const struct model *before)
+{
+	struct store_config config = test_config(test_dir());
+	struct model *model = malloc(sizeof(*model));
+	struct store *store;
+
+	*model = *before;
+	if (shared->opened)
+		ASSERT_EQ(store_check(&config, stdout), 0);
+	store = open_small(SYNC_ALWAYS);
+	shared->found = store_get_number(store, "step", 0);
+	ASSERT_GE(shared->found, shared->synced);
+	ASSERT_LE(shared->found, shared->begun);
+	while (model->step < shared->found)
+		model_step(model, NULL);
+	if (model->step)
+		model_compare(model, store);
+	store_close(store);
+	_exit(0);
+}
+
+static void crash_and_look(struct model *model, enum store_sync sync, unsigned int after_us)
+{
+	pid_t pid = start_work(model, sync);
+	int status;
+
+	while (!shared->opened)
+		usleep(100);
+	usleep(after_us);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	ASSERT(WIFSIGNALED(status));
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		look(model);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	ASSERT_EQ(status, 0);
+	while (model->step < shared->found)
+		model_step(model, NULL);
+}
+
+static void crash_often(enum store_sync sync, unsigned long times)
+{
+	struct model *model = malloc(sizeof(*model));
+	uint64_t random = 1;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	model_init(model, (uint64_t)sync + 1);
+	/* The directory of all the processes that follow. */
+	test_dir();
+	while (times--) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		shared->opened = false;
+		test_about("kill after step %llu", (unsigned long long)model->step);
+		crash_and_look(model, sync, (unsigned int)(random >> 33) % 30000);
+	}
+	printf("# %llu steps\n", (unsigned long long)model->step);
+	fflush(stdout);
+	free(model);
+}
+
+TEST(what_was_synced_outlives_a_kill_at_any_moment)
+{
+	crash_often(SYNC_ALWAYS, test_count(200));
+}
+
+TEST(what_was_written_out_outlives_a_kill_with_syncs_at_intervals)
+{
+	crash_often(SYNC_INTERVAL, test_count(100));
+}
+
+TEST(what_was_written_out_outlives_a_kill_without_syncs)
+{
+	crash_often(SYNC_NEVER, test_count(100));
+}

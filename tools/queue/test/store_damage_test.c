@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Damage of a store: whatever byte of it is changed, and wherever a file ends too early, the
+ * store is refused, or what it has is exactly what it had after some commit; if that is not
+ * the last one, it was said that something is missing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store_lib.h"
+
+#define TUBE		3
+#define OTHER_TUBE	4
+#define STEPS		12
+#define FILES_MOST	64
+
+/* --- what a store has ----------------------------------------------------------------------- */
+
+static uint64_t print_of(uint64_t print, const void *bytes, size_t len)
+{
+	const uint8_t *at = bytes;
+
+	while (len--)
+		print = (print ^ *at++) * 1099511628211ull;
+	return print;
+}
+
+struct reading {
+	struct store *store;
+	uint64_t print;
+	bool damaged;
+};
+
+static bool read_job(void *context, const struct job_place *place)
+{
+	struct reading *reading = context;
+	struct job_record job;
+	const void *body;
+	size_t len;
+
+	reading->damaged |= store_get(reading->store, place->id, &job) != 0 ||
+		memcmp(&job.place, place, sizeof(*place)) ||
+		store_get_body(reading->store, place->id, &body, &len) != 0;
+	if (reading->damaged)
+		return false;
+	reading->print = print_of(reading->print, &job, sizeof(job));
+	reading->print = print_of(reading->print, body, len);
+	return true;
+}
+
+static void read_index(struct reading *reading, enum job_state state, uint32_t tube)
+{
+	struct job_place from = { .state = (uint8_t)state, .tube = tube };
+
+	reading->damaged |= store_walk(reading->store, &from, read_job, reading) != 0;
+}
+
+static bool read_mark(void *context, uint64_t id)
+{
+	struct reading *reading = context;
+
+	reading->print = print_of(reading->print, &id, sizeof(id));
+	return true;
+}
+
+static bool read_tube(void *context, const struct tube_record *tube)
+{
+	struct reading *reading = context;
+
+	reading->print = print_of(reading->print, tube, sizeof(*tube));
+	return true;
+}
+
+/* Returns a number that tells all that the store has; 0: some of it is damaged. */
+static uint64_t read_all(struct store *store)
+{
+	struct reading reading = { .store = store, .print = 14695981039346656037ull };
+	uint64_t number = store_get_number(store, "step", 0);
+	uint64_t next_id = store_next_id(store);
+
+	read_index(&reading, JOB_READY, TUBE);
+	read_index(&reading, JOB_READY, OTHER_TUBE);
+	read_index(&reading, JOB_BURIED, TUBE);
+	read_index(&reading, JOB_BURIED, OTHER_TUBE);
+	read_index(&reading, JOB_DELAYED, 0);
+	read_index(&reading, JOB_WALL, 0);
+	reading.damaged |= store_each_mark(store, read_mark, &reading) != 0 ||
+		store_each_tube(store, read_tube, &reading) != 0;
+	reading.print = print_of(reading.print, &number, sizeof(number));
+	reading.print = print_of(reading.print, &next_id, sizeof(next_id));
+	return reading.damaged ? 0 : reading.print;
+}
+
+/* --- a small store -------------------------------------------------------------------------- */
+
+/* What the store had after each commit. */
+static uint64_t prints[STEPS + 1];
+
+/* As a command does: what it reads comes before what it changes. */
+static void step(struct store *store, unsigned int n)
+{
+	struct job_record job = make_job(n, n % 4, n % 3 ? TUBE : OTHER_TUBE, n,
+					 n % 4 ? n * 100 : 0);
+	struct job_record old;
+	bool has_old = n > 4 && !store_get(store, n - 4, &old);
+
+	put_job(store, &job);
+	store_put_number(store, "step", n);
+	if (n == 1) {
+		put_tube(store, TUBE, "three");
+		put_tube(store, OTHER_TUBE, "four");
+	}
+	if (n % 4 == 0)
+		store_mark(store, n);
+	if (has_old && n % 2)
+		store_delete(store, &old.place, NULL, 0);
+	store_flush(store);
+}
+
+static char whole[80], copy[80];
+
+static struct store_config small_config(const char *dir)
+{
+	struct store_config config = test_config(dir);
+
+	config.create = false;
+	config.reserve = 64 << 10;
+	return config;
+}
+
+static void make_steps(unsigned int from, unsigned int to)
+{
+	struct store_config config = small_config(whole);
+	struct store *store;
+
+	config.create = true;
+	ASSERT_EQ(store_open(&store, &config), 0);
+	for (; from <= to; from++) {
+		step(store, from);
+		prints[from] = read_all(store);
+		ASSERT_NE(prints[from], 0);
+	}
+	store_close(store);
+}
+
+/* With a table, from the second opening, and a log. */
+static void make_store(void)
+{
+	mkdir(test_dir(), 0700);
+	snprintf(whole, sizeof(whole), "%s/whole", test_dir());
+	snprintf(copy, sizeof(copy), "%s/copy", test_dir());
+	make_steps(1, STEPS / 2);
+	make_steps(STEPS / 2 + 1, STEPS);
+}
+
+struct file {
+	char name[300];
+	uint8_t *bytes;
+	size_t len;
+};
+
+static struct file files[FILES_MOST];
+static size_t nr_files;
+
+static void read_file(const char *folder, const char *name)
+{
+	struct file *file = &files[nr_files];
+	char path[400];
+	struct stat stat;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s%s", whole, folder, name);
+	fd = open(path, O_RDONLY);
+	ASSERT(fd >= 0 && !fstat(fd, &stat));
+	if (S_ISREG(stat.st_mode)) {
+		ASSERT_LT(nr_files, FILES_MOST);
+		snprintf(file->name, sizeof(file->name), "%s%s", folder, name);
+		file->len = (size_t)stat.st_size;
+		file->bytes = malloc(file->len + 1);
+		ASSERT_EQ(read(fd, file->bytes, file->len), file->len);
+		nr_files++;
+	}
+	close(fd);
+}
+
+/* All but the ballast and what RocksDB says to people. */
+static void read_files(const char *folder)
+{
+	char path[100];
+	struct dirent *entry;
+	DIR *list;
+
+	snprintf(path, sizeof(path), "%s/%s", whole, folder);
+	list = opendir(path);
+	ASSERT(list);
+	while ((entry = readdir(list)))
+		if (*entry->d_name != '.' && strcmp(entry->d_name, "reserve") &&
+		    strncmp(entry->d_name, "LOG", 3))
+			read_file(folder, entry->d_name);
+	closedir(list);
+}
+
+static void write_copy(void)
+{
+	char path[400];
+	size_t i;
+	int fd;
+
+	remove_tree(copy);
+	mkdir(copy, 0700);
+	snprintf(path, sizeof(path), "%s/db", copy);
+	mkdir(path, 0700);
+	for (i = 0; i < nr_files; i++) {
+		snprintf(path, sizeof(path), "%s/%s", copy, files[i].name);
+		fd = open(path, O_WRONLY | O_CREAT, 0600);
+		ASSERT(fd >= 0);
+		ASSERT_EQ(write(fd, files[i].bytes, files[i].len), files[i].len);
+		close(fd);
+	}
+}
+
+/* --- what becomes of it --------------------------------------------------------------------- */
+
+static unsigned int refused, older, unharmed;
+
+static void see_content(uint64_t print)
+{
+	unsigned int n;
+
+	ASSERT_NE(print, 0);
+	for (n = 0; n < STEPS && prints[n] != print; n++)
+		;
+	ASSERT_EQ(prints[n], print);
+	if (n < STEPS)
+		ASSERT_NE(*log_text, 0);
+	if (n < STEPS)
+		older++;
+	else
+		unharmed++;
+}
+
+static void see_copy(void)
+{
+	struct store_config config = small_config(copy);
+	struct store *store;
+	uint64_t print;
+	int ret;
+
+	*log_text = 0;
+	ret = store_open(&store, &config);
+	if (ret) {
+		ASSERT(ret == -EBADMSG || ret == -EPROTO);
+		ASSERT_NE(*log_text, 0);
+		refused++;
+		return;
+	}
+	print = read_all(store);
+	store_close(store);
+	see_content(print);
+}
+
+static void see_all(void (*harm)(struct file *file, size_t at, uint8_t *saved),
+		    void (*heal)(struct file *file, size_t at, uint8_t *saved))
+{
+	size_t every = 10 / test_count(10), i, at, n = 0;
+	uint8_t saved[1];
+
+	make_store();
+	read_files("");
+	read_files("db/");
+	for (i = 0; i < nr_files; i++) {
+		for (at = 0; at < files[i].len; at++) {
+			/* What is only for people, RocksDB's options, is looked at now and then. */
+			if (n++ % (strstr(files[i].name, "OPTIONS") ? 97 : every))
+				continue;
+			test_about("%s, byte %zu of %zu", files[i].name, at, files[i].len);
+			harm(&files[i], at, saved);
+			write_copy();
+			see_copy();
+			heal(&files[i], at, saved);
+		}
+	}
+	printf("# %zu files: %u refused, %u went on with less and said so, %u not harmed\n",
+	       nr_files, refused, older, unharmed);
+	fflush(stdout);
+}
+
+static void flip(struct file *file, size_t at, uint8_t *saved)
+{
+	*saved = file->bytes[at];
+	file->bytes[at] ^= (uint8_t)(1 + at % 255);
+}
+
+static void restore(struct file *file, size_t at, uint8_t *saved)
+{
+	file->bytes[at] = *saved;
+}
+
+TEST(a_changed_byte_is_never_served)
+{
+	see_all(flip, restore);
+}
+
+static size_t whole_len;
+
+static void shorten(struct file *file, size_t at, uint8_t *saved)
+{
+	(void)saved;
+	whole_len = file->len;
+	file->len = at;
+}
+
+static void lengthen(struct file *file, size_t at, uint8_t *saved)
+{
+	(void)at;
+	(void)saved;
+	file->len = whole_len;
+}
+
+TEST(a_file_that_ends_too_early_is_never_served)
+{
+	see_all(shorten, lengthen);
+}
