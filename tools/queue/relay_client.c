@@ -34,7 +34,6 @@ static const struct setting consumer_settings[] = {
 	{ "enable.auto.offset.store", "false" },
 	/* Records that are gone are an error: see relay_partition.c. */
 	{ "auto.offset.reset", "error" },
-	{ "allow.auto.create.topics", "false" },
 	/* Buckets of another horizon may appear. */
 	{ "topic.metadata.refresh.interval.ms", "60000" },
 	/* Beside --memory; and when a partition is paused, it is fetched in vain. */
@@ -57,8 +56,8 @@ static const struct setting producer_settings[] = {
 static void on_log(const rd_kafka_t *client, int level, const char *what, const char *text)
 {
 	(void)client;
-	/* Of what is told both clients, some is for one. */
-	if (!strcmp(what, "CONFWARN"))
+	/* Of what is told both clients, some is for one; and old brokers cannot be told all. */
+	if (!strcmp(what, "CONFWARN") || !strcmp(what, "AUTOCREATE"))
 		level = LOG_DEBUG;
 	log_say(level, "kafka: %s: %s", what, text);
 }
