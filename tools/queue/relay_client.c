@@ -67,8 +67,9 @@ static void on_error(rd_kafka_t *client, int error, const char *text, void *cont
 	struct relay *relay = context;
 	char why[512];
 
+	/* Others are in the log too, and it goes on by itself. */
 	if (error != RD_KAFKA_RESP_ERR__FATAL) {
-		log_say(LOG_WARNING, "kafka: %s", text);
+		log_say(LOG_DEBUG, "kafka: %s", text);
 		return;
 	}
 	rd_kafka_fatal_error(client, why, sizeof(why));
@@ -98,14 +99,37 @@ static bool set_all(rd_kafka_conf_t *conf, const struct setting *settings, size_
 	return true;
 }
 
-/* What was told by options; and at last, what must not be told. */
+/* What the relay's promises stand on, and what has an option of its own. */
+static bool may_be_told(const struct relay_setting *setting)
+{
+	static const char *const names[] = {
+		"bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit",
+		"enable.auto.offset.store", "auto.offset.reset", "enable.idempotence", "acks",
+		"request.required.acks", "transactional.id",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(setting->name, names[i]))
+			return false;
+	/* Partitions are revoked all at once here. */
+	return strcmp(setting->name, "partition.assignment.strategy") ||
+		!strstr(setting->value, "cooperative");
+}
+
 static bool set_told(rd_kafka_conf_t *conf, const struct relay *relay)
 {
 	const struct relay_setting *setting;
 
-	STAILQ_FOREACH(setting, &relay->options.settings, entry)
+	STAILQ_FOREACH(setting, &relay->options.settings, entry) {
+		if (!may_be_told(setting)) {
+			log_say(LOG_ERR, "-X %s=%s: this is the relay's own to set",
+				setting->name, setting->value);
+			return false;
+		}
 		if (!set(conf, setting->name, setting->value))
 			return false;
+	}
 	return set(conf, "bootstrap.servers", relay->options.brokers);
 }
 

@@ -63,21 +63,6 @@ static void add_partition(struct relay *relay, rd_kafka_topic_partition_t *assig
 		assigned->partition, assigned->offset);
 }
 
-static bool is_cooperative(const struct relay *relay)
-{
-	const char *protocol = rd_kafka_rebalance_protocol(relay->consumer);
-
-	return protocol && !strcmp(protocol, "COOPERATIVE");
-}
-
-static void say_error(const char *what, rd_kafka_error_t *error)
-{
-	if (!error)
-		return;
-	log_say(LOG_ERR, "%s: %s", what, rd_kafka_error_string(error));
-	rd_kafka_error_destroy(error);
-}
-
 static void assign(struct relay *relay, rd_kafka_topic_partition_list_t *list)
 {
 	int i;
@@ -90,10 +75,7 @@ static void assign(struct relay *relay, rd_kafka_topic_partition_list_t *list)
 	}
 	for (i = 0; i < list->cnt; i++)
 		add_partition(relay, &list->elems[i]);
-	if (is_cooperative(relay))
-		say_error("assign", rd_kafka_incremental_assign(relay->consumer, list));
-	else
-		rd_kafka_assign(relay->consumer, list);
+	rd_kafka_assign(relay->consumer, list);
 	relay_partition_press_all(relay);
 }
 
@@ -150,10 +132,7 @@ static void revoke(struct relay *relay, rd_kafka_topic_partition_list_t *list)
 		relay_commit_wait(relay, list);
 	}
 	forget(relay, list);
-	if (is_cooperative(relay))
-		say_error("revoke", rd_kafka_incremental_unassign(relay->consumer, list));
-	else
-		rd_kafka_assign(relay->consumer, NULL);
+	rd_kafka_assign(relay->consumer, NULL);
 }
 
 void relay_group_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t error,
