@@ -56,11 +56,12 @@ setup:
 	tools/vm/setup
 
 demo:
-	tools/vm/setup host 6.1
+	tools/vm/setup host queue 6.1
 	tools/test/demo
 
 demo-queue:
 	tools/vm/setup queue
+	$(MAKE) -C tools/queue
 	tools/queue/demo
 
 bench:

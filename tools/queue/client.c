@@ -35,7 +35,7 @@
  *   its length if the limit allows; if not, it is swallowed. Who sends no byte of a body for
  *   BODY_IDLE_NS loses its buffer to others, so that nobody can keep all of it.
  * - what was read and not run is small, and smaller when there is much of it.
- * - a client with OUTPUT_MAX to be sent runs no commands until less is. When all outputs
+ * - a client with CLIENT_OUTPUT_MAX to be sent runs no commands until less is. When all outputs
  *   together are above @max_outputs, none that has any does; and those whose socket has been
  *   full for OUTPUT_IDLE_NS are ended. Above @end_outputs, the one whose socket has been full
  *   longest is ended at once. The largest output does not count there: one alone may be as
@@ -46,341 +46,21 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "client.h"
+#include "client_private.h"
 #include "log.h"
-#include "store.h"
 
-#define NS_PER_S		1000000000ULL
-
-/* A turn of all clients, and of one. */
-#define TURN_NS			1000000ULL
+/* What one does in a turn, beside reading CLIENT_READ_SIZE. */
 #define TURN_COMMANDS		128
 #define TURN_BODY_BYTES		(256 * 1024)
 
-#define OUTPUT_MAX		(256 * 1024)
+/* So much is read when there is much that was read and not run. */
 #define READ_SIZE_SHORT		1024
-#define BODY_IDLE_NS		(5 * NS_PER_S)
-#define OUTPUT_IDLE_NS		(10 * NS_PER_S)
-
-static const char crlf[] = "\r\n";
-#define CRLF_LEN		2
-
-enum client_state {
-	CLIENT_LINE,
-	CLIENT_SKIP,
-	CLIENT_BODY,
-	CLIENT_SWALLOW,
-	CLIENT_WAIT,
-	CLIENT_CLOSING
-};
-
-/**
- * struct body - a body that is not whole yet
- * @command: what it is for.
- * @len: its bytes with the \r\n.
- * @got: how many have come.
- * @moved_ns: when the last came.
- * @data: they are here.
- */
-struct body {
-	struct command command;
-	size_t len;
-	size_t got;
-	uint64_t moved_ns;
-	char data[];
-};
-
-/**
- * struct client - a connection
- * @source: its socket.
- * @session: what the queue knows of it.
- * @clients: all of them.
- * @state: see above.
- * @readable: a read may give something.
- * @writable: a write may take something.
- * @hung_up: the other side sends nothing more, or is gone.
- * @left: its session is destroyed.
- * @dead: it is to be destroyed.
- * @in_run: it is in the run list.
- * @out_list: in which list of output it is, or NULL.
- * @full_ns: since when its socket is full, if that is the list.
- * @nr_commands: what it has run in this turn.
- * @kept: what was read and is not run, NULL if there is nothing.
- * @kept_start: where in it that begins.
- * @kept_len: how much it is.
- * @kept_size: bytes of memory.
- * @body: CLIENT_BODY: what there is of it.
- * @swallow: CLIENT_SWALLOW: how many bytes are to come.
- * @swallow_reply: and what is said then.
- * @output: what is to be sent.
- */
-struct client {
-	struct source source;
-	struct session session;
-	struct clients *clients;
-	enum client_state state;
-	bool readable;
-	bool writable;
-	bool hung_up;
-	bool left;
-	bool dead;
-	bool in_run;
-	struct client_list *out_list;
-	uint64_t full_ns;
-	unsigned int nr_commands;
-	char *kept;
-	size_t kept_start;
-	size_t kept_len;
-	size_t kept_size;
-	struct body *body;
-	uint64_t swallow;
-	const char *swallow_reply;
-	struct output output;
-	TAILQ_ENTRY(client) all_entry;
-	TAILQ_ENTRY(client) run_entry;	/* also of the dead */
-	TAILQ_ENTRY(client) out_entry;
-	TAILQ_ENTRY(client) filling_entry;
-};
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-/* --- lists --------------------------------------------------------------------------- */
-
-static void queue_run(struct client *client)
-{
-	if (client->in_run || client->dead)
-		return;
-	client->in_run = true;
-	TAILQ_INSERT_TAIL(&client->clients->run, client, run_entry);
-}
-
-static void leave_run(struct client *client)
-{
-	if (!client->in_run)
-		return;
-	client->in_run = false;
-	TAILQ_REMOVE(&client->clients->run, client, run_entry);
-}
-
-static void leave_out_list(struct client *client)
-{
-	if (client->out_list)
-		TAILQ_REMOVE(client->out_list, client, out_entry);
-	client->out_list = NULL;
-}
-
-static struct client_list *right_out_list(struct client *client)
-{
-	struct clients *clients = client->clients;
-
-	if (client->dead || !client->output.len)
-		return NULL;
-	if (!output_sendable(&client->output, clients->synced))
-		return &clients->held;
-	return client->writable ? &clients->sending : &clients->full;
-}
-
-/* Into the list that its output belongs to. */
-static void place_output(struct client *client)
-{
-	struct client_list *list = right_out_list(client);
-
-	if (list == client->out_list)
-		return;
-	leave_out_list(client);
-	client->out_list = list;
-	if (!list)
-		return;
-	TAILQ_INSERT_TAIL(list, client, out_entry);
-	if (list == &client->clients->full)
-		client->full_ns = now_ns();
-}
-
-/* To be destroyed at the end of the turn. */
-static void client_end(struct client *client)
-{
-	if (client->dead)
-		return;
-	leave_run(client);
-	leave_out_list(client);
-	client->dead = true;
-	TAILQ_INSERT_TAIL(&client->clients->dead, client, run_entry);
-}
-
-/* --- output -------------------------------------------------------------------------- */
-
-static void count_output(struct client *client, size_t before)
-{
-	client->clients->outputs += output_memory(&client->output) - before;
-}
-
-static void forget_output(struct client *client)
-{
-	size_t memory = output_memory(&client->output);
-
-	output_free(&client->output);
-	count_output(client, memory);
-}
-
-/* Send what may be sent; as it makes room, commands may be run again. */
-static void client_send(struct client *client)
-{
-	struct output *output = &client->output;
-	size_t memory = output_memory(output);
-	size_t len = output_sendable(output, client->clients->synced);
-	ssize_t sent;
-
-	if (!len || !client->writable || client->dead)
-		return;
-	sent = send(client->source.fd, output_data(output), len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-		client_end(client);
-		return;
-	}
-	client->writable = sent == (ssize_t)len || (sent < 0 && errno == EINTR);
-	if (sent > 0) {
-		output_sent(output, sent);
-		count_output(client, memory);
-		queue_run(client);
-	}
-	place_output(client);
-}
-
-static void client_reply(struct client *client, uint64_t seq, const struct iovec *parts,
-			 size_t nr_parts)
-{
-	struct clients *clients = client->clients;
-	size_t memory = output_memory(&client->output);
-
-	if (client->dead || client->left)
-		return;
-	if (!output_append(&client->output, seq, clients->synced, parts, nr_parts)) {
-		log_say(LOG_WARNING, "a client is disconnected: no memory for its reply");
-		client_end(client);
-		return;
-	}
-	count_output(client, memory);
-	place_output(client);
-	/* Many waiting clients may get large jobs at once. */
-	if (clients->outputs > clients->max_outputs)
-		client_send(client);
-}
-
-/* Say something of our own: @line without its end. */
-static void client_say(struct client *client, const char *line)
-{
-	const struct iovec parts[] = {
-		{ (void *)line, strlen(line) }, { (void *)crlf, CRLF_LEN },
-	};
-
-	client_reply(client, 0, parts, 2);
-}
-
-void session_reply(struct session *session, uint64_t seq, const char *line,
-		   const void *body, size_t len)
-{
-	const struct iovec parts[] = {
-		{ (void *)line, strlen(line) }, { (void *)body, len },
-		{ (void *)crlf, CRLF_LEN },
-	};
-
-	client_reply(container_of(session, struct client, session), seq, parts, body ? 3 : 1);
-}
-
-void session_resume(struct session *session)
-{
-	struct client *client = container_of(session, struct client, session);
-
-	if (client->state != CLIENT_WAIT)
-		return;
-	client->state = CLIENT_LINE;
-	queue_run(client);
-}
-
-/* --- bodies -------------------------------------------------------------------------- */
-
-static size_t body_memory(uint64_t len)
-{
-	return sizeof(struct body) + len + CRLF_LEN;
-}
-
-static void body_free(struct client *client)
-{
-	if (!client->body)
-		return;
-	TAILQ_REMOVE(&client->clients->filling, client, filling_entry);
-	client->clients->bodies -= body_memory(client->body->command.body_len);
-	free(client->body);
-	client->body = NULL;
-}
-
-/* Throw away @len bytes, and say @reply then. */
-static void swallow(struct client *client, uint64_t len, const char *reply)
-{
-	client->state = CLIENT_SWALLOW;
-	client->swallow = len;
-	client->swallow_reply = reply;
-}
-
-/* Take the memory of clients that began to send a body and do not go on. */
-static void take_idle_bodies(struct clients *clients, size_t needed)
-{
-	uint64_t now = now_ns();
-	struct client *client;
-
-	while (clients->bodies + needed > clients->max_bodies) {
-		client = TAILQ_FIRST(&clients->filling);
-		if (!client || now - client->body->moved_ns < BODY_IDLE_NS)
-			return;
-		swallow(client, client->body->len - client->body->got, "OUT_OF_MEMORY");
-		body_free(client);
-	}
-}
-
-static struct body *body_alloc(struct clients *clients, const struct command *command)
-{
-	size_t memory = body_memory(command->body_len);
-	struct body *body;
-
-	if (clients->bodies + memory > clients->max_bodies)
-		take_idle_bodies(clients, memory);
-	if (clients->bodies + memory > clients->max_bodies)
-		return NULL;
-	body = malloc(memory);
-	if (!body)
-		return NULL;
-	clients->bodies += memory;
-	body->command = *command;
-	body->len = command->body_len + CRLF_LEN;
-	body->got = 0;
-	body->moved_ns = now_ns();
-	return body;
-}
-
-static void begin_body(struct client *client, const struct command *command)
-{
-	client->body = body_alloc(client->clients, command);
-	if (!client->body) {
-		swallow(client, command->body_len + CRLF_LEN, "OUT_OF_MEMORY");
-		return;
-	}
-	client->state = CLIENT_BODY;
-	TAILQ_INSERT_TAIL(&client->clients->filling, client, filling_entry);
-}
 
 /* --- commands ------------------------------------------------------------------------ */
 
 /* What the client has of its session, or asked for, is given back. */
-static void client_leave(struct client *client)
+void client_leave(struct client *client)
 {
 	if (client->left)
 		return;
@@ -406,7 +86,7 @@ static void run_command(struct client *client, const struct command *command,
 static void run_with_body(struct client *client, const struct command *command,
 			  const char *body)
 {
-	if (memcmp(body + command->body_len, crlf, CRLF_LEN)) {
+	if (memcmp(body + command->body_len, CRLF, CRLF_LEN)) {
 		client->state = CLIENT_LINE;
 		client_say(client, "EXPECTED_CRLF");
 		return;
@@ -424,11 +104,11 @@ static size_t take_body(struct client *client, const struct command *command,
 	size_t needed = command->body_len + CRLF_LEN;
 
 	if (command->body_len > client->clients->max_job_size) {
-		swallow(client, needed, "JOB_TOO_BIG");
+		client_swallow(client, needed, "JOB_TOO_BIG");
 		return 0;
 	}
 	if (needed > len) {
-		begin_body(client, command);
+		client_begin_body(client, command);
 		return 0;
 	}
 	run_with_body(client, command, data);
@@ -471,7 +151,7 @@ static size_t without_half_crlf(const char *data, size_t len)
 static size_t step_line(struct client *client, const char *data, size_t len)
 {
 	size_t limit = len < LINE_MAX_LEN ? len : LINE_MAX_LEN;
-	const char *end = memmem(data, limit, crlf, CRLF_LEN);
+	const char *end = memmem(data, limit, CRLF, CRLF_LEN);
 	size_t taken;
 
 	if (end) {
@@ -488,7 +168,7 @@ static size_t step_line(struct client *client, const char *data, size_t len)
 
 static size_t step_skip(struct client *client, const char *data, size_t len)
 {
-	const char *end = memmem(data, len, crlf, CRLF_LEN);
+	const char *end = memmem(data, len, CRLF, CRLF_LEN);
 
 	if (!end)
 		return without_half_crlf(data, len);
@@ -501,7 +181,7 @@ static size_t step_skip(struct client *client, const char *data, size_t len)
 static void end_body(struct client *client)
 {
 	run_with_body(client, &client->body->command, client->body->data);
-	body_free(client);
+	client_body_free(client);
 }
 
 /* @len bytes of the body have come. */
@@ -510,7 +190,7 @@ static void body_moved(struct client *client, size_t len)
 	struct body *body = client->body;
 
 	body->got += len;
-	body->moved_ns = now_ns();
+	body->moved_ns = client_now_ns();
 	TAILQ_REMOVE(&client->clients->filling, client, filling_entry);
 	TAILQ_INSERT_TAIL(&client->clients->filling, client, filling_entry);
 	if (body->got == body->len)
@@ -547,7 +227,7 @@ static bool may_run(const struct client *client)
 	size_t unsent = client->output.len;
 
 	return !client->dead && !clients->stopping && client->state < CLIENT_WAIT &&
-		unsent < OUTPUT_MAX && !(unsent && clients->outputs > clients->max_outputs);
+		unsent < CLIENT_OUTPUT_MAX && !(unsent && clients->outputs > clients->max_outputs);
 }
 
 /* Returns how many of the bytes were taken. */
@@ -567,13 +247,16 @@ static size_t consume(struct client *client, const char *data, size_t len)
 		if (!taken)
 			break;
 		done += taken;
+		/* A few commands may take as long as many: then its share of the turn is used. */
+		if (client_now_ns() >= client->clients->turn_end_ns)
+			client->nr_commands = TURN_COMMANDS;
 	}
 	return done;
 }
 
 /* --- input --------------------------------------------------------------------------- */
 
-static void forget_kept(struct client *client)
+void client_forget_kept(struct client *client)
 {
 	client->clients->inputs -= client->kept_size;
 	free(client->kept);
@@ -609,7 +292,7 @@ static void consume_kept(struct client *client)
 	client->kept_start += done;
 	client->kept_len -= done;
 	if (!client->kept_len)
-		forget_kept(client);
+		client_forget_kept(client);
 }
 
 /*
@@ -659,7 +342,7 @@ static void read_lines(struct client *client)
 	got = recv(client->source.fd, clients->scratch + len, size - len, MSG_DONTWAIT);
 	if (!read_ended_well(client, got, size - len))
 		return;
-	forget_kept(client);
+	client_forget_kept(client);
 	len += got;
 	done = consume(client, clients->scratch, len);
 	keep(client, clients->scratch + done, len - done);
@@ -672,7 +355,7 @@ static void stop_waiting(struct client *client)
 	client_close(client);
 }
 
-static void client_run(struct client *client)
+void client_run(struct client *client)
 {
 	client->nr_commands = 0;
 	consume_kept(client);
@@ -687,10 +370,10 @@ static void client_run(struct client *client)
 	if (client->state == CLIENT_CLOSING && !client->output.len)
 		client_end(client);
 	if (client->nr_commands >= TURN_COMMANDS || (client->readable && may_run(client)))
-		queue_run(client);
+		client_queue_run(client);
 }
 
-static void client_ready(struct source *source, uint32_t events)
+void client_ready(struct source *source, uint32_t events)
 {
 	struct client *client = container_of(source, struct client, source);
 
@@ -700,173 +383,6 @@ static void client_ready(struct source *source, uint32_t events)
 		client->readable = true;
 	if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 		client->writable = true;
-	place_output(client);
-	queue_run(client);
-}
-
-struct source *client_create(struct clients *clients, int fd)
-{
-	struct client *client = calloc(1, sizeof(*client));
-
-	if (!client || session_init(&client->session, clients->queue)) {
-		free(client);
-		close(fd);
-		return NULL;
-	}
-	client->source = (struct source){ .fd = fd, .ready = client_ready };
-	client->clients = clients;
-	client->writable = true;
-	clients->nr++;
-	TAILQ_INSERT_TAIL(&clients->all, client, all_entry);
-	return &client->source;
-}
-
-static void client_destroy(struct client *client)
-{
-	struct clients *clients = client->clients;
-
-	client_leave(client);
-	leave_run(client);
-	leave_out_list(client);
-	body_free(client);
-	forget_kept(client);
-	forget_output(client);
-	clients->nr--;
-	TAILQ_REMOVE(&clients->all, client, all_entry);
-	close(client->source.fd);
-	free(client);
-}
-
-/* --- all of them --------------------------------------------------------------------- */
-
-void clients_init(struct clients *clients, const struct clients_config *config,
-		  struct queue *queue, struct store *store)
-{
-	memset(clients, 0, sizeof(*clients));
-	clients->queue = queue;
-	clients->store = store;
-	clients->max_job_size = config->max_job_size;
-	clients->max_bodies = config->memory / 2;
-	clients->max_inputs = config->memory / 8;
-	clients->max_outputs = config->memory / 8;
-	clients->end_outputs = config->memory / 4;
-	TAILQ_INIT(&clients->all);
-	TAILQ_INIT(&clients->run);
-	TAILQ_INIT(&clients->sending);
-	TAILQ_INIT(&clients->held);
-	TAILQ_INIT(&clients->full);
-	TAILQ_INIT(&clients->filling);
-	TAILQ_INIT(&clients->dead);
-}
-
-uint64_t clients_max_job_size(size_t memory)
-{
-	return memory / 2 > body_memory(0) ? memory / 2 - body_memory(0) : 0;
-}
-
-/* Destroying one may give jobs to others, and so end them too. */
-static void bury_dead(struct clients *clients)
-{
-	struct client *client;
-
-	while ((client = TAILQ_FIRST(&clients->dead))) {
-		TAILQ_REMOVE(&clients->dead, client, run_entry);
-		client_destroy(client);
-	}
-}
-
-void clients_run(struct clients *clients)
-{
-	struct client *last = TAILQ_LAST(&clients->run, client_list);
-	uint64_t end_ns = now_ns() + TURN_NS;
-	struct client *client;
-
-	while ((client = TAILQ_FIRST(&clients->run))) {
-		leave_run(client);
-		client_run(client);
-		if (client == last || now_ns() >= end_ns)
-			break;
-	}
-	bury_dead(clients);
-}
-
-static void release_held(struct clients *clients)
-{
-	uint64_t synced = store_synced(clients->store);
-	struct client *client, *next;
-
-	if (synced == clients->synced)
-		return;
-	clients->synced = synced;
-	TAILQ_FOREACH_SAFE(client, &clients->held, out_entry, next)
-		place_output(client);
-}
-
-static size_t largest_output(const struct clients *clients)
-{
-	const struct client *client;
-	size_t largest = 0;
-
-	TAILQ_FOREACH(client, &clients->full, out_entry)
-		if (output_memory(&client->output) > largest)
-			largest = output_memory(&client->output);
-	return largest;
-}
-
-/* Is the client at the head of @full to be ended, so that there is memory for others? */
-static bool is_too_slow(const struct clients *clients, const struct client *slowest)
-{
-	if (clients->outputs <= clients->max_outputs)
-		return false;
-	if (now_ns() - slowest->full_ns >= OUTPUT_IDLE_NS)
-		return true;
-	return clients->outputs > clients->end_outputs &&
-		clients->outputs - largest_output(clients) > clients->end_outputs;
-}
-
-static void end_slow(struct clients *clients)
-{
-	struct client *slowest;
-
-	while ((slowest = TAILQ_FIRST(&clients->full)) && is_too_slow(clients, slowest)) {
-		log_say(LOG_WARNING, "a client is disconnected: it does not read %zu bytes",
-			slowest->output.len);
-		client_end(slowest);
-		forget_output(slowest);
-	}
-}
-
-void clients_send(struct clients *clients)
-{
-	struct client *client, *next;
-
-	release_held(clients);
-	TAILQ_FOREACH_SAFE(client, &clients->sending, out_entry, next)
-		client_send(client);
-	end_slow(clients);
-}
-
-bool clients_busy(const struct clients *clients)
-{
-	return !TAILQ_EMPTY(&clients->run) || !TAILQ_EMPTY(&clients->dead) ||
-		!TAILQ_EMPTY(&clients->sending);
-}
-
-bool clients_all_sent(const struct clients *clients)
-{
-	return !clients->outputs;
-}
-
-void clients_stop(struct clients *clients)
-{
-	clients->stopping = true;
-}
-
-void clients_destroy(struct clients *clients)
-{
-	struct client *client, *next;
-
-	TAILQ_FOREACH_SAFE(client, &clients->all, all_entry, next)
-		client_end(client);
-	bury_dead(clients);
+	client_place_output(client);
+	client_queue_run(client);
 }

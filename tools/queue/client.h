@@ -7,6 +7,7 @@
 
 #include "output.h"
 #include "session.h"
+#include "say.h"
 #include "source.h"
 
 struct client;
@@ -32,6 +33,7 @@ struct clients_config {
  * @queue: what their sessions are of.
  * @store: tells what is on disk.
  * @synced: up to which number that is, as far as we know.
+ * @turn_end_ns: when others than clients have their turn.
  * @max_job_size: bytes of a body.
  * @bodies: memory of bodies that are not whole yet, and how much that may be.
  * @inputs: memory of what was read and not looked at yet; above its limit less is read.
@@ -47,12 +49,14 @@ struct clients_config {
  * @dead: those that are to be destroyed.
  * @nr: how many there are.
  * @stopping: no more commands are run.
+ * @say_slow: slow clients were disconnected.
  * @scratch: what is read comes here first.
  */
 struct clients {
 	struct queue *queue;
 	struct store *store;
 	uint64_t synced;
+	uint64_t turn_end_ns;
 	uint32_t max_job_size;
 	size_t bodies, max_bodies;
 	size_t inputs, max_inputs;
@@ -66,6 +70,7 @@ struct clients {
 	struct client_list dead;
 	unsigned int nr;
 	bool stopping;
+	struct say say_slow;
 	char scratch[CLIENT_READ_SIZE];
 };
 

@@ -19,10 +19,23 @@ struct clock {
 	uint64_t base_ns;	/* its time when the machine was booted */
 };
 
+/* The wall clock's time at boot, from readings that nothing came between. */
+static inline uint64_t clock_boot_wall_ns(void)
+{
+	uint64_t before_ns, wall_ns, after_ns;
+
+	do {
+		before_ns = alarms_now_ns(ALARM_BOOT);
+		wall_ns = alarms_now_ns(ALARM_WALL);
+		after_ns = alarms_now_ns(ALARM_BOOT);
+	} while (after_ns - before_ns > NSEC_PER_MSEC / 10);
+	return wall_ns - after_ns;
+}
+
 /* Begin; @skew_ns is what clock_skew_ns() was, or 0 in a new store. */
 static inline void clock_start(struct clock *clock, uint64_t skew_ns)
 {
-	clock->base_ns = alarms_now_ns(ALARM_WALL) - alarms_now_ns(ALARM_BOOT) - skew_ns;
+	clock->base_ns = clock_boot_wall_ns() - skew_ns;
 }
 
 static inline uint64_t clock_now_ns(const struct clock *clock)
@@ -42,7 +55,7 @@ static inline uint64_t clock_to_boot_ns(const struct clock *clock, uint64_t time
 /* How far the wall clock is ahead of this one, modulo 2^64. */
 static inline uint64_t clock_skew_ns(const struct clock *clock)
 {
-	return alarms_now_ns(ALARM_WALL) - clock_now_ns(clock);
+	return clock_boot_wall_ns() - clock->base_ns;
 }
 
 #endif /* TWHEELQ_CLOCK_H */

@@ -19,6 +19,20 @@ enum job_status {
 	NR_STATUS
 };
 
+RB_HEAD(job_tree, job);
+
+/**
+ * struct holder - what holds reserved jobs: a session's, which may be gone
+ * @reserved: by when their time to run is over.
+ * @session: whose they are; NULL: it is gone, and they are given back.
+ * @orphans: in the queue's list of those whose session is gone.
+ */
+struct holder {
+	struct job_tree reserved;
+	struct session *session;
+	TAILQ_ENTRY(holder) orphans;
+};
+
 /**
  * struct job - a job that is in memory
  * @alarm: DELAYED: when it is due; RESERVED: when its time to run is over. Its id is the
@@ -26,7 +40,7 @@ enum job_status {
  * @node: READY: in its tube's tree; RESERVED: in its holder's.
  * @next: in the table of jobs by id.
  * @tube: its tube.
- * @holder: RESERVED: whose it is.
+ * @holder: RESERVED: what holds it.
  * @order: as in struct job_place.
  * @deadline_ns: RESERVED: when its time to run is over, ALARM_BOOT.
  * @seq: the number of its last change in the store.
@@ -41,7 +55,7 @@ struct job {
 	RB_ENTRY(job) node;
 	struct job *next;
 	struct tube *tube;
-	struct session *holder;
+	struct holder *holder;
 	uint64_t order;
 	uint64_t deadline_ns;
 	uint64_t seq;
@@ -119,6 +133,8 @@ RB_HEAD(name_tree, tube);
 RB_HEAD(number_tree, tube);
 TAILQ_HEAD(tube_list, tube);
 LIST_HEAD(session_list, session);
+TAILQ_HEAD(kick_list, session);
+TAILQ_HEAD(orphan_list, holder);
 
 /**
  * struct window - the delayed jobs of a clock that are in memory
@@ -163,9 +179,14 @@ struct queue {
 	struct tube *default_tube;
 	struct window windows[2];
 	struct session_list sessions[SESSION_BUCKETS];	/* by id */
+	struct kick_list kicking;
+	struct orphan_list orphans;
 	size_t nr_sessions;
+	size_t nr_watches;
+	size_t max_watches;
 
 	bool draining;
+	bool stopping;
 	bool has_unarmed;	/* something reserved, or a session, has no alarm yet */
 	uint64_t next_id;
 	uint32_t next_tube;
@@ -278,6 +299,9 @@ void job_arrived(struct queue *queue, struct tube *tube, const struct job_record
 /* Give a job to a session: reply and all. Returns 0; -EBADMSG, and the job is set aside. */
 int job_reserve(struct queue *queue, struct session *session, struct job *job);
 
+/* What the disk has of it is damaged: nobody gets it. */
+void job_break(struct queue *queue, struct job *job);
+
 /* Its holder is gone. */
 void job_abandoned(struct queue *queue, struct job *job);
 
@@ -332,8 +356,11 @@ bool window_arm(struct queue *queue, struct job *job);
 /* The alarm of a delayed job was refused: the window ends before it. */
 void window_refused(struct queue *queue, struct job *job);
 
-/* Make room for @nr alarms. Returns false if there is none to be made. */
-bool window_shrink(struct queue *queue, size_t nr);
+/*
+ * Have @nr delayed jobs leave memory, of those that are due last, and later than in
+ * @beyond_ns. Returns false if there are none.
+ */
+bool window_shrink(struct queue *queue, size_t nr, uint64_t beyond_ns);
 
 /* A piece of work; returns true if there is more. */
 bool window_turn(struct queue *queue);
@@ -342,6 +369,13 @@ void window_alarm(struct queue *queue, uint64_t number);
 /* --- session.c, stats.c --------------------------------------------------------------- */
 
 void session_alarm(struct queue *queue, uint64_t number);
+
+/* The most urgent job of all tubes that it watches; NULL: none is ready. */
+struct job *session_best_job(struct session *session);
+
+/* Go on with a piece of each kick; and of what nobody holds any more. True: there is more. */
+bool sessions_kick(struct queue *queue);
+bool sessions_give_back(struct queue *queue, size_t most);
 
 /* End a session's wait: it is in no tube's list any more. */
 void session_stop_waiting(struct session *session);

@@ -63,13 +63,15 @@ static void take_number(void *to, const struct key *keys, size_t nr, const char 
 			*(uint64_t *)((char *)to + keys[i].offset) = value;
 }
 
-/* "due-to-reserved-below-8-us: 5". */
-static void take_bucket(struct histogram *late, const char *name, uint64_t value)
+/* "due-to-reserved-below-8-us: 5"; @start is what the name is to begin with. */
+static void take_bucket(struct histogram *late, const char *start, const char *name,
+			uint64_t value)
 {
 	unsigned long long limit_us;
 	int end = 0;
 
-	if (sscanf(name, "due-to-reserved-below-%llu-us%n", &limit_us, &end) != 1 || !end ||
+	if (strncmp(name, start, strlen(start)) ||
+	    sscanf(name + strlen(start), "-below-%llu-us%n", &limit_us, &end) != 1 || !end ||
 	    !limit_us || limit_us >= 1ULL << HISTOGRAM_BUCKETS)
 		return;
 	late->nr[63 - __builtin_clzll(limit_us)] = value;
@@ -84,7 +86,8 @@ void look_at_stats(struct look *look, char *text)
 	while (yaml_next(&text, &key, &value)) {
 		number = strtoull(value, NULL, 10);
 		take_number(look, queue_keys, ARRAY_SIZE(queue_keys), key, number);
-		take_bucket(&look->late, key, number);
+		take_bucket(&look->ready_late, "due-to-ready", key, number);
+		take_bucket(&look->late, "due-to-reserved", key, number);
 		if (!strncmp(key, "cmd-", 4))
 			look->commands += number;
 	}

@@ -34,6 +34,7 @@ struct tube_look {
  * @at_ns: the moment; any clock that is never set.
  * @put: jobs that were put, so far; so are @deleted, @timeouts, @retries, @dead.
  * @commands: commands of all kinds, so far.
+ * @ready_late: from due to ready, so far.
  * @late: from due to reserved, so far.
  * @tube: its tubes, by name.
  * @nr_tubes: how many.
@@ -44,6 +45,7 @@ struct look {
 	uint64_t ready, reserved, delayed, buried;
 	uint64_t connections, waiting, uptime_s;
 	uint64_t put, deleted, timeouts, retries, dead, commands;
+	struct histogram ready_late;
 	struct histogram late;
 	struct tube_look *tube;
 	size_t nr_tubes;

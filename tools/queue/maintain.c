@@ -41,7 +41,7 @@ int store_cannot_open(const char *dir, int error)
 
 	switch (-error) {
 	case ENOENT:
-		why = "there is no store of jobs in it";
+		why = "it is no directory with a store of jobs, nor can it be made one";
 		break;
 	case EBUSY:
 		why = "another process has it open";

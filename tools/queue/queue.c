@@ -43,9 +43,15 @@
 
 #define URGENT_PRI	1024
 
+/* So many watches there may be in all with however little memory. */
+#define MIN_WATCHES	1000
+
 /* So many ids of alarms are taken at a time, and so many in a turn. */
 #define TAKE_IDS	256
 #define TAKE_TURNS	16
+
+/* So many jobs of sessions that are gone become ready in a turn. */
+#define GIVE_BACK	128
 
 /* --- counts --------------------------------------------------------------------------- */
 
@@ -135,7 +141,8 @@ static void job_displace(struct queue *queue, struct job *job)
 	case IS_RESERVED:
 		RB_REMOVE(job_tree, &job->holder->reserved, job);
 		alarm_cancel(queue->alarms, &job->alarm);
-		session_rearm(job->holder);
+		if (job->holder->session)
+			session_rearm(job->holder->session);
 		job->holder = NULL;
 		break;
 	default:
@@ -210,6 +217,8 @@ int job_find(struct queue *queue, uint64_t id, struct job **job)
 	err = store_get(queue->store, id, &record);
 	if (err)
 		return err;
+	if (!tube_by_number(queue, record.place.tube))
+		return -EBADMSG;
 	*job = job_new(queue, &record.place);
 	return *job ? 0 : -ENOMEM;
 }
@@ -286,8 +295,7 @@ void job_arrived(struct queue *queue, struct tube *tube, const struct job_record
 
 /* --- reservations --------------------------------------------------------------------- */
 
-/* What the disk has of it is damaged: nobody gets it. */
-static void job_break(struct queue *queue, struct job *job)
+void job_break(struct queue *queue, struct job *job)
 {
 	log_say(LOG_ERR, "job %llu of tube \"%s\" is damaged on disk; it is set aside",
 		(unsigned long long)job_id(job), job->tube->name);
@@ -332,9 +340,9 @@ int job_reserve(struct queue *queue, struct session *session, struct job *job)
 	if (job->status == IS_READY && job->stored != JOB_READY)
 		note_lateness(queue, job, &queue->stats.reserved_late);
 	job_is(queue, job, IS_RESERVED);
-	job->holder = session;
+	job->holder = session->holder;
 	job->deadline_ns = alarms_now_ns(ALARM_BOOT) + record.ttr_ns;
-	RB_INSERT(job_tree, &session->reserved, job);
+	RB_INSERT(job_tree, &job->holder->reserved, job);
 	job->placed = true;
 	/* Without room for its alarm: see retry_unarmed(). */
 	if (alarm_add(queue->alarms, &job->alarm, job_id(job), ALARM_BOOT, job->deadline_ns))
@@ -389,7 +397,10 @@ void queue_hungry(struct queue *queue, struct tube *tube)
 	TAILQ_INSERT_TAIL(&queue->hungry, tube, hungry);
 }
 
-/* A job of the tube for the session that waits longest; false: that is all. */
+/*
+ * For the session that waits longest for the tube, the most urgent job of all that it waits
+ * for; false: that is all.
+ */
 static bool serve_one(struct queue *queue, struct tube *tube)
 {
 	struct watch *watch = TAILQ_FIRST(&tube->waiting);
@@ -397,7 +408,7 @@ static bool serve_one(struct queue *queue, struct tube *tube)
 
 	if (!watch || tube->pause_ns)
 		return false;
-	job = tube_next_job(queue, tube);
+	job = session_best_job(watch->session);
 	if (!job)
 		return false;
 	if (!job_reserve(queue, watch->session, job)) {
@@ -517,7 +528,7 @@ static void arm_reserved(struct queue *queue, struct session *session)
 {
 	struct job *job;
 
-	RB_FOREACH(job, job_tree, &session->reserved)
+	RB_FOREACH(job, job_tree, &session->holder->reserved)
 		if (!alarm_pending(&job->alarm) &&
 		    alarm_add(queue->alarms, &job->alarm, job_id(job), ALARM_BOOT,
 			      job->deadline_ns))
@@ -545,7 +556,7 @@ static void retry_unarmed(struct queue *queue)
 	struct session *session;
 	size_t i;
 
-	if (!window_shrink(queue, 64))
+	if (!window_shrink(queue, 64, 0))
 		nanosleep(&pause, NULL);
 	queue->has_unarmed = false;
 	for (i = 0; i < SESSION_BUCKETS; i++)
@@ -556,18 +567,36 @@ static void retry_unarmed(struct queue *queue)
 	arm_pauses(queue);
 }
 
+/* What was refused may be armed again, where others gave way. True: again next turn. */
+static bool flush_alarms(struct queue *queue)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < 3; tries++) {
+		if (!alarms_flush(queue->alarms))
+			return false;
+		take_refused(queue);
+	}
+	return true;
+}
+
 bool queue_turn(struct queue *queue)
 {
-	bool more;
+	bool more = sessions_kick(queue);
 
+	more |= sessions_give_back(queue, GIVE_BACK);
 	queue_serve(queue);
 	if (queue->has_unarmed)
 		retry_unarmed(queue);
-	more = window_turn(queue);
+	more |= window_turn(queue);
 	store_commit(queue->store);
-	if (alarms_flush(queue->alarms))
-		take_refused(queue);
+	more |= flush_alarms(queue);
 	return more || queue->has_unarmed;
+}
+
+void queue_stop(struct queue *queue)
+{
+	queue->stopping = true;
 }
 
 void queue_drain(struct queue *queue)
@@ -577,24 +606,60 @@ void queue_drain(struct queue *queue)
 
 /* --- from the start to the end -------------------------------------------------------- */
 
-/* Who was reserved when the daemon ended is ready, one attempt older. */
-static bool recover_mark(void *context, uint64_t id)
+struct marks {
+	uint64_t *ids;
+	size_t nr;
+	size_t room;
+	bool no_memory;
+};
+
+static bool collect_mark(void *context, uint64_t id)
 {
-	struct queue *queue = context;
+	struct marks *marks = context;
+	uint64_t *ids = marks->ids;
+
+	if (marks->nr == marks->room) {
+		marks->room = marks->room * 2 + 64;
+		ids = reallocarray(ids, marks->room, sizeof(*ids));
+		marks->no_memory = !ids;
+		if (!ids)
+			return false;
+		marks->ids = ids;
+	}
+	ids[marks->nr++] = id;
+	return true;
+}
+
+/* What was reserved when the daemon ended is ready, one attempt older. */
+static void recover_mark(struct queue *queue, uint64_t id)
+{
 	struct job_record record;
 	struct job_place old;
 
 	if (store_get(queue->store, id, &record)) {
 		log_say(LOG_ERR, "job %llu, which was reserved, is damaged on disk",
 			(unsigned long long)id);
-		return true;
+		return;
 	}
 	old = record.place;
 	place_ready(&record.place);
 	record.reserves++;
 	record.attempts++;
 	store_move(queue->store, &old, &record);
-	return true;
+}
+
+static int recover_marks(struct queue *queue)
+{
+	struct marks marks = { .ids = NULL };
+	int err = store_each_mark(queue->store, 0, collect_mark, &marks);
+	size_t i;
+
+	if (!err && marks.no_memory)
+		err = -ENOMEM;
+	for (i = 0; !err && i < marks.nr; i++)
+		recover_mark(queue, marks.ids[i]);
+	free(marks.ids);
+	return err;
 }
 
 static void make_instance(struct queue *queue)
@@ -606,20 +671,26 @@ static void make_instance(struct queue *queue)
 /* What the disk has becomes what is counted; jobs come into memory later. */
 static int queue_load(struct queue *queue)
 {
-	struct tube *tube;
+	struct tube *tube, *next;
 	int err;
 
 	clock_start(&queue->clock, store_get_number(queue->store, "skew", 0));
 	queue->next_id = store_next_id(queue->store);
-	err = store_each_mark(queue->store, recover_mark, queue);
+	err = recover_marks(queue);
 	if (!err)
 		err = tubes_load(queue);
 	if (err)
 		return err;
-	for (tube = tube_first(queue); tube; tube = tube_next(tube))
-		count_tube(queue, tube);
 	queue->default_tube = tube_get(queue, "default");
-	return queue->default_tube ? 0 : -ENOMEM;
+	if (!queue->default_tube)
+		return -ENOMEM;
+	for (tube = tube_first(queue); tube; tube = next) {
+		next = tube_next(tube);
+		count_tube(queue, tube);
+		/* One that was only paused, say. */
+		tube_put(queue, tube);
+	}
+	return 0;
 }
 
 int queue_create(struct queue **out, const struct queue_config *config, struct store *store,
@@ -635,6 +706,9 @@ int queue_create(struct queue **out, const struct queue_config *config, struct s
 	queue->alarms = alarms;
 	queue->start_ns = alarms_now_ns(ALARM_BOOT);
 	queue->next_session = 1;
+	TAILQ_INIT(&queue->kicking);
+	TAILQ_INIT(&queue->orphans);
+	queue->max_watches = config->memory / 16 / sizeof(struct watch) + MIN_WATCHES;
 	make_instance(queue);
 	tubes_init(queue);
 	windows_init(queue);
@@ -650,6 +724,8 @@ int queue_create(struct queue **out, const struct queue_config *config, struct s
 
 void queue_destroy(struct queue *queue)
 {
+	while (sessions_give_back(queue, SIZE_MAX))
+		;
 	tubes_destroy(queue);
 	jobs_destroy(queue);
 	free(queue);

@@ -72,6 +72,12 @@ int queue_create(struct queue **queue, const struct queue_config *config,
 /* All sessions are gone before. */
 void queue_destroy(struct queue *queue);
 
+/*
+ * The daemon stops: what sessions have reserved is not given back any more when they end, but
+ * is found to have been reserved at the next start.
+ */
+void queue_stop(struct queue *queue);
+
 /* Refuse puts from now on (SIGUSR1). */
 void queue_drain(struct queue *queue);
 

@@ -69,8 +69,8 @@ static void drop_key(struct queue *queue, struct job_record *record)
 static void die(struct queue *queue, struct tube *tube, struct job_record *record,
 		const char *dead_name)
 {
-	/* Where there is no room for one more tube, it is buried in its own. */
-	struct tube *dead = tube_get(queue, dead_name) ?: tube;
+	/* Who died before is buried where it is; and so is all where no tube can be made. */
+	struct tube *dead = record->origin ? tube : tube_get(queue, dead_name) ?: tube;
 
 	drop_key(queue, record);
 	if (!record->origin) {

@@ -17,6 +17,9 @@ uint64_t retry_policy_delay_ns(const struct retry_policy *policy, uint32_t k, do
 {
 	double delay_ns = policy->base_ns * pow(policy->factor, k - 1.0);
 
+	/* The power may be infinite, and the product with 0 no number. */
+	if (!policy->base_ns)
+		return 0;
 	if (!(delay_ns < policy->cap_ns))
 		delay_ns = policy->cap_ns;
 	delay_ns += delay_ns * policy->jitter_percent / 100 * share;

@@ -48,6 +48,8 @@ struct server {
 	bool alarmed;		/* queue_alarms() is to be called */
 	bool accepts;		/* the listeners are in epoll */
 	uint64_t accept_ms;	/* when they come back, where files are short */
+	struct say say_full;	/* there were too many clients */
+	struct say say_failed;	/* accept() failed */
 	unsigned int nr_stops;	/* signals that told to stop */
 	bool stopping;
 	uint64_t stop_ms;	/* when stopping ends anyway */
@@ -117,10 +119,13 @@ static void look_at_accept(struct server *server)
 
 static void accept_failed(struct server *server)
 {
+	int error = errno;
+
 	/* The client is gone already, or the network has something to say of it. */
-	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
 		return;
-	log_say(LOG_WARNING, "cannot accept a client: %m; it waits");
+	if (say_now(&server->say_failed))
+		log_say(LOG_WARNING, "cannot accept a client: %s; it waits", strerror(error));
 	pause_accept(server);
 	server->accept_ms = now_ms() + ACCEPT_PAUSE_MS;
 }
@@ -157,8 +162,9 @@ static void listener_ready(struct source *source, uint32_t events)
 	(void)events;
 	for (n = 0; n < MAX_ACCEPTS && server->accepts; n++) {
 		if (is_full(server)) {
-			log_say(LOG_WARNING, "there are %u clients: more have to wait",
-				server->clients.nr);
+			if (say_now(&server->say_full))
+				log_say(LOG_WARNING, "there are %u clients: more have to wait",
+					server->clients.nr);
 			pause_accept(server);
 			return;
 		}
@@ -392,6 +398,7 @@ int server_run(const struct server_config *config)
 		notify("READY=1");
 		loop(server);
 	}
+	queue_stop(config->queue);
 	clients_destroy(&server->clients);
 	close_sources(server);
 	free(server);

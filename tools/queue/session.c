@@ -19,7 +19,10 @@
 #define SAFETY_MARGIN_NS	NSEC_PER_SEC
 
 /* What a client may watch: each takes memory, and a turn at each reserve. */
-#define MAX_WATCHES	10000
+#define MAX_WATCHES	1000
+
+/* A kick goes on a turn later after so many jobs. */
+#define KICK_PIECE	64
 
 void session_say(struct session *session, uint64_t seq, const char *format, ...)
 {
@@ -50,6 +53,16 @@ static void say_error(struct session *session, int err)
 		say(session, "INTERNAL_ERROR");
 }
 
+/* What the disk has of a job, which is set aside where that is damaged. */
+static int read_record(struct queue *queue, struct job *job, struct job_record *record)
+{
+	int err = store_get(queue->store, job_id(job), record);
+
+	if (err)
+		job_break(queue, job);
+	return err ? -EBADMSG : 0;
+}
+
 /* --- tubes of a session --------------------------------------------------------------- */
 
 static struct watch *watch_find(struct session *session, const struct tube *tube)
@@ -66,6 +79,9 @@ static int watch_add(struct session *session, struct tube *tube)
 {
 	struct watch *watch, *last = NULL, *each;
 
+	if (session->nr_watches >= MAX_WATCHES ||
+	    session->queue->nr_watches >= session->queue->max_watches)
+		return -ENOMEM;
 	watch = calloc(1, sizeof(*watch));
 	if (!watch)
 		return -ENOMEM;
@@ -78,6 +94,7 @@ static int watch_add(struct session *session, struct tube *tube)
 	else
 		LIST_INSERT_HEAD(&session->watches, watch, entry);
 	session->nr_watches++;
+	session->queue->nr_watches++;
 	tube->nr_watching++;
 	return 0;
 }
@@ -89,6 +106,7 @@ static void watch_remove(struct session *session, struct watch *watch)
 	LIST_REMOVE(watch, entry);
 	free(watch);
 	session->nr_watches--;
+	session->queue->nr_watches--;
 	tube->nr_watching--;
 	tube_put(session->queue, tube);
 }
@@ -110,9 +128,15 @@ int session_init(struct session *session, struct queue *queue)
 	memset(session, 0, sizeof(*session));
 	session->queue = queue;
 	LIST_INIT(&session->watches);
-	RB_INIT(&session->reserved);
-	if (watch_add(session, queue->default_tube))
+	session->holder = calloc(1, sizeof(*session->holder));
+	if (!session->holder)
 		return -ENOMEM;
+	if (watch_add(session, queue->default_tube)) {
+		free(session->holder);
+		return -ENOMEM;
+	}
+	session->holder->session = session;
+	RB_INIT(&session->holder->reserved);
 	use(session, queue->default_tube);
 	session->id = queue->next_session++;
 	LIST_INSERT_HEAD(&queue->sessions[session->id % SESSION_BUCKETS], session, entry);
@@ -121,15 +145,52 @@ int session_init(struct session *session, struct queue *queue)
 	return 0;
 }
 
+/* What a session that is gone had reserved is given back by sessions_give_back(). */
+static void holder_orphan(struct queue *queue, struct holder *holder)
+{
+	holder->session = NULL;
+	TAILQ_INSERT_TAIL(&queue->orphans, holder, orphans);
+}
+
+/* Where the daemon stops, what is reserved stays so on disk. */
+static void give_back(struct queue *queue, struct job *job)
+{
+	if (!queue->stopping) {
+		job_abandoned(queue, job);
+		return;
+	}
+	RB_REMOVE(job_tree, &job->holder->reserved, job);
+	alarm_cancel(queue->alarms, &job->alarm);
+	job_forget(queue, job);
+}
+
+bool sessions_give_back(struct queue *queue, size_t most)
+{
+	struct holder *holder;
+	struct job *job;
+
+	while (most && (holder = TAILQ_FIRST(&queue->orphans))) {
+		job = RB_MIN(job_tree, &holder->reserved);
+		if (job) {
+			give_back(queue, job);
+			most--;
+			continue;
+		}
+		TAILQ_REMOVE(&queue->orphans, holder, orphans);
+		free(holder);
+	}
+	return !TAILQ_EMPTY(&queue->orphans);
+}
+
 void session_destroy(struct session *session)
 {
 	struct queue *queue = session->queue;
 	struct watch *watch;
-	struct job *job;
 
 	session_stop_waiting(session);
-	while ((job = RB_MIN(job_tree, &session->reserved)))
-		job_abandoned(queue, job);
+	if (session->kicks_left)
+		TAILQ_REMOVE(&queue->kicking, session, kicking);
+	holder_orphan(queue, session->holder);
 	while ((watch = LIST_FIRST(&session->watches)))
 		watch_remove(session, watch);
 	session->used->nr_using--;
@@ -173,7 +234,7 @@ static void start_waiting(struct session *session, uint64_t until_ns)
 /* When it is to be warned of the end of a time to run; ~0 if it has reserved nothing. */
 static uint64_t warn_at_ns(struct session *session)
 {
-	struct job *job = RB_MIN(job_tree, &session->reserved);
+	struct job *job = RB_MIN(job_tree, &session->holder->reserved);
 
 	if (!job)
 		return ~0ULL;
@@ -224,8 +285,7 @@ void session_alarm(struct queue *queue, uint64_t number)
 
 /* --- reserve -------------------------------------------------------------------------- */
 
-/* The most urgent job of all that are watched; NULL: none is ready. */
-static struct job *best_job(struct session *session)
+struct job *session_best_job(struct session *session)
 {
 	struct job *best = NULL, *job;
 	struct watch *watch;
@@ -257,7 +317,7 @@ static bool reserve(struct session *session, uint64_t timeout_ns)
 		say(session, "OUT_OF_MEMORY");
 		return true;
 	}
-	while ((job = best_job(session)))
+	while ((job = session_best_job(session)))
 		if (!job_reserve(queue, session, job))
 			return true;
 	if (warn_at_ns(session) <= now_ns) {
@@ -382,7 +442,7 @@ static bool put(struct session *session, const struct command *command, const vo
 	record.ttr_ns = command->ttr_ns;
 	record.body_len = command->body_len;
 	record.key_len = command->op == OP_PUT_UNIQUE ? strlen(command->key) : 0;
-	record.place.keyed = record.key_len;
+	record.place.keyed = record.key_len > 0;
 	memcpy(record.key, command->key, record.key_len);
 	store_put(queue->store, &record, body);
 	job_arrived(queue, tube, &record);
@@ -401,10 +461,9 @@ static void replace(struct session *session, struct job *job, const struct comma
 {
 	struct queue *queue = session->queue;
 	struct job_record record;
-	int err = store_get(queue->store, job_id(job), &record);
+	int err = read_record(queue, job, &record);
 
 	if (err) {
-		job_settle(queue, job);
 		say_error(session, err);
 		return;
 	}
@@ -450,7 +509,7 @@ static struct job *held_job(struct session *session, uint64_t id, struct job_rec
 	struct job *job = job_resident(queue, id);
 	int err;
 
-	if (!job || job->status != IS_RESERVED || job->holder != session) {
+	if (!job || job->status != IS_RESERVED || job->holder != session->holder) {
 		say(session, "NOT_FOUND");
 		return NULL;
 	}
@@ -508,9 +567,9 @@ static bool run_touch(struct session *session, const struct command *command, co
 	(void)body;
 	if (!job)
 		return true;
-	RB_REMOVE(job_tree, &session->reserved, job);
+	RB_REMOVE(job_tree, &session->holder->reserved, job);
 	job->deadline_ns = alarms_now_ns(ALARM_BOOT) + record.ttr_ns;
-	RB_INSERT(job_tree, &session->reserved, job);
+	RB_INSERT(job_tree, &session->holder->reserved, job);
 	if (alarm_move(queue->alarms, &job->alarm, job->deadline_ns))
 		queue->has_unarmed = true;
 	say(session, "TOUCHED");
@@ -560,10 +619,10 @@ static bool run_delete(struct session *session, const struct command *command,
 	int err = job_find(queue, command->id, &job);
 
 	(void)body;
-	if (!err && job->status == IS_RESERVED && job->holder != session)
+	if (!err && job->status == IS_RESERVED && job->holder != session->holder)
 		err = -ENOENT;
 	else if (!err && job->keyed)
-		err = store_get(queue->store, command->id, &record);
+		err = read_record(queue, job, &record);
 	if (err) {
 		say_error(session, err);
 		return true;
@@ -588,7 +647,7 @@ static bool run_reschedule(struct session *session, const struct command *comman
 		err = -ENOENT;
 	}
 	if (!err)
-		err = store_get(queue->store, command->id, &record);
+		err = read_record(queue, job, &record);
 	if (err) {
 		say_error(session, err);
 		return true;
@@ -604,7 +663,7 @@ static bool run_reschedule(struct session *session, const struct command *comman
 static int kick_job(struct queue *queue, struct job *job)
 {
 	struct job_record record;
-	int err = store_get(queue->store, job_id(job), &record);
+	int err = read_record(queue, job, &record);
 
 	if (err)
 		return err;
@@ -638,14 +697,10 @@ static bool run_kick_job(struct session *session, const struct command *command,
 
 /* --- kick: the first of a tube -------------------------------------------------------- */
 
-/* A kick goes through so many at most: the loop has others to serve. */
-#define MAX_KICK	10000
-
 struct found {
 	struct queue *queue;
-	uint32_t tube;
 	enum job_status status;
-	uint64_t *ids;
+	struct job_place *places;
 	size_t nr;
 	size_t most;
 };
@@ -656,67 +711,124 @@ static bool find_one(void *context, const struct job_place *place)
 	struct found *found = context;
 	struct job *job = job_resident(found->queue, place->id);
 
-	if (place->tube == found->tube && (!job || job->status == found->status))
-		found->ids[found->nr++] = place->id;
+	if (!job || job->status == found->status)
+		found->places[found->nr++] = *place;
 	return found->nr < found->most;
 }
 
-/* The first jobs of a tube in an index. Those that are due already are as good as ready. */
-static size_t first_of(struct session *session, enum job_state state, uint64_t *ids,
-		       size_t most)
+/*
+ * The first place of a tube in an index. Those that are due already are as good as ready.
+ */
+static struct job_place first_place(struct session *session, enum job_state state)
 {
-	struct queue *queue = session->queue;
-	struct job_place from = { .tube = session->used->number, .state = state };
+	struct job_place place = { .tube = session->used->number, .state = state };
+
+	if (state == JOB_DELAYED)
+		place.order = clock_now_ns(&session->queue->clock);
+	else if (state == JOB_WALL)
+		place.order = alarms_now_ns(ALARM_WALL);
+	return place;
+}
+
+/* Up to @most jobs from a place on. */
+static size_t find_jobs(struct queue *queue, const struct job_place *from,
+			struct job_place *places, size_t most)
+{
 	struct found found = {
 		.queue = queue,
-		.tube = from.tube,
-		.status = state == JOB_BURIED ? IS_BURIED : IS_DELAYED,
-		.ids = ids,
+		.status = from->state == JOB_BURIED ? IS_BURIED : IS_DELAYED,
+		.places = places,
 		.most = most,
 	};
 
-	if (!from.tube)
+	if (!from->tube || !most)
 		return 0;
-	if (state == JOB_DELAYED)
-		from.order = clock_now_ns(&queue->clock);
-	else if (state == JOB_WALL)
-		from.order = alarms_now_ns(ALARM_WALL);
-	store_walk(queue->store, &from, find_one, &found);
+	if (from->state == JOB_BURIED)
+		store_walk(queue->store, from, find_one, &found);
+	else
+		store_walk_tube(queue->store, from, find_one, &found);
 	return found.nr;
 }
 
-static uint64_t kick_first(struct session *session, enum job_state state, uint64_t count)
+static size_t first_of(struct session *session, enum job_state state, uint64_t *id)
+{
+	struct job_place from = first_place(session, state), place;
+	size_t nr = find_jobs(session->queue, &from, &place, 1);
+
+	*id = nr ? place.id : 0;
+	return nr;
+}
+
+/* A piece of a kick, which goes on behind it; 0: there is nothing more in this index. */
+static uint64_t kick_piece(struct session *session)
 {
 	struct queue *queue = session->queue;
-	size_t most = count < MAX_KICK ? count : MAX_KICK, nr, i;
-	uint64_t *ids = calloc(most, sizeof(*ids)), kicked = 0;
+	struct job_place places[KICK_PIECE];
+	size_t most = session->kicks_left < KICK_PIECE ? session->kicks_left : KICK_PIECE;
+	size_t nr = find_jobs(queue, &session->kick_from, places, most), i;
+	uint64_t kicked = 0;
 	struct job *job;
 
-	if (!ids)
-		return 0;
-	nr = first_of(session, state, ids, most);
 	for (i = 0; i < nr; i++)
-		if (!job_find(queue, ids[i], &job) && !kick_job(queue, job))
+		if (!job_find(queue, places[i].id, &job) && !kick_job(queue, job))
 			kicked++;
-	free(ids);
+	/* Not from the beginning: it is full of what was kicked. */
+	if (nr) {
+		session->kick_from.order = places[nr - 1].order;
+		session->kick_from.id = places[nr - 1].id + 1;
+	}
 	return kicked;
+}
+
+/* Buried jobs, or if there are none, delayed ones of both clocks; never both. */
+static bool kick_elsewhere(struct session *session)
+{
+	if (session->kick_from.state != JOB_DELAYED)
+		return false;
+	session->kick_from = first_place(session, JOB_WALL);
+	return true;
+}
+
+/* True: it is over, and that was said. */
+static bool kick_on(struct session *session)
+{
+	uint64_t kicked = session->kicks_left ? kick_piece(session) : 0;
+
+	session->kicked += kicked;
+	session->kicks_left -= kicked;
+	if (session->kicks_left && (kicked || kick_elsewhere(session)))
+		return false;
+	session->kicks_left = 0;
+	session_say(session, store_last(session->queue->store), "KICKED %llu",
+		    (unsigned long long)session->kicked);
+	return true;
+}
+
+bool sessions_kick(struct queue *queue)
+{
+	struct session *session, *next;
+
+	for (session = TAILQ_FIRST(&queue->kicking); session; session = next) {
+		next = TAILQ_NEXT(session, kicking);
+		if (!kick_on(session))
+			continue;
+		TAILQ_REMOVE(&queue->kicking, session, kicking);
+		session_resume(session);
+	}
+	return !TAILQ_EMPTY(&queue->kicking);
 }
 
 static bool run_kick(struct session *session, const struct command *command, const void *body)
 {
-	uint64_t kicked = 0, count = command->count;
-
 	(void)body;
-	if (count && session->used->nr[IS_BURIED]) {
-		kicked = kick_first(session, JOB_BURIED, count);
-	} else if (count && session->used->nr[IS_DELAYED]) {
-		kicked = kick_first(session, JOB_DELAYED, count);
-		if (kicked < count)
-			kicked += kick_first(session, JOB_WALL, count - kicked);
-	}
-	session_say(session, store_last(session->queue->store), "KICKED %llu",
-		    (unsigned long long)kicked);
-	return true;
+	session->kicks_left = command->count;
+	session->kicked = 0;
+	session->kick_from = first_place(session, session->used->nr[IS_BURIED] ? JOB_BURIED :
+								   JOB_DELAYED);
+	if (kick_on(session))
+		return true;
+	TAILQ_INSERT_TAIL(&session->queue->kicking, session, kicking);
+	return false;
 }
 
 /* --- peek ----------------------------------------------------------------------------- */
@@ -735,7 +847,7 @@ static void say_found(struct session *session, uint64_t id)
 		return;
 	}
 	snprintf(line, sizeof(line), "FOUND %llu %zu\r\n", (unsigned long long)id, len);
-	session_reply(session, job ? job->seq : 0, line, body, len);
+	session_reply(session, job ? job->seq : store_last(queue->store), line, body, len);
 }
 
 static bool run_peek(struct session *session, const struct command *command, const void *body)
@@ -774,8 +886,8 @@ static bool run_peek_delayed(struct session *session, const struct command *comm
 			     const void *body)
 {
 	uint64_t delayed, wall;
-	size_t nr_delayed = first_of(session, JOB_DELAYED, &delayed, 1);
-	size_t nr_wall = first_of(session, JOB_WALL, &wall, 1);
+	size_t nr_delayed = first_of(session, JOB_DELAYED, &delayed);
+	size_t nr_wall = first_of(session, JOB_WALL, &wall);
 
 	(void)command;
 	(void)body;
@@ -795,7 +907,7 @@ static bool run_peek_buried(struct session *session, const struct command *comma
 
 	(void)command;
 	(void)body;
-	if (first_of(session, JOB_BURIED, &id, 1))
+	if (first_of(session, JOB_BURIED, &id))
 		say_found(session, id);
 	else
 		say(session, "NOT_FOUND");
@@ -826,7 +938,7 @@ static bool run_watch(struct session *session, const struct command *command,
 	(void)body;
 	if (tube && watch_find(session, tube)) {
 		say(session, "WATCHING %u", session->nr_watches);
-	} else if (!tube || session->nr_watches >= MAX_WATCHES || watch_add(session, tube)) {
+	} else if (!tube || watch_add(session, tube)) {
 		if (tube)
 			tube_put(session->queue, tube);
 		say(session, "OUT_OF_MEMORY");
@@ -873,17 +985,13 @@ static bool run_policy(struct session *session, const struct command *command,
 {
 	struct queue *queue = session->queue;
 	struct tube *tube = tube_get(queue, command->tube);
-	char dead[TUBE_NAME_MAX + 1];
 
 	(void)body;
 	if (!tube) {
 		say(session, "OUT_OF_MEMORY");
 		return true;
 	}
-	/* Where there are dead ones, its number has to stay: see retry.c. */
-	strcpy(dead, *command->policy.dead ? command->policy.dead : tube->policy.dead);
 	tube->policy = command->policy;
-	strcpy(tube->policy.dead, dead);
 	tube_keep(queue, tube);
 	tube_save(queue, tube);
 	say_changed(session, "POLICY");
@@ -986,5 +1094,5 @@ bool session_run(struct session *session, const struct command *command, const v
 	session->queue->stats.commands[command->op]++;
 	said = runs[command->op](session, command, body);
 	queue_serve(session->queue);
-	return said || !session->waiting;
+	return said || !(session->waiting || session->kicks_left);
 }

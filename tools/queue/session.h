@@ -11,12 +11,11 @@
 #include "alarm.h"
 #include "command.h"
 
-struct job;
+struct holder;
 struct queue;
 struct tube;
 struct watch;
 
-RB_HEAD(job_tree, job);
 LIST_HEAD(watch_list, watch);
 
 /**
@@ -25,34 +24,42 @@ LIST_HEAD(watch_list, watch);
  * @used: the tube for puts.
  * @watches: the tubes it watches, in the order of watch.
  * @nr_watches: how many.
- * @reserved: what it has reserved, by when the time to run is over.
+ * @holder: holds what it has reserved.
  * @alarm: while it waits: when that ends, or DEADLINE_SOON is to be said.
  * @id: its number, from 1, never used again.
  * @wait_until_ns: when its wait ends.
+ * @kicks_left: how many jobs it still has to kick; 0: it is in no kick.
+ * @kicked: how many it has kicked.
+ * @kick_from: where the kick goes on.
  * @waiting: it waits in a reserve.
  * @producer: it has put a job.
  * @worker: it has asked for one.
  * @entry: in the list of the queue's sessions.
+ * @kicking: in the list of those that are in a kick.
  */
 struct session {
 	struct queue *queue;
 	struct tube *used;
 	struct watch_list watches;
 	unsigned int nr_watches;
-	struct job_tree reserved;
+	struct holder *holder;
 	struct alarm alarm;
 	uint64_t id;
 	uint64_t wait_until_ns;
+	uint64_t kicks_left;
+	uint64_t kicked;
+	struct job_place kick_from;
 	bool waiting;
 	bool producer;
 	bool worker;
 	LIST_ENTRY(session) entry;
+	TAILQ_ENTRY(session) kicking;
 };
 
 /* Returns 0 or -ENOMEM. */
 int session_init(struct session *session, struct queue *queue);
 
-/* The client is gone: what it has reserved is ready again. */
+/* The client is gone: what it has reserved is ready again, a piece at a time. */
 void session_destroy(struct session *session);
 
 /*

@@ -410,9 +410,12 @@ bool stats_of_job(struct session *session, uint64_t id)
 	struct yaml yaml;
 	struct job *job;
 	uint64_t seq;
+	int err = store_get(queue->store, id, &record);
 
-	if (store_get(queue->store, id, &record) || job_find(queue, id, &job)) {
-		session_say(session, 0, "NOT_FOUND");
+	if (!err)
+		err = job_find(queue, id, &job);
+	if (err) {
+		session_say(session, 0, err == -ENOENT ? "NOT_FOUND" : "INTERNAL_ERROR");
 		return true;
 	}
 	if (!yaml_begin(&yaml)) {
@@ -459,6 +462,7 @@ struct page {
 	enum job_status status;
 	uint64_t after_id;
 	uint64_t left;
+	uint64_t until_ns[JOB_BURIED + 1];	/* what is due later is not ready */
 	FILE *file;
 };
 
@@ -491,8 +495,9 @@ static bool page_one(void *context, const struct job_place *place)
 	struct page *page = context;
 	struct job *job = job_resident(page->queue, place->id);
 
-	if (place->tube != page->tube->number || place->id == page->after_id ||
-	    (job && job->status != page->status))
+	if (page->status == IS_READY && place->order > page->until_ns[place->state])
+		return false;
+	if (place->id == page->after_id || (job && job->status != page->status))
 		return true;
 	/* What is due, and not in memory yet, is delayed until it is. */
 	if (!job && page->status == IS_READY && place->state != JOB_READY)
@@ -506,7 +511,7 @@ static bool page_mark(void *context, uint64_t id)
 	struct job *job = job_resident(page->queue, id);
 	struct job_place place;
 
-	if (id <= page->after_id || !job || job->status != IS_RESERVED ||
+	if (!job || job->status != IS_RESERVED ||
 	    job->tube != page->tube)
 		return true;
 	place = job_place(job);
@@ -541,7 +546,10 @@ static void page_walk(struct page *page, const struct job_place *after)
 		else if (!begun)
 			continue;
 		begun = true;
-		store_walk(page->queue->store, &from, page_one, page);
+		if (from.state == JOB_DELAYED || from.state == JOB_WALL)
+			store_walk_tube(page->queue->store, &from, page_one, page);
+		else
+			store_walk(page->queue->store, &from, page_one, page);
 	}
 }
 
@@ -561,6 +569,8 @@ bool list_jobs(struct session *session, const struct command *command)
 		.status = statuses[command->state],
 		.after_id = command->id,
 		.left = command->count < MAX_LISTED ? command->count : MAX_LISTED,
+		.until_ns[JOB_DELAYED] = clock_now_ns(&queue->clock),
+		.until_ns[JOB_WALL] = alarms_now_ns(ALARM_WALL),
 	};
 	struct yaml yaml;
 
@@ -575,7 +585,7 @@ bool list_jobs(struct session *session, const struct command *command)
 		return no_memory(session);
 	page.file = yaml.file;
 	if (page.left && page.tube->number && page.status == IS_RESERVED)
-		store_each_mark(queue->store, page_mark, &page);
+		store_each_mark(queue->store, command->id, page_mark, &page);
 	else if (page.left && page.tube->number)
 		page_walk(&page, &after.place);
 	return yaml_say(&yaml, session, 0);

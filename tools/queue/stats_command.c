@@ -195,14 +195,14 @@ static void print_bars(const struct histogram *histogram)
 	}
 }
 
-static void print_lateness(const struct histogram *histogram)
+static void print_lateness(const char *what, const struct histogram *histogram)
 {
 	char p50[NUMBER_TEXT], p99[NUMBER_TEXT];
 
 	if (!histogram->count)
 		return;
-	printf("\nLateness of %llu delayed jobs, from due to reserved: p50 < %s, p99 < %s\n",
-	       (unsigned long long)histogram->count,
+	printf("\nLateness of %llu delayed jobs, from due to %s: p50 < %s, p99 < %s\n",
+	       (unsigned long long)histogram->count, what,
 	       duration_format(p50, histogram_permille_us(histogram, 500) * 1000.0),
 	       duration_format(p99, histogram_permille_us(histogram, 990) * 1000.0));
 	print_bars(histogram);
@@ -234,7 +234,8 @@ static void print_people(const char *text, const struct look *look)
 	for (i = 0; i < ARRAY_SIZE(groups); i++)
 		print_group(&groups[i], text);
 	if (look) {
-		print_lateness(&look->late);
+		print_lateness("ready", &look->ready_late);
+		print_lateness("reserved", &look->late);
 		print_tubes(look);
 	}
 }

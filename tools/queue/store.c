@@ -69,29 +69,32 @@ static bool is_touched(const struct store *store, unsigned int bit)
 	return store->touched[bit / 64] >> bit % 64 & 1;
 }
 
+static bool is_full(const char *error)
+{
+	return strstr(error, "No space") || strstr(error, "Space limit");
+}
+
 /*
- * A write that failed for want of room is tried once more, with what the ballast has left
- * and RocksDB opened again, as it takes no writes after such an error. Any other error
- * leaves in doubt what is on disk.
+ * RocksDB takes no writes after it had no room for a table, until it has found some; what is
+ * refused then is in no log. Any other error leaves in doubt what is on disk.
  */
 static void write_batch(struct store *store)
 {
 	char *error = NULL;
+	size_t bytes;
 
-	rocksdb_write(store->db, store->write_options, store->batch, &error);
-	if (!error)
-		return;
-	if (!strstr(error, "No space") && !strstr(error, "Space limit"))
-		store_die(store, "cannot write", error);
-	store_say(store, LOG_WARNING, "%s: the disk is full: %s", store->dir, error);
-	rocksdb_free(error);
-	error = NULL;
-	store_space_give_up(store);
-	if (!store_reopen(store))
-		_exit(STORE_EXIT_IO);
-	rocksdb_write(store->db, store->write_options, store->batch, &error);
-	if (error)
-		store_die(store, "cannot write", error);
+	rocksdb_writebatch_data(store->batch, &bytes);
+	store_space_add(store, bytes);
+	for (;;) {
+		rocksdb_write(store->db, store->write_options, store->batch, &error);
+		if (!error)
+			return;
+		if (!is_full(error))
+			store_die(store, "cannot write", error);
+		rocksdb_free(error);
+		error = NULL;
+		store_space_retry(store);
+	}
 }
 
 void store_hand_over(struct store *store)
@@ -129,6 +132,9 @@ static void put_entry(struct store *store, const struct job_place *place)
 
 	batch_put(store, key, store_key_place(key, place), value,
 		  store_encode_place(value, place));
+	if (store_key_tube_kind(place->state))
+		batch_put(store, key, store_key_of_tube(key, place), value,
+			  store_encode_of_tube(value, place));
 	store_tubes_enter(store, place);
 }
 
@@ -137,6 +143,8 @@ static void delete_entry(struct store *store, const struct job_place *place)
 	uint8_t key[STORE_KEY_MAX];
 
 	batch_delete(store, key, store_key_place(key, place));
+	if (store_key_tube_kind(place->state))
+		batch_delete(store, key, store_key_of_tube(key, place));
 	store_tubes_leave(store, place);
 }
 
@@ -246,6 +254,26 @@ void store_put_number(struct store *store, const char *name, uint64_t number)
 {
 	put_number(store, name, number);
 	touch(store, bit_of_key(0, name, strlen(name)));
+}
+
+void store_delete_raw(struct store *store, const void *key, size_t key_len)
+{
+	batch_delete(store, key, key_len);
+}
+
+void store_drop_job(struct store *store, uint64_t id)
+{
+	delete_of_id(store, 'j', id);
+	delete_of_id(store, 'p', id);
+	delete_of_id(store, 'v', id);
+}
+
+void store_keep_job(struct store *store, const struct job_record *record)
+{
+	put_record(store, record);
+	put_entry(store, &record->place);
+	if (record->key_len)
+		put_key(store, record);
 }
 
 /* --- commits ------------------------------------------------------------------------------ */

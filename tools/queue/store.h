@@ -38,8 +38,9 @@ enum store_sync {
  * @sync: when changes are synced.
  * @sync_interval_ns: SYNC_INTERVAL: how often.
  * @memory: bytes for buffers and caches, at least 8 MiB.
- * @reserve: bytes of the disk that are kept for all but new jobs; 0: a default, by the
- *	size of the file system.
+ * @reserve: bytes of the disk that are kept for all but new jobs; 0: the lesser of 128 MiB and
+ *	an eighth of the
+ *	file system.
  * @log: where to say what was found (a torn tail that was cut, damage); a line each.
  */
 struct store_config {
@@ -170,9 +171,9 @@ int store_each_tube(struct store *store,
 		    bool (*each)(void *context, const struct tube_record *record),
 		    void *context);
 
-/* Call @each for every job that has a mark. */
-int store_each_mark(struct store *store, bool (*each)(void *context, uint64_t id),
-		    void *context);
+/* Call @each for every job that has a mark and an id after @after_id, until it returns false. */
+int store_each_mark(struct store *store, uint64_t after_id,
+		    bool (*each)(void *context, uint64_t id), void *context);
 
 /* Jobs by tube and state, as they are now. */
 const struct tube_counts *store_counts(struct store *store, uint32_t tube);
@@ -185,7 +186,14 @@ const struct tube_counts *store_counts(struct store *store, uint32_t tube);
 int store_walk(struct store *store, const struct job_place *from,
 	       bool (*each)(void *context, const struct job_place *place), void *context);
 
-/* The same backwards, from the last place that is before or at @from. */
+/*
+ * Delayed jobs of one tube, that of @from, whose state is DELAYED or WALL: as store_walk().
+ */
+int store_walk_tube(struct store *store, const struct job_place *from,
+		    bool (*each)(void *context, const struct job_place *place),
+		    void *context);
+
+/* Backwards, from the last place that is before or at @from. */
 int store_walk_back(struct store *store, const struct job_place *from,
 		    bool (*each)(void *context, const struct job_place *place),
 		    void *context);
@@ -222,7 +230,11 @@ void store_stats(struct store *store, struct store_stats *stats);
  */
 int store_check(const struct store_config *config, FILE *out);
 
-/* Write each job to @out as a line of JSON; the other way round. Return 0 or an errno. */
+/*
+ * Write each job to @out as a line of JSON, see store_dump.c; the other way round. Loading
+ * changes nothing if there is anything wrong with a line, which @log is told; -EINVAL then.
+ * Jobs keep their ids, which must be free. Return 0 or a negative errno.
+ */
 int store_dump(const struct store_config *config, FILE *out);
 int store_load(const struct store_config *config, FILE *in);
 

@@ -86,6 +86,10 @@ static void check_job(struct check *check, const struct job_record *job)
 	len = store_encode_place(value, place);
 	if (!has(check, key, store_key_place(key, place), value, len))
 		say(check, "job %" PRIu64 ": not in the index of its state", place->id);
+	len = store_encode_of_tube(value, place);
+	if (store_key_tube_kind(place->state) &&
+	    !has(check, key, store_key_of_tube(key, place), value, len))
+		say(check, "job %" PRIu64 ": not among the delayed ones of its tube", place->id);
 	if (place->id >= check->store->next_id)
 		say(check, "job %" PRIu64 ": ids go on at %" PRIu64, place->id,
 		    check->store->next_id);
@@ -139,6 +143,9 @@ static void check_sums(struct check *check)
 	if (places != kinds['j'])
 		say(check, "indexes have %" PRIu64 " entries for %" PRIu64 " jobs", places,
 		    kinds['j']);
+	if (kinds['q'] != kinds['d'] || kinds['u'] != kinds['w'])
+		say(check, "tubes have %" PRIu64 " delayed jobs, and there are %" PRIu64,
+		    kinds['q'] + kinds['u'], kinds['d'] + kinds['w']);
 	if (kinds['p'] != kinds['j'])
 		say(check, "there are %" PRIu64 " bodies for %" PRIu64 " jobs", kinds['p'],
 		    kinds['j']);

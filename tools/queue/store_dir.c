@@ -199,6 +199,13 @@ static int witness_read(const struct store *store, uint64_t *changes)
 	return *changes == ~inverted ? 0 : -EBADMSG;
 }
 
+uint64_t store_witness(const struct store *store)
+{
+	uint64_t changes;
+
+	return witness_read(store, &changes) ? 0 : changes;
+}
+
 static int witness_check(struct store *store)
 {
 	uint64_t changes = 0;
@@ -217,13 +224,16 @@ static int witness_check(struct store *store)
 	store_say(store, LOG_ERR,
 		  "%s: damaged: change %" PRIu64 " was synced, but the last that is there is %"
 		  PRIu64, store->dir, changes, store->changes);
-	return store->config.repair ? 0 : -EBADMSG;
+	return -EBADMSG;
 }
 
 int store_witness_open(struct store *store)
 {
 	bool read_only = store->config.read_only;
 
+	/* That of a store whose making was broken off has nothing to say. */
+	if (store->fresh)
+		unlinkat(store->dir_fd, WITNESS, 0);
 	store->syncer.witness_fd = openat(store->dir_fd, WITNESS,
 					  read_only ? O_RDONLY | O_CLOEXEC | O_NOFOLLOW :
 					  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

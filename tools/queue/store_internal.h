@@ -12,9 +12,11 @@
  *	store_log.c	a look at RocksDB's log before it is opened
  *	store_scan.c	reading everything once, before it is served
  *	store_check.c	store_check()
+ *	store_repair.c	going on with what is intact
+ *	store_dump.c	store_dump(), and store_load.c the other way round
  *
- * All belongs to the thread of the queue, but for struct syncer, what @rocksdb says of
- * reopening, and struct space, whose fields that two threads use are atomic.
+ * All belongs to the thread of the queue, but for struct store_syncer, and for struct
+ * store_space, whose fields that two threads use are atomic.
  */
 #ifndef TWHEELQ_STORE_INTERNAL_H
 #define TWHEELQ_STORE_INTERNAL_H
@@ -125,6 +127,7 @@ struct store_syncer {
  * @held: it is there.
  * @room: there is room for new jobs.
  * @looked_ns: when it was looked last.
+ * @unwritten: bytes of the log that are in memory.
  */
 struct store_space {
 	pthread_mutex_t lock;
@@ -133,6 +136,7 @@ struct store_space {
 	bool held;
 	_Atomic bool room;
 	_Atomic uint64_t looked_ns;
+	_Atomic uint64_t unwritten;
 };
 
 /* Bits for ids and keys that the batch has changes of. */
@@ -148,8 +152,6 @@ struct store {
 	/* Who opens it looks at everything. */
 	bool unscanned;
 
-	/* Taken by who uses @db from another thread, and by who opens it again. */
-	pthread_mutex_t db_lock;
 	rocksdb_t *db;
 	rocksdb_options_t *options;
 	rocksdb_cache_t *cache;
@@ -188,6 +190,10 @@ struct store {
 void store_hand_over(struct store *store);
 void store_hand_over_id(struct store *store, uint64_t id);
 void store_hand_over_key(struct store *store, uint32_t tube, const char *key, size_t len);
+/* For repairs: an entry, or all that a job has but its place, is gone; a job has a place. */
+void store_delete_raw(struct store *store, const void *key, size_t key_len);
+void store_drop_job(struct store *store, uint64_t id);
+void store_keep_job(struct store *store, const struct job_record *record);
 /* Say what RocksDB says, free that, and end the process. */
 void store_die(struct store *store, const char *what, char *error)
 	__attribute__((noreturn));
@@ -222,13 +228,16 @@ int store_log_look(struct store *store, bool cut_torn);
 /**
  * struct store_entry - an entry as a scan comes to it
  * @kind: the first letter of its key.
- * @sound: it could be decoded; else nothing that follows is of use.
+ * @sound: it could be decoded; else @job and @tube are of no use.
+ * @key: its key, of @key_len bytes.
  * @job: 'j': the record; an entry of an index: its place; 'p', 'v': its id.
  * @tube: 't'.
  */
 struct store_entry {
 	char kind;
 	bool sound;
+	const char *key;
+	size_t key_len;
 	struct job_record job;
 	struct tube_record tube;
 };
@@ -243,6 +252,10 @@ bool store_is_place(const struct store_entry *entry);
 /* Read every entry, and hold the counts against the indexes. Returns 0 or -EBADMSG. */
 int store_scan(struct store *store);
 
+/* store_repair.c: before RocksDB is opened, and after that. Return 0 or a negative errno. */
+int store_repair_tables(struct store *store);
+int store_repair_jobs(struct store *store);
+
 /* store_sync.c */
 int store_sync_start(struct store *store);
 void store_sync_stop(struct store *store);
@@ -253,13 +266,15 @@ int store_space_open(struct store *store);
 void store_space_close(struct store *store);
 /* Look at the file system, and give the ballast up or take it back. */
 void store_space_look(struct store *store);
-void store_space_give_up(struct store *store);
+/* Bytes of the log were handed to RocksDB, or written out: wait until they have room. */
+void store_space_add(struct store *store, size_t bytes);
+void store_space_write_out(struct store *store);
+/* Wait a little for room, which a failed write was for want of. */
+void store_space_retry(struct store *store);
 
 /* store_open.c */
 /* As store_open(), for reading only; what is in it is not looked at before. */
 int store_open_unscanned(struct store **store, const struct store_config *config);
-/* After a failed write; false if it cannot be opened. */
-bool store_reopen(struct store *store);
 
 /* store_dir.c */
 /* Lock the directory, and see whose it is; sets @fresh. Returns as store_open(). */
@@ -270,6 +285,8 @@ void store_dir_close(struct store *store);
 /* Is all there that was synced once? Returns 0 or -EBADMSG. */
 int store_witness_open(struct store *store);
 void store_witness_write(struct store *store, uint64_t changes);
+/* What it says; 0 if it says nothing. */
+uint64_t store_witness(const struct store *store);
 uint64_t store_dir_bytes(struct store *store);
 
 #endif /* TWHEELQ_STORE_INTERNAL_H */

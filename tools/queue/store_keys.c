@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "store_keys.h"
+#include "util.h"
 
 #define FORM 1
 
@@ -124,6 +125,26 @@ size_t store_key_place(uint8_t *key, const struct job_place *place)
 	return (size_t)(add_u64(at, place->id) - key);
 }
 
+char store_key_tube_kind(enum job_state state)
+{
+	switch (state) {
+	case JOB_DELAYED:
+		return 'q';
+	case JOB_WALL:
+		return 'u';
+	default:
+		return 0;
+	}
+}
+
+size_t store_key_of_tube(uint8_t *key, const struct job_place *place)
+{
+	uint8_t *at = key + store_key_tube(key, store_key_tube_kind(place->state), place->tube);
+
+	at = add_u64(at, place->order);
+	return (size_t)(add_u64(at, place->id) - key);
+}
+
 bool store_decode_id(const void *key, size_t key_len, char kind, uint64_t *id)
 {
 	const uint8_t *at = key;
@@ -148,36 +169,52 @@ size_t store_encode_place(uint8_t *value, const struct job_place *place)
 	return (size_t)(at - value);
 }
 
-/* How long keys and values of an index are. */
-static const struct {
+size_t store_encode_of_tube(uint8_t *value, const struct job_place *place)
+{
+	uint8_t *at = add_u32(value, place->pri);
+
+	*at++ = place->keyed;
+	return (size_t)(at - value);
+}
+
+/* How long keys and values of an index are, and where the tube is. */
+static const struct index_form {
 	char kind;
+	uint8_t state;
+	bool by_tube;
 	uint8_t key_len;
 	uint8_t len;
-} index_form[] = {
-	[JOB_READY] = { 'r', 1 + 4 + 4 + 8, 1 },
-	[JOB_DELAYED] = { 'd', 1 + 8 + 8, 4 + 4 + 1 },
-	[JOB_WALL] = { 'w', 1 + 8 + 8, 4 + 4 + 1 },
-	[JOB_BURIED] = { 'b', 1 + 4 + 8 + 8, 4 + 1 },
+} index_forms[] = {
+	{ 'r', JOB_READY, true, 1 + 4 + 4 + 8, 1 },
+	{ 'd', JOB_DELAYED, false, 1 + 8 + 8, 4 + 4 + 1 },
+	{ 'w', JOB_WALL, false, 1 + 8 + 8, 4 + 4 + 1 },
+	{ 'b', JOB_BURIED, true, 1 + 4 + 8 + 8, 4 + 1 },
+	{ 'q', JOB_DELAYED, true, 1 + 4 + 8 + 8, 4 + 1 },
+	{ 'u', JOB_WALL, true, 1 + 4 + 8 + 8, 4 + 1 },
 };
 
-static bool state_of(char kind, size_t key_len, size_t len, uint8_t *state)
+static const struct index_form *form_of(char kind, size_t key_len, size_t len)
 {
-	for (*state = JOB_READY; *state <= JOB_BURIED; (*state)++)
-		if (index_form[*state].kind == kind)
-			return index_form[*state].key_len == key_len &&
-				index_form[*state].len == len;
-	return false;
+	const struct index_form *form;
+
+	for (form = index_forms; form < index_forms + ARRAY_SIZE(index_forms); form++)
+		if (form->kind == kind)
+			return form->key_len == key_len && form->len == len ? form : NULL;
+	return NULL;
 }
 
 bool store_decode_place(const void *key, size_t key_len, const void *value, size_t len,
 			struct job_place *place)
 {
 	const uint8_t *at = key, *in_value = value;
+	const struct index_form *form;
 
 	memset(place, 0, sizeof(*place));
-	if (!key_len || !state_of((char)*at++, key_len, len, &place->state))
+	form = key_len ? form_of((char)*at++, key_len, len) : NULL;
+	if (!form)
 		return false;
-	place->tube = take_u32(by_tube(place->state) ? &at : &in_value);
+	place->state = form->state;
+	place->tube = take_u32(form->by_tube ? &at : &in_value);
 	place->pri = take_u32(place->state == JOB_READY ? &at : &in_value);
 	if (place->state != JOB_READY)
 		place->order = take_u64(&at);

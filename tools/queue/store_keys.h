@@ -8,6 +8,8 @@
  *	'r' tube pri id			keyed			READY
  *	'd' due id			tube pri keyed		DELAYED
  *	'w' due id			tube pri keyed		WALL
+ *	'q' tube due id			pri keyed		DELAYED, by tube
+ *	'u' tube due id			pri keyed		WALL, by tube
  *	'b' tube order id		pri keyed		BURIED
  *	'v' id				nothing			it was reserved
  *	'k' tube key			id
@@ -16,7 +18,8 @@
  *	'm' name			a number
  *
  * Numbers in keys are big-endian, so that the order of keys is that of numbers. A job has
- * exactly one entry of 'r', 'd', 'w' and 'b': that of its state. Whatever is read is
+ * exactly one entry of 'r', 'd', 'w' and 'b': that of its state; and with 'd' one of 'q', with
+ * 'w' one of 'u'. Whatever is read is
  * decoded only if it is whole and makes sense; a decoder returns false otherwise.
  */
 #ifndef TWHEELQ_STORE_KEYS_H
@@ -37,6 +40,10 @@ size_t store_key_unique(uint8_t *key, uint32_t tube, const char *unique, size_t 
 size_t store_key_number(uint8_t *key, const char *name);
 size_t store_key_place(uint8_t *key, const struct job_place *place);
 
+/* DELAYED and WALL: the entry by tube; the kind of that index, which others have not: 0. */
+size_t store_key_of_tube(uint8_t *key, const struct job_place *place);
+char store_key_tube_kind(enum job_state state);
+
 /* The kind of the index of a state. */
 char store_key_kind(enum job_state state);
 
@@ -45,6 +52,7 @@ size_t store_key_prefix(uint8_t *key, const struct job_place *place);
 
 /* Values; each returns the length, in a buffer of STORE_VALUE_MAX bytes. */
 size_t store_encode_place(uint8_t *value, const struct job_place *place);
+size_t store_encode_of_tube(uint8_t *value, const struct job_place *place);
 size_t store_encode_job(uint8_t *value, const struct job_record *record);
 size_t store_encode_tube(uint8_t *value, const struct tube_record *record);
 size_t store_encode_counts(uint8_t *value, const struct tube_counts *counts);

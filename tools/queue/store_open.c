@@ -4,10 +4,11 @@
  *
  * Memory: half of config.memory is the block cache, which holds index and filter blocks
  * too, and a quarter are write buffers: four, of which RocksDB writes out those that are
- * full. Disk: a write buffer is at most a sixteenth of the reserve, so that all of them and
- * a compaction find room in it. A file of which half of a stretch is deletes is compacted
- * at once: a queue deletes all that it puts. Writes are never slowed down or stopped for
- * compaction, as that would stop the daemon.
+ * full. Disk: a write buffer is at most a 128th of the reserve. 32 tables of that size wait
+ * for their first compaction at most, which is the largest there can be: with it, the
+ * buffers and the logs, all that is needed for going on is less than the reserve. When 24
+ * wait, writes are slowed down. A file of which half of a stretch is deletes is compacted at
+ * once, as a queue deletes all that it puts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +20,10 @@
 #include "store_internal.h"
 
 #define BUFFERS			4
-#define BUFFER_LEAST		(512u << 10)
+#define BUFFER_LEAST		(64u << 10)
 #define BUFFER_MOST		(16u << 20)
+#define TABLES_SLOW		24
+#define TABLES_STOP		32
 #define BLOOM_BITS		10
 #define TOLERATE_TORN_TAIL	0
 #define LOG_WARNINGS		2
@@ -33,8 +36,8 @@ static size_t write_buffer_size(const struct store *store)
 {
 	uint64_t bytes = store->config.memory / 4 / BUFFERS;
 
-	if (bytes > store->space.reserve / 16)
-		bytes = store->space.reserve / 16;
+	if (bytes > store->space.reserve / 128)
+		bytes = store->space.reserve / 128;
 	if (bytes < BUFFER_LEAST)
 		return BUFFER_LEAST;
 	return bytes > BUFFER_MOST ? BUFFER_MOST : bytes;
@@ -67,8 +70,9 @@ static void set_shape(struct store *store, rocksdb_options_t *options)
 	rocksdb_options_set_target_file_size_base(options, store->write_buffer);
 	rocksdb_options_set_target_file_size_multiplier(options, 2);
 	rocksdb_options_add_compact_on_deletion_collector_factory(options, 4096, 2048);
-	rocksdb_options_set_level0_slowdown_writes_trigger(options, 1 << 20);
-	rocksdb_options_set_level0_stop_writes_trigger(options, 1 << 20);
+	rocksdb_options_set_max_compaction_bytes(options, BUFFERS * store->write_buffer);
+	rocksdb_options_set_level0_slowdown_writes_trigger(options, TABLES_SLOW);
+	rocksdb_options_set_level0_stop_writes_trigger(options, TABLES_STOP);
 	rocksdb_options_set_soft_pending_compaction_bytes_limit(options, 0);
 	rocksdb_options_set_hard_pending_compaction_bytes_limit(options, 0);
 	rocksdb_options_set_max_background_jobs(options, 2);
@@ -134,22 +138,6 @@ static int open_db(struct store *store, bool read_only)
 	return error ? open_error(store, error) : 0;
 }
 
-bool store_reopen(struct store *store)
-{
-	int ret;
-
-	if (store->body)
-		rocksdb_pinnableslice_destroy(store->body);
-	store->body = NULL;
-	pthread_mutex_lock(&store->db_lock);
-	rocksdb_close(store->db);
-	rocksdb_options_set_create_if_missing(store->options, 0);
-	rocksdb_options_set_error_if_exists(store->options, 0);
-	ret = open_db(store, false);
-	pthread_mutex_unlock(&store->db_lock);
-	return !ret;
-}
-
 /* What the making of a store that was broken off has left behind was never promised. */
 static void clear_away(struct store *store)
 {
@@ -190,26 +178,53 @@ static int look_before(struct store *store)
 		ret = load_numbers(store);
 	if (!ret)
 		ret = store_witness_open(store);
-	if (!ret && !store->unscanned && store_dir_bytes(store) <= SCAN_MOST)
+	if (!ret && !store->unscanned &&
+	    (store->config.repair || store_dir_bytes(store) <= SCAN_MOST))
 		ret = store_scan(store);
 	return ret;
+}
+
+static void close_db(struct store *store)
+{
+	if (store->db)
+		rocksdb_close(store->db);
+	store->db = NULL;
+}
+
+static int open_repaired(struct store *store)
+{
+	int ret;
+
+	close_db(store);
+	ret = store_repair_tables(store);
+	if (!ret)
+		ret = open_db(store, false);
+	if (!ret && store->syncer.witness_fd < 0) {
+		ret = store_witness_open(store);
+		ret = ret == -EBADMSG ? 0 : ret;
+	}
+	if (!ret)
+		ret = store_sync_start(store);
+	return ret ? ret : store_repair_jobs(store);
 }
 
 static int open_existing(struct store *store)
 {
 	int ret = look_before(store);
 
+	if (ret == -EBADMSG && store->config.repair && !store->config.read_only)
+		return open_repaired(store);
 	if (ret || store->config.read_only)
 		return ret;
-	rocksdb_close(store->db);
-	store->db = NULL;
+	close_db(store);
 	ret = store_log_look(store, true);
 	if (!ret)
 		ret = open_db(store, false);
+	if (ret)
+		return ret;
 	/* RocksDB has written to tables, and synced, what it has found in the log. */
-	if (!ret)
-		store_witness_write(store, store->changes);
-	return ret;
+	store_witness_write(store, store->changes);
+	return store_sync_start(store);
 }
 
 /* The first change of a store; the directory is one when it is on disk. */
@@ -243,10 +258,7 @@ static int open_all(struct store *store)
 	set_options(store);
 	if (store->fresh)
 		return make_store(store);
-	ret = open_existing(store);
-	if (!ret && !store->config.read_only)
-		ret = store_sync_start(store);
-	return ret;
+	return open_existing(store);
 }
 
 static struct store *new_store(const struct store_config *config)
@@ -260,7 +272,6 @@ static struct store *new_store(const struct store_config *config)
 	store->space.ballast_fd = -1;
 	store->syncer.event_fd = -1;
 	store->syncer.witness_fd = -1;
-	pthread_mutex_init(&store->db_lock, NULL);
 	store->dir = strdup(config->dir);
 	if (!store->dir || asprintf(&store->db_path, "%s/db", config->dir) < 0)
 		abort();

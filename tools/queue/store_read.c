@@ -217,14 +217,16 @@ static int go_over_places(struct store *store, struct range *range,
 			  void *context)
 {
 	struct job_place place;
+	int ret = 0;
 
+	/* What makes no sense is left out, and what is behind it is still found. */
 	for (; rocksdb_iter_valid(range->iterator); next(range->iterator)) {
 		if (!range_place(range, &place))
-			return store_damaged(store, "an entry of an index", NULL);
-		if (!each(context, &place))
+			ret = store_damaged(store, "an entry of an index", NULL);
+		else if (!each(context, &place))
 			break;
 	}
-	return 0;
+	return ret;
 }
 
 /* Is @place not after the head, as far as an index goes? */
@@ -272,6 +274,23 @@ int store_walk(struct store *store, const struct job_place *from,
 			   go_over_places(store, &range, rocksdb_iter_next, each, context));
 }
 
+int store_walk_tube(struct store *store, const struct job_place *from,
+		    bool (*each)(void *context, const struct job_place *place),
+		    void *context)
+{
+	struct range range;
+
+	store_hand_over(store);
+	range.begin_len = store_key_tube(range.begin, store_key_tube_kind(from->state),
+					 from->tube);
+	range_end(&range, range.begin, range.begin_len);
+	range.begin_len = store_key_of_tube(range.begin, from);
+	range_open(store, &range);
+	rocksdb_iter_seek_to_first(range.iterator);
+	return range_close(store, &range, "an index",
+			   go_over_places(store, &range, rocksdb_iter_next, each, context));
+}
+
 int store_walk_back(struct store *store, const struct job_place *from,
 		    bool (*each)(void *context, const struct job_place *place),
 		    void *context)
@@ -286,8 +305,8 @@ int store_walk_back(struct store *store, const struct job_place *from,
 			   go_over_places(store, &range, rocksdb_iter_prev, each, context));
 }
 
-int store_each_mark(struct store *store, bool (*each)(void *context, uint64_t id),
-		    void *context)
+int store_each_mark(struct store *store, uint64_t after_id,
+		    bool (*each)(void *context, uint64_t id), void *context)
 {
 	struct range range;
 	const char *key;
@@ -296,7 +315,10 @@ int store_each_mark(struct store *store, bool (*each)(void *context, uint64_t id
 	int ret = 0;
 
 	store_hand_over(store);
-	range_of_kind(store, &range, 'v');
+	range.begin_len = store_key_id(range.begin, 'v', after_id + 1);
+	range_end(&range, (const uint8_t *)"v", 1);
+	range_open(store, &range);
+	rocksdb_iter_seek_to_first(range.iterator);
 	for (; rocksdb_iter_valid(range.iterator); rocksdb_iter_next(range.iterator)) {
 		key = rocksdb_iter_key(range.iterator, &key_len);
 		if (!store_decode_id(key, key_len, 'v', &id)) {

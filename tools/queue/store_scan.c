@@ -45,6 +45,8 @@ static bool decode(struct store_entry *entry, const char *key, size_t key_len,
 	case 'd':
 	case 'w':
 	case 'b':
+	case 'q':
+	case 'u':
 		return store_decode_place(key, key_len, value, len, &entry->job.place);
 	case 't':
 		return store_decode_tube(key, key_len, value, len, &entry->tube);
@@ -73,6 +75,8 @@ static void go_over(rocksdb_iterator_t *iterator,
 	for (; rocksdb_iter_valid(iterator); rocksdb_iter_next(iterator)) {
 		key = rocksdb_iter_key(iterator, &key_len);
 		value = rocksdb_iter_value(iterator, &len);
+		entry.key = key;
+		entry.key_len = key_len;
 		entry.kind = key_len ? *key : '?';
 		entry.sound = decode(&entry, key, key_len, value, len);
 		if (!each(context, &entry))
@@ -88,6 +92,7 @@ int store_scan_entries(struct store *store, char first,
 	rocksdb_iterator_t *iterator;
 	char *error = NULL;
 
+	store_hand_over(store);
 	rocksdb_readoptions_set_fill_cache(options, 0);
 	rocksdb_readoptions_set_verify_checksums(options, 1);
 	iterator = rocksdb_create_iterator(store->db, options);

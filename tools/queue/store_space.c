@@ -9,9 +9,15 @@
  *			  < reserve / 8		the ballast is given up: its room is used now
  *	free without it   > reserve * 3 / 2	it is taken back, and new jobs are taken again
  *
- * What RocksDB may need at once, its buffers and one compaction, is small against the
- * reserve: see store_open.c. It is looked at before each write of the log, and by
- * store_has_room(), not more often than each 10 ms.
+ * What RocksDB may need at once, its buffers and its largest compaction, is less than the
+ * reserve, see store_open.c; when it finds no room, it tries again some seconds later. It is
+ * looked at before each write of the log, and by store_has_room(), not more often than each
+ * 10 ms.
+ *
+ * RocksDB cannot go on after a write of its log that failed. So when there is no room even
+ * without the ballast, as another program takes what is given back, that write waits until
+ * there is; and with it the queue's thread, when much of the log is in memory. Replies wait
+ * then; nothing is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +29,13 @@
 #include "store_internal.h"
 
 #define LOOK_NS		10000000ull
-#define RESERVE_MOST	(64ull << 20)
+#define RESERVE_MOST	(128ull << 20)
 #define RESERVE_LEAST	(4ull << 20)
+/* So much of the log may be in memory; RocksDB writes it out by itself at twice that. */
+#define UNWRITTEN_MOST	(512u << 10)
+/* Free when a write of the log begins, beside what is written: its last block and files. */
+#define MARGIN		(256u << 10)
+#define WAIT_US		10000
 
 static uint64_t now_ns(void)
 {
@@ -118,12 +129,45 @@ bool store_has_room(struct store *store)
 	return store->space.room;
 }
 
-void store_space_give_up(struct store *store)
+static void wait_for_room(struct store *store, uint64_t bytes)
 {
-	pthread_mutex_lock(&store->space.lock);
-	give_up(store);
-	store->space.room = false;
-	pthread_mutex_unlock(&store->space.lock);
+	bool said = false;
+
+	while (free_bytes(store) < bytes) {
+		pthread_mutex_lock(&store->space.lock);
+		store->space.room = false;
+		give_up(store);
+		pthread_mutex_unlock(&store->space.lock);
+		if (free_bytes(store) >= bytes)
+			break;
+		if (!said)
+			store_say(store, LOG_ERR,
+				  "%s: the disk is full, without the reserve too: answers wait",
+				  store->dir);
+		said = true;
+		usleep(WAIT_US);
+	}
+}
+
+void store_space_add(struct store *store, size_t bytes)
+{
+	store->space.unwritten += bytes;
+	if (store->space.unwritten > UNWRITTEN_MOST)
+		wait_for_room(store, store->space.unwritten + MARGIN);
+}
+
+void store_space_write_out(struct store *store)
+{
+	uint64_t bytes = atomic_exchange(&store->space.unwritten, 0);
+
+	store_space_look(store);
+	wait_for_room(store, bytes + MARGIN);
+}
+
+void store_space_retry(struct store *store)
+{
+	wait_for_room(store, store->space.reserve / 8);
+	usleep(WAIT_US);
 }
 
 /* A store that is opened on a full disk needs the room for its opening. */

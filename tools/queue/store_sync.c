@@ -34,10 +34,8 @@ static void write_out(struct store *store, bool sync)
 {
 	char *error = NULL;
 
-	store_space_look(store);
-	pthread_mutex_lock(&store->db_lock);
+	store_space_write_out(store);
 	rocksdb_flush_wal(store->db, sync, &error);
-	pthread_mutex_unlock(&store->db_lock);
 	if (error)
 		store_die(store, "cannot write the log", error);
 }
@@ -150,9 +148,15 @@ uint64_t store_synced(struct store *store)
 	struct store_syncer *syncer = &store->syncer;
 	uint64_t count;
 
-	if (atomic_exchange(&syncer->signalled, false) &&
-	    read(syncer->event_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		abort();
+	/*
+	 * In this order: what the thread tells between the two steps is either read here, or
+	 * written again. The number is read last.
+	 */
+	if (syncer->signalled) {
+		if (read(syncer->event_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+			abort();
+		syncer->signalled = false;
+	}
 	return syncer->synced;
 }
 

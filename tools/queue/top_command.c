@@ -186,10 +186,9 @@ static void print_tubes(const struct look *look, FILE *out)
 		errx(EXIT_CANNOT, "out of memory for the screen");
 	memcpy(sorted, look->tube, look->nr_tubes * sizeof(*sorted));
 	qsort(sorted, look->nr_tubes, sizeof(*sorted), compare_work);
-	fputs("   put/s  deleted/s      ready  reserved      delayed    buried  waiting  tube\n",
-	      out);
+	fputs("  put/s deleted/s    ready reserved  delayed   buried  waiting  tube\n", out);
 	for (i = 0; i < look->nr_tubes; i++)
-		fprintf(out, "%8.0f  %9.0f  %9llu  %8llu  %11llu  %8llu  %7llu  %s\n",
+		fprintf(out, "%7.0f %9.0f %8llu %8llu %8llu %8llu %8llu  %s\n",
 			sorted[i].put_per_s, sorted[i].deleted_per_s,
 			(unsigned long long)sorted[i].ready,
 			(unsigned long long)sorted[i].reserved,

@@ -6,6 +6,7 @@
  * jobs of it lie in a tube for the dead, or it is paused. It gets a number, and is on disk,
  * when the first job or policy comes.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,8 +60,6 @@ static struct tube *tube_new(struct queue *queue, const char *name)
 {
 	struct tube *tube;
 
-	if (queue->nr_tubes >= queue->max_tubes)
-		return NULL;
 	tube = calloc(1, sizeof(*tube) + strlen(name) + 1);
 	if (!tube)
 		return NULL;
@@ -77,7 +76,9 @@ struct tube *tube_get(struct queue *queue, const char *name)
 {
 	struct tube *tube = tube_find(queue, name);
 
-	return tube ?: tube_new(queue, name);
+	if (tube || queue->nr_tubes >= queue->max_tubes)
+		return tube;
+	return tube_new(queue, name);
 }
 
 static void tube_free(struct queue *queue, struct tube *tube)
@@ -108,12 +109,19 @@ static void tube_number(struct queue *queue, struct tube *tube, uint32_t number)
 		queue->next_tube = number + 1;
 }
 
-/* A tube of the disk: its ready jobs are there, and none of them in memory. */
+struct loading {
+	struct queue *queue;
+	bool no_memory;
+};
+
+/* A tube of the disk, however many: its ready jobs are there, and none of them in memory. */
 static bool load_tube(void *context, const struct tube_record *record)
 {
-	struct queue *queue = context;
+	struct loading *loading = context;
+	struct queue *queue = loading->queue;
 	struct tube *tube = tube_find(queue, record->name) ?: tube_new(queue, record->name);
 
+	loading->no_memory = !tube;
 	if (!tube)
 		return false;
 	tube_number(queue, tube, record->tube);
@@ -125,8 +133,12 @@ static bool load_tube(void *context, const struct tube_record *record)
 
 int tubes_load(struct queue *queue)
 {
+	struct loading loading = { .queue = queue };
+	int err;
+
 	queue->next_tube = store_get_number(queue->store, "tube", 1);
-	return store_each_tube(queue->store, load_tube, queue);
+	err = store_each_tube(queue->store, load_tube, &loading);
+	return loading.no_memory ? -ENOMEM : err;
 }
 
 void tube_save(struct queue *queue, struct tube *tube)
@@ -175,10 +187,11 @@ void tube_pause(struct queue *queue, struct tube *tube, uint64_t pause_ns)
 	tube->pause_until_ns = alarms_now_ns(ALARM_BOOT) + pause_ns;
 	tube->cmd_pause++;
 	alarm_cancel(queue->alarms, &tube->alarm);
-	/* A pause that no alarm can end would have no end. */
-	if (!pause_ns || alarm_add(queue->alarms, &tube->alarm, ID_OF(ID_TUBE, tube->number),
-				   ALARM_BOOT, tube->pause_until_ns))
+	if (!pause_ns)
 		tube_resume(queue, tube);
+	else if (alarm_add(queue->alarms, &tube->alarm, ID_OF(ID_TUBE, tube->number),
+			   ALARM_BOOT, tube->pause_until_ns))
+		queue->has_unarmed = true;
 }
 
 void tube_resume(struct queue *queue, struct tube *tube)

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 
 #include "core.h"
+#include "log.h"
 
 /* So many jobs are read, or forgotten, at a time. */
 #define PIECE		256
@@ -93,24 +94,39 @@ static int add_alarm(struct queue *queue, struct job *job)
 			 clock_to_boot_ns(&queue->clock, job->order));
 }
 
-/* The device is full: the window ends here, and stays so for a while. */
-static void window_full(struct queue *queue, const struct job_place *place)
+/* How far off a time of a window is; 0: it has come. */
+static uint64_t ahead_ns(const struct queue *queue, const struct window *window,
+			 uint64_t time_ns)
 {
-	window_cut(queue, place);
+	uint64_t now_ns = window_now_ns(queue, window);
+
+	return time_ns > now_ns ? time_ns - now_ns : 0;
+}
+
+/*
+ * There is no room for this alarm. What is due later gives way to it; if there is nothing,
+ * the window ends here, and stays so for a while.
+ */
+static bool window_full(struct queue *queue, struct job *job)
+{
+	struct job_place place = job_place(job);
+	struct window *window = window_of(queue, place.state);
+
+	if (window_shrink(queue, PIECE, ahead_ns(queue, window, place.order)) &&
+	    !add_alarm(queue, job))
+		return false;
+	window_cut(queue, &place);
 	queue->max_armed = queue->nr_armed ?: 1;
 	/* Nothing that comes due would have us look again. */
 	if (!queue->nr_armed)
 		queue->has_unarmed = true;
+	return true;
 }
 
 bool window_arm(struct queue *queue, struct job *job)
 {
-	struct job_place place = job_place(job);
-
-	if (add_alarm(queue, job)) {
-		window_full(queue, &place);
+	if (add_alarm(queue, job) && window_full(queue, job))
 		return false;
-	}
 	job->placed = true;
 	queue->nr_armed++;
 	return true;
@@ -118,13 +134,25 @@ bool window_arm(struct queue *queue, struct job *job)
 
 void window_refused(struct queue *queue, struct job *job)
 {
-	struct job_place place = job_place(job);
-
 	job->placed = false;
 	queue->nr_armed--;
-	window_full(queue, &place);
+	if (!window_full(queue, job)) {
+		job->placed = true;
+		queue->nr_armed++;
+		return;
+	}
 	job_forget(queue, job);
 	queue->stats.evicted++;
+}
+
+/* A tube that is not there is damage, which a check tells of; nobody could reserve of it. */
+static bool has_tube(struct queue *queue, const struct job_place *place)
+{
+	if (tube_by_number(queue, place->tube))
+		return true;
+	log_say(LOG_ERR, "job %llu is of tube %u, which is lost; it is left on disk",
+		(unsigned long long)place->id, place->tube);
+	return false;
 }
 
 struct load {
@@ -144,7 +172,7 @@ static bool load_one(void *context, const struct job_place *place)
 	if (place->order >= load->until_ns)
 		return false;
 	move_cut(load->window, place->order, place->id);
-	if (load->room && job_resident(queue, place->id)) {
+	if (load->room && (job_resident(queue, place->id) || !has_tube(queue, place))) {
 		load->room--;
 		return true;
 	}
@@ -166,8 +194,13 @@ static bool load_one(void *context, const struct job_place *place)
 
 static size_t max_armed(const struct queue *queue)
 {
+	size_t fixed = queue->nr[IS_RESERVED] + queue->nr[IS_BROKEN];
 	size_t most = queue->max_resident / 8 * 7;
 
+	if (fixed > queue->max_resident)
+		return 0;
+	if (most > queue->max_resident - fixed)
+		most = queue->max_resident - fixed;
 	return queue->max_armed && queue->max_armed < most ? queue->max_armed : most;
 }
 
@@ -203,11 +236,6 @@ static bool window_load(struct queue *queue, struct window *window)
 	if (!store_walk(queue->store, &from, load_one, &load) && !load.ended)
 		return load.room == 0 && window_room(queue) > 0;
 	move_cut(window, load.until_ns, 0);
-	alarm_cancel(queue->alarms, &window->alarm);
-	if (alarm_add(queue->alarms, &window->alarm,
-		      ID_OF(ID_WINDOW, window - queue->windows), ALARM_BOOT,
-		      alarms_now_ns(ALARM_BOOT) + queue->config.window_ns / 2))
-		queue->has_unarmed = true;
 	return false;
 }
 
@@ -215,7 +243,7 @@ static bool window_load(struct queue *queue, struct window *window)
 
 struct shrink {
 	struct queue *queue;
-	uint64_t now_ns;
+	uint64_t beyond_ns;
 	size_t left;
 };
 
@@ -225,7 +253,7 @@ static bool shrink_one(void *context, const struct job_place *place)
 	struct queue *queue = shrink->queue;
 	struct job *job = job_resident(queue, place->id);
 
-	if (!shrink->left || place->order <= shrink->now_ns)
+	if (!shrink->left || place->order <= shrink->beyond_ns)
 		return false;
 	if (!job || job->status != IS_DELAYED)
 		return true;
@@ -240,29 +268,61 @@ static bool shrink_one(void *context, const struct job_place *place)
 }
 
 /* From the end of what may be in memory, which is beyond the cut where that moved back. */
-static size_t shrink_window(struct queue *queue, struct window *window, size_t nr)
+static size_t shrink_window(struct queue *queue, struct window *window, size_t nr,
+			    uint64_t beyond_ns)
 {
 	struct job_place last = {
 		.state = window->state, .order = window->end_ns, .id = ~0ULL,
 	};
 	struct shrink shrink = {
 		.queue = queue,
-		.now_ns = window_now_ns(queue, window),
+		.beyond_ns = window_now_ns(queue, window) + beyond_ns,
 		.left = nr,
 	};
 
+	if (window->end_ns <= shrink.beyond_ns)
+		return 0;
 	store_walk_back(queue->store, &last, shrink_one, &shrink);
 	window->end_ns = window->cut.order;
+	if (shrink.left && window->end_ns < shrink.beyond_ns)
+		window->end_ns = shrink.beyond_ns;
 	return nr - shrink.left;
 }
 
-bool window_shrink(struct queue *queue, size_t nr)
+/* The one whose jobs are due last, of what is in memory. */
+static struct window *farther_window(struct queue *queue)
 {
-	size_t done = shrink_window(queue, &queue->windows[0], nr);
+	struct window *windows = queue->windows;
+
+	return ahead_ns(queue, &windows[0], windows[0].end_ns) >=
+	       ahead_ns(queue, &windows[1], windows[1].end_ns) ? &windows[0] : &windows[1];
+}
+
+static struct window *other_window(struct queue *queue, const struct window *window)
+{
+	return &queue->windows[window == &queue->windows[0]];
+}
+
+bool window_shrink(struct queue *queue, size_t nr, uint64_t beyond_ns)
+{
+	struct window *first = farther_window(queue);
+	size_t done = shrink_window(queue, first, nr, beyond_ns);
 
 	if (done < nr)
-		done += shrink_window(queue, &queue->windows[1], nr - done);
+		done += shrink_window(queue, other_window(queue, first), nr - done, beyond_ns);
 	return done > 0;
+}
+
+/*
+ * A window wants more, and there is no room: what the other one has that is due much later
+ * gives way, a piece at a time.
+ */
+static bool make_room(struct queue *queue, struct window *window)
+{
+	uint64_t beyond_ns = ahead_ns(queue, window, window->cut.order) +
+			     queue->config.window_ns / 16;
+
+	return shrink_window(queue, other_window(queue, window), PIECE, beyond_ns) > 0;
 }
 
 /* --- ready ---------------------------------------------------------------------------- */
@@ -276,6 +336,7 @@ struct load_ready {
 	struct queue *queue;
 	struct tube *tube;
 	size_t room;
+	bool no_memory;
 };
 
 static bool load_one_ready(void *context, const struct job_place *place)
@@ -289,24 +350,35 @@ static bool load_one_ready(void *context, const struct job_place *place)
 	if (job_resident(load->queue, place->id))
 		return true;
 	job = job_new(load->queue, place);
-	if (!job) {
-		load->room = 0;
+	load->no_memory = !job;
+	if (!job)
 		return false;
-	}
 	job_enter_tube(job);
 	load->queue->stats.loaded++;
 	load->room--;
 	return true;
 }
 
-static void load_ready(struct queue *queue, struct tube *tube)
+/* One job at least, and more where there is room for them. */
+static size_t ready_room(const struct queue *queue)
 {
-	struct load_ready load = { .queue = queue, .tube = tube, .room = READY_PIECE };
+	size_t most = queue->max_resident / 4 * 3;
+	size_t room = queue->nr_resident < most ? most - queue->nr_resident : 1;
+
+	return room < READY_PIECE ? room : READY_PIECE;
+}
+
+static bool load_ready(struct queue *queue, struct tube *tube)
+{
+	struct load_ready load = {
+		.queue = queue, .tube = tube, .room = ready_room(queue),
+	};
 	struct job_place from = tube->cut;
 
 	store_walk(queue->store, &from, load_one_ready, &load);
 	/* It went on to the end, where the last one need not have found room. */
-	tube->whole = load.room > 0;
+	tube->whole = load.room > 0 && !load.no_memory;
+	return !load.no_memory;
 }
 
 bool tube_takes(struct queue *queue, struct tube *tube, const struct job_place *place)
@@ -321,7 +393,8 @@ bool tube_takes(struct queue *queue, struct tube *tube, const struct job_place *
 struct job *tube_next_job(struct queue *queue, struct tube *tube)
 {
 	while (RB_EMPTY(&tube->ready) && !tube->whole)
-		load_ready(queue, tube);
+		if (!load_ready(queue, tube))
+			break;
 	return RB_MIN(job_tree, &tube->ready);
 }
 
@@ -344,8 +417,12 @@ static size_t shrink_ready(struct queue *queue, size_t nr)
 
 	for (done = 0; done < nr; done++) {
 		job = RB_MAX(job_tree, &tube->ready);
-		if (!job || !job_write_ready(queue, job))
+		if (!job)
 			break;
+		if (!job_write_ready(queue, job)) {
+			job_break(queue, job);
+			continue;
+		}
 		tube->cut = job_place(job);
 		tube->whole = false;
 		job_leave_tube(job);
@@ -366,19 +443,41 @@ static bool reclaim(struct queue *queue)
 		return false;
 	if (queue->nr_armed < max_armed(queue))
 		done = shrink_ready(queue, PIECE);
-	if (!done && !window_shrink(queue, PIECE))
+	if (!done && !window_shrink(queue, PIECE, 0))
 		return false;
 	return queue->nr_resident > queue->max_resident;
 }
 
+/* When to look again, though nothing came due. */
+static void arm_window(struct queue *queue, struct window *window)
+{
+	if (!alarm_pending(&window->alarm) &&
+	    alarm_add(queue->alarms, &window->alarm,
+		      ID_OF(ID_WINDOW, window - queue->windows), ALARM_BOOT,
+		      alarms_now_ns(ALARM_BOOT) + queue->config.window_ns / 2))
+		queue->has_unarmed = true;
+}
+
+static bool window_work(struct queue *queue, struct window *window)
+{
+	arm_window(queue, window);
+	if (!window_wants(queue, window))
+		return false;
+	if (!window_room(queue))
+		return make_room(queue, window);
+	return window_load(queue, window);
+}
+
 bool window_turn(struct queue *queue)
 {
+	struct window *windows = queue->windows;
 	bool more = reclaim(queue);
-	size_t i;
+	/* The one that has less of what comes next is first. */
+	size_t first = ahead_ns(queue, &windows[1], windows[1].cut.order) <
+		       ahead_ns(queue, &windows[0], windows[0].cut.order);
 
-	for (i = 0; i < 2; i++)
-		if (window_wants(queue, &queue->windows[i]))
-			more |= window_load(queue, &queue->windows[i]);
+	more |= window_work(queue, &windows[first]);
+	more |= window_work(queue, &windows[!first]);
 	return more;
 }
 

@@ -108,6 +108,9 @@ static void print_rate(const struct options *options, uint64_t nr)
 {
 	double s = (now_ns() - options->load.start_ns) / 1e9;
 
+	/* There was nothing to do, and no rate of it. */
+	if (!nr)
+		return;
 	print_result(options->name, "", nr / s, "per_s");
 	print_result(options->name, ".took", s, "s");
 	print_result(options->name, ".nr", nr, "jobs");

@@ -4,8 +4,7 @@
  * sends too much, reads too little or is gone harms nobody. The queue is fake_queue.c.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,19 +42,45 @@ static void begin(void)
 	begin_with(32 * MIB, 65535);
 }
 
-/* Who we are: the other end of a client's socket. */
-static int connect_client(void)
+static void add_client(int fd)
 {
 	struct epoll_event event = {
 		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 	};
+
+	event.data.ptr = client_create(&clients, fd);
+	ASSERT(event.data.ptr);
+	ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
+}
+
+/* Who we are: the other end of a client's socket. */
+static int connect_client(void)
+{
 	int fds[2];
 
 	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-	event.data.ptr = client_create(&clients, fds[0]);
-	ASSERT(event.data.ptr);
-	ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fds[0], &event), 0);
+	add_client(fds[0]);
 	return fds[1];
+}
+
+/* The same by TCP, which does not say EPOLLOUT each time something was read. */
+static int connect_tcp(void)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t len = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ASSERT_EQ(bind(listener, (struct sockaddr *)&address, len), 0);
+	ASSERT_EQ(listen(listener, 1), 0);
+	ASSERT_EQ(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+	ASSERT_EQ(connect(fd, (struct sockaddr *)&address, len), 0);
+	add_client(accept4(listener, NULL, NULL, SOCK_NONBLOCK));
+	close(listener);
+	return fd;
 }
 
 /* A turn, as server.c has it. Returns whether there is more. */
@@ -383,6 +408,28 @@ TEST(who_waits_runs_nothing_until_the_wait_is_over)
 	say(other, "use b\r\nkick 1\r\n");
 	expect(other, "USING b\r\nKICKED 1\r\n");
 	expect(waiter, "RESERVED 1 2\r\nab\r\nUSING a\r\nINSERTED 1\r\n");
+	ASSERT_EQ(clients.inputs, 0);
+	close(waiter);
+	close(other);
+	expect_nothing_left();
+}
+
+TEST(what_is_behind_a_wait_does_not_wait_for_the_disk)
+{
+	int waiter, other;
+
+	begin();
+	fake.synced = 0;
+	waiter = connect_client();
+	other = connect_client();
+	say(waiter, "reserve\r\nuse a\r\n");
+	turns();
+	say(other, "put 0 0 1 1\r\na\r\nkick 1\r\n");
+	expect(waiter, "");
+	ASSERT_EQ(fake.nr_runs, 4);
+	fake.synced = 1;
+	expect(waiter, "RESERVED 1 2\r\nab\r\nUSING a\r\n");
+	expect(other, "INSERTED 1\r\nKICKED 1\r\n");
 	close(waiter);
 	close(other);
 	expect_nothing_left();
@@ -485,6 +532,28 @@ TEST(quit_ends_after_all_replies)
 	expect(fd, "INSERTED 1\r\n");
 	expect_end(fd);
 	ASSERT_EQ(fake.nr_runs, 1);
+	expect_nothing_left();
+}
+
+TEST(quit_over_tcp_ends_after_all_replies)
+{
+	char seen[64];
+	int fd;
+
+	begin();
+	fake.synced = 0;
+	fd = connect_tcp();
+	say(fd, "put 0 0 1 1\r\na\r\nquit\r\n");
+	while (fake.nr_sessions)
+		turns();
+	turns();
+	fake.synced = 1;
+	turns();
+	/* Nothing is read yet: the kernel has no more to say of this socket. */
+	ASSERT_EQ(clients.nr, 0);
+	ASSERT_EQ(read(fd, seen, sizeof(seen)), strlen("INSERTED 1\r\n"));
+	ASSERT_EQ(read(fd, seen, sizeof(seen)), 0);
+	close(fd);
 	expect_nothing_left();
 }
 

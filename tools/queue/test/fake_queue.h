@@ -25,7 +25,9 @@
 
 /* More sessions than a test makes. */
 #define FAKE_SESSIONS	20000
+#ifndef FAKE_BODY_MAX
 #define FAKE_BODY_MAX	(1024 * 1024)
+#endif
 
 /**
  * struct fake_queue - what it has seen

@@ -121,6 +121,8 @@ TEST(the_histogram_is_read_into_its_buckets)
 	ASSERT_EQ(look.late.nr[10], 2);
 	ASSERT_EQ(look.late.nr[31], 3);
 	ASSERT_EQ(look.late.count, 6);
+	ASSERT_EQ(look.ready_late.nr[2], 9);
+	ASSERT_EQ(look.ready_late.count, 9);
 }
 
 TEST(numbers_of_a_tube_are_read)

@@ -408,7 +408,7 @@ void model_compare(const struct model *model, struct store *store)
 			compare_index(model, store, place);
 	for (place.tube = 1; place.tube <= MODEL_TUBES; place.tube++)
 		compare_counts(model, store, place.tube);
-	ASSERT_EQ(store_each_mark(store, sum_marks, &seen_marks), 0);
+	ASSERT_EQ(store_each_mark(store, 0, sum_marks, &seen_marks), 0);
 	ASSERT_EQ(seen_marks, marks);
 	ASSERT_EQ(store_each_tube(store, compare_tube, &tubes), 0);
 	ASSERT_EQ(tubes.nr, MODEL_TUBES);

@@ -91,6 +91,11 @@ void session_resume(struct session *session)
 	test_fail(__FILE__, __LINE__, "nobody waits here");
 }
 
+static unsigned int pick(unsigned int n)
+{
+	return rand() % n;
+}
+
 /* --- the daemon's life ------------------------------------------------------------------- */
 
 static void start(void)
@@ -118,6 +123,8 @@ static void stop(void)
 {
 	unsigned int i;
 
+	if (pick(2))
+		queue_stop(queue);
 	for (i = 0; i < NR_SESSIONS; i++)
 		session_destroy(&clients[i].session);
 	queue_destroy(queue);
@@ -170,11 +177,6 @@ static const char *run_id(unsigned int who, enum command_op op, uint64_t id)
 static uint64_t now_ns(void)
 {
 	return alarms_now_ns(ALARM_BOOT);
-}
-
-static unsigned int pick(unsigned int n)
-{
-	return rand() % n;
 }
 
 static void body_of(char *body, uint64_t id, unsigned int version)
@@ -235,6 +237,16 @@ static void check_unique(unsigned int tube, char key)
 		       jobs[id].key != key);
 }
 
+static const char *key_name(char key)
+{
+	static char name[JOB_KEY_MAX + 1];
+
+	/* Short and long ones. */
+	memset(name, key, sizeof(name) - 1);
+	name[key % 2 ? 1 : key == 'b' ? JOB_KEY_MAX : 7] = 0;
+	return name;
+}
+
 static void put(unsigned int who, char key)
 {
 	struct command command = {
@@ -248,7 +260,8 @@ static void put(unsigned int who, char key)
 	struct model_job *job;
 	char body[64];
 
-	command.key[0] = key;
+	if (key)
+		strcpy(command.key, key_name(key));
 	body_of(body, last_id + 1, 0);
 	command.body_len = strlen(body);
 	if (sscanf(run(who, &command, body), "INSERTED %llu", &id) == 1) {

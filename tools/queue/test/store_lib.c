@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "store_lib.h"
@@ -48,11 +49,13 @@ static void __printf(2, 3) to_text(int priority, const char *format, ...)
 	size_t len = strlen(log_text);
 	va_list args;
 
-	(void)priority;
 	va_start(args, format);
 	vsnprintf(log_text + len, sizeof(log_text) - len - 1, format, args);
 	va_end(args);
 	strcat(log_text, "\n");
+	/* Where the process ends, nobody is left to say why. */
+	if (priority == LOG_ERR && getenv("STORE_TEST_LOG"))
+		fprintf(stderr, "# %s", log_text + len);
 }
 
 struct store_config test_config(const char *dir)

@@ -15,6 +15,7 @@ import argparse
 import multiprocessing
 import os
 import random
+import shutil
 import sys
 import time
 import traceback
@@ -110,7 +111,7 @@ def keep(one):
     if one.process:
         one.kill()
     path = os.path.join(kept, f"kill-{os.getpid()}")
-    os.rename(one.temporary, path)
+    shutil.move(one.temporary, path)
     return f"it is kept in {path}"
 
 

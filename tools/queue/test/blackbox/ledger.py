@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """A ledger of what a daemon has promised, and clients that make it promise a lot.
 
-For each job the ledger has the states in which it may be found after the daemon was killed:
-one, when all that was said about it was answered; one more for each command that was sent
-and not answered, as that one may have been done or not. A job is known by its id, or by its
-body while the answer to its put is not there.
+For each job the ledger has the state that it was in when nothing was under way about it,
+and the commands since then: what each makes of a state, whether it was answered, and whether
+it was done. From these follow all states in which the job may be found after the daemon was
+killed: those that were done are in all of them; one that was not answered is in some; and
+those of several clients that were under way at the same time come in any order. A job is
+known by its id, or by its body while the answer to its put is not there.
 
 Bodies are never used twice. A client sends a few commands at a time, each about another
 job, and waits for all of the answers; several clients share a tube and meet each other's
@@ -12,6 +14,7 @@ jobs there. No TTR runs out while this is at work.
 """
 
 import collections
+import itertools
 import random
 import selectors
 import time
@@ -23,7 +26,18 @@ from client import Client, Gone
 
 # @place is "ready", "delayed", "buried" or "gone"; a delayed one is due between @due_ms and
 # @due_to_ms of the wall clock, and may be found ready after that.
-State = collections.namedtuple("State", "place tube pri body key due_ms due_to_ms attempts")
+class State(collections.namedtuple(
+        "State", "place tube pri body key due_ms due_to_ms attempts")):
+    """Where a job is."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        body = self.body if not self.body or len(self.body) < 40 else self.body[:40] + b"..."
+        return (f"{self.place} in {self.tube} pri {self.pri} key {self.key} "
+                f"due {self.due_ms:.0f}-{self.due_to_ms:.0f} attempts {self.attempts} {body}")
+
+
 GONE = State("gone", None, None, None, None, 0, 0, 0)
 # What @due_ms may be off: it is rounded to milliseconds on its way.
 ROUNDED_MS = 2
@@ -45,6 +59,96 @@ def now_ms():
     return time.time() * 1000
 
 
+# --- what commands make of a state ---------------------------------------------------------
+#
+# Each is a function of when it was answered, or FAR_MS if it was not, that gives one from a
+# state to those that may come of it: none, if there it cannot be done.
+
+FAR_MS = 1e14
+
+
+def is_put(state):
+    """Can it be reserved and then released, or rescheduled?"""
+    return state.place in ("ready", "delayed")
+
+
+def put_of(base, delay_ms):
+    """A job that was not there is @base, or that with a delay."""
+    sent_ms = now_ms()
+    return lambda answered_ms: lambda state: {
+        delayed(base, base.pri, delay_ms, sent_ms, answered_ms)
+        if delay_ms else base} if state == GONE else set()
+
+
+def replaced_by(body, delay_ms):
+    """A job of a key has another body and another time; its priority stays."""
+    sent_ms = now_ms()
+
+    def make(state, answered_ms):
+        if not state.key:
+            return set()
+        base = state._replace(place="ready", body=body, due_ms=0, due_to_ms=0)
+        return {delayed(base, base.pri, delay_ms, sent_ms, answered_ms) if delay_ms else base}
+    return lambda answered_ms: lambda state: make(state, answered_ms)
+
+
+def deleted(_=None):
+    """It is gone."""
+    return lambda state: {GONE} - {state}
+
+
+def released(pri, delay_ms):
+    """It has another priority, and a delay or none."""
+    sent_ms = now_ms()
+
+    def make(state, answered_ms):
+        if not is_put(state):
+            return set()
+        base = state._replace(place="ready", pri=pri, due_ms=0, due_to_ms=0)
+        return {delayed(base, pri, delay_ms, sent_ms, answered_ms) if delay_ms else base}
+    return lambda answered_ms: lambda state: make(state, answered_ms)
+
+
+def buried(pri):
+    """It is put aside."""
+    return lambda _: lambda state: {state._replace(
+        place="buried", pri=pri, due_ms=0, due_to_ms=0)} if is_put(state) else set()
+
+
+def rescheduled(delay_ms):
+    """It has another time."""
+    sent_ms = now_ms()
+    return lambda answered_ms: lambda state: {
+        delayed(state, state.pri, delay_ms, sent_ms, answered_ms)} if is_put(state) else set()
+
+
+def kicked(_=None):
+    """It is ready; a dead one in the tube where it came from, as if it was new."""
+    def make(state):
+        if state.place not in ("buried", "delayed"):
+            return set()
+        base = state._replace(place="ready", due_ms=0, due_to_ms=0)
+        if state.tube.endswith(".dead"):
+            base = base._replace(tube=state.tube.removesuffix(".dead"), attempts=0)
+        return {base}
+    return make
+
+
+def dead(state):
+    """It has failed for the last time."""
+    return {state._replace(place="buried", tube=f"{state.tube}.dead", key=None, due_ms=0,
+                           due_to_ms=0, attempts=state.attempts + 1)} if is_put(state) else set()
+
+
+def retried(sent_ms):
+    """It has failed, and is delayed."""
+    return lambda delay_ms, answered_ms: lambda state: {delayed(
+        state._replace(attempts=state.attempts + 1), state.pri, delay_ms, sent_ms,
+        answered_ms)} if is_put(state) else set()
+
+
+# --- the ledger -----------------------------------------------------------------------------
+
 def fits(state, found):
     """Is what was found, which is another State or None, what @state says?"""
     if found is None or state.place == "gone":
@@ -65,44 +169,96 @@ def fits(state, found):
     return state.place == found.place
 
 
+class Broken(Exception):
+    """A promise was broken; which."""
+
+
+class Op:
+    """A command about a job. @make(state) are the states that it may make of one, none if it
+    cannot be done there. @sent and @answered number what happened; @done, what the answer
+    was. @loose: another client has seen the job since then, maybe after this was done."""
+
+    # pylint: disable=too-few-public-methods
+    def __init__(self, command, make, sent):
+        self.command = command
+        self.make = make
+        self.sent = sent
+        self.answered = None
+        self.done = None
+        self.loose = False
+
+    def before(self, other):
+        """Was it over before the other one began?"""
+        return self.answered is not None and self.answered < other.sent
+
+    def must(self):
+        """Is it in every order?"""
+        return self.done and not self.loose
+
+
 class Job:
-    """What is known of a job. @states are those in which it may be; @open are commands about
-    it that are not answered, each with the states that it may lead to; @met, what those that
-    were under way at the same time may lead to."""
+    """What is known of a job: @states in which it may have been before @ops."""
+
+    events = itertools.count()
 
     def __init__(self, states):
         self.id = None
         self.states = set(states)
-        self.open = {}
-        self.met = {}
+        self.ops = []
         self.holder = None
+        self.history = collections.deque(maxlen=30)
 
-    def send(self, command, outcomes):
+    def note(self, text):
+        """What happened to it, for who has to find out what went wrong."""
+        self.history.append(f"{now_ms():.0f} {text}")
+
+    def send(self, command, make):
         """A command about it goes out."""
-        self.met[command] = set().union(*self.open.values())
-        for other in self.open:
-            self.met[other] |= outcomes
-        self.open[command] = outcomes
+        self.note(f"sent: {command.line}")
+        self.ops.append(Op(command, make, next(self.events)))
 
-    def answered(self, command, outcomes):
-        """It has been answered: it led to one of these, or, if there are none, to nothing."""
-        del self.open[command]
-        met = self.met.pop(command)
-        if outcomes:
-            # Commands of other clients, sent before this was answered, may have come after.
-            self.states = outcomes | met
+    def answered(self, command, done, make=None):
+        """It has been answered: it was done, or not; and now more may be known of what it
+        has made."""
+        self.note(f"answered, {'done' if done else 'not done'}: {command.line}")
+        op = next(op for op in self.ops if op.command is command)
+        op.answered, op.done, op.make = next(self.events), done, make or op.make
+        if all(op.done is not None for op in self.ops):
+            self.states, self.ops = self.may_be(), []
+
+    def orders(self, states, left, found):
+        """All that may come of @states by the ops that are left, in any order in which they
+        may have been done; those without which it cannot be are all in it."""
+        if not any(op.must() for op in left):
+            found |= states
+        for op in left:
+            if any(other.before(op) and other.must() for other in left):
+                continue
+            if new := set().union(*map(op.make, states)):
+                self.orders(new, [other for other in left if other is not op], found)
 
     def may_be(self):
         """All states in which it may be found now."""
-        return self.states.union(*self.open.values())
+        found = set()
+        self.orders(self.states, [op for op in self.ops if op.done is not False], found)
+        return found
+
+    def reserved(self, body):
+        """A client has got it, with this body: so it was ready, and was not deleted."""
+        self.note("reserved")
+        states = {state for state in self.may_be()
+                  if state.body == body and state.place in ("ready", "delayed")}
+        if not states:
+            raise Broken(f"job {self.id} was given out, with the body {body[:80]}; it may be "
+                         f"{self.may_be()}\n" + "\n".join(self.history))
+        self.states = states
+        self.ops = [op for op in self.ops if op.done is None]
+        for op in self.ops:
+            op.loose = True
 
     def state(self):
         """Its state, if that is known; else None."""
-        return next(iter(self.states)) if len(self.states) == 1 and not self.open else None
-
-
-class Broken(Exception):
-    """A promise was broken; which."""
+        return next(iter(self.states)) if len(self.states) == 1 and not self.ops else None
 
 
 class Ledger:
@@ -140,11 +296,7 @@ class Ledger:
             if job is None:
                 raise Broken(f"job {number} was given out, which nobody has put: {body[:80]}")
             self.inserted(job, number)
-        if all(state.body != body for state in job.may_be()):
-            raise Broken(f"job {number} was given out with another body: {body[:80]}; "
-                         f"it may be {job.may_be()}")
-        # Who has reserved it knows which of the states it was.
-        job.states = {state for state in job.may_be() if state.body == body}
+        job.reserved(body)
         return job
 
     def settle(self, found):
@@ -170,7 +322,8 @@ class Ledger:
         """A job is as it may be."""
         if not any(fits(state, found) for state in job.may_be()):
             lost = "is lost" if found is None else f"is {found}"
-            raise Broken(f"job {number} {lost}; it may be {job.may_be()}")
+            raise Broken(f"job {number} {lost}; it may be {job.may_be()}\n" +
+                         "\n".join(job.history))
 
     def go_on_with(self, found):
         """From here on, this is all there is."""
@@ -279,35 +432,30 @@ class Worker:
     def put_into(self, tube, delay_ms):
         """Put a job into the tube that is used."""
         body, pri = self.ledger.body(), random.randrange(3)
-        base = ready(tube, pri, body)
         job = Job([GONE])
-        sent_ms = now_ms()
-        outcome = delayed(base, pri, delay_ms, sent_ms, sent_ms + 1e6) if delay_ms else base
+        make = put_of(ready(tube, pri, body), delay_ms)
         line = f"put {pri} {delay_ms}ms 1000 {len(body)}"
         command = Command(line, body, None)
         self.ledger.new[body] = job
-        job.send(command, {outcome})
+        job.send(command, make(FAR_MS))
 
         def done(reply):
             word, *rest = reply.line.split()
             if word != "INSERTED":
                 self.refused(reply, line)
-            self.inserted(job, int(rest[0]), command, body, {
-                delayed(base, pri, delay_ms, sent_ms, now_ms()) if delay_ms else base})
+            self.inserted(job, int(rest[0]), command, body, make(now_ms()))
         command.done = done
         return [command]
 
-    def inserted(self, job, number, command, body, outcomes):
+    def inserted(self, job, number, command, body, make):
         """A put was answered; another client may have met its job before."""
         self.ledger.promises += 1
         self.ledger.new.pop(body, None)
         if job.id is None:
             self.ledger.inserted(job, number)
-            job.answered(command, outcomes)
-        elif job.id == number:
-            job.answered(command, None)
-        else:
+        elif job.id != number:
             raise Broken(f"{command.line} made {number}, and was reserved as {job.id}")
+        job.answered(command, True, make)
 
     def put_unique(self):
         """Keys are of the client; its jobs may be taken by others."""
@@ -319,15 +467,14 @@ class Worker:
         old = self.ledger.keys.get((tube, key))
         body, pri = self.ledger.body(), random.randrange(3)
         delay_ms = random.choice((0, 1000000))
-        sent_ms = now_ms()
-        base = ready(tube, pri, body, key)
-        outcome = delayed(base, pri, delay_ms, sent_ms, sent_ms + 1e6) if delay_ms else base
+        make = put_of(ready(tube, pri, body, key), delay_ms)
+        replace = replaced_by(body, delay_ms)
         line = f"put-unique {key} {pri} {delay_ms}ms 1000 {len(body)}"
         command = Command(line, body, None)
         new = self.ledger.new[body] = Job([GONE])
-        new.send(command, {outcome})
+        new.send(command, make(FAR_MS))
         if old:
-            old.send(command, self.replaced(old, body, delay_ms, sent_ms, sent_ms + 1e6))
+            old.send(command, replace(FAR_MS))
 
         def done(reply):
             word, number = reply.line.split()
@@ -337,28 +484,18 @@ class Worker:
             if word != "INSERTED" and (not old or old.id != number):
                 raise Broken(f"{line} is {reply.line}, which had not this key")
             if old:
-                old.answered(command, word == "REPLACED" and
-                             self.replaced(old, body, delay_ms, sent_ms, now_ms()))
+                old.answered(command, word == "REPLACED", replace(now_ms()))
             if word == "INSERTED":
                 if old and all((state.tube, state.key) == (tube, key)
                                for state in old.may_be()):
                     raise Broken(f"{line} is {reply.line}, and {old.id} has the key")
-                self.inserted(new, number, command, body, {
-                    delayed(base, pri, delay_ms, sent_ms, now_ms()) if delay_ms else base})
+                self.inserted(new, number, command, body, make(now_ms()))
                 self.ledger.keys[tube, key] = new
             else:
                 self.ledger.promises += word == "REPLACED"
                 self.ledger.new.pop(body, None)
         command.done = done
         return commands + [command]
-
-    def replaced(self, job, body, delay_ms, sent_ms, answered_ms):
-        """What a job of a key is with another time and body: its priority stays."""
-        bases = {state._replace(place="ready", body=body, due_ms=0, due_to_ms=0)
-                 for state in job.may_be() if state.key}
-        if not delay_ms:
-            return bases
-        return {delayed(base, base.pri, delay_ms, sent_ms, answered_ms) for base in bases}
 
     def reserve(self):
         line = "reserve-with-timeout 0"
@@ -391,18 +528,19 @@ class Worker:
         self.busy.add(number)
         return self.held[number]
 
-    def about_held(self, line, job, outcomes, done_word, real=None):
-        """A command that ends a reservation; who has reserved a job may do it."""
+    def about_held(self, line, job, make, done_word):
+        """A command that ends a reservation; who has reserved a job may do it. @make(ms), when
+        it has been answered at that time, is what makes a state of another one."""
         command = Command(line, None, None)
-        job.send(command, outcomes)
+        job.send(command, make(FAR_MS))
 
         def done(reply):
             if reply.line != done_word:
                 self.refused(reply, line)
             self.ledger.promises += 1
-            job.answered(command, real() if real else outcomes)
+            job.answered(command, True, make(now_ms()))
             self.held.pop(job.id, None)
-            if GONE in outcomes:
+            if done_word == "DELETED":
                 self.forget(job)
         command.done = done
         return [command]
@@ -413,81 +551,60 @@ class Worker:
             if other is job:
                 del self.ledger.keys[place]
 
-    def held_states(self, job, **changes):
-        """The states that a job which this client has reserved may have, changed."""
-        return {state._replace(place="ready", due_ms=0, due_to_ms=0)._replace(**changes)
-                for state in job.states}
-
     def delete_held(self):
         job = self.take_held()
-        return job and self.about_held(f"delete {job.id}", job, {GONE}, "DELETED")
+        return job and self.about_held(f"delete {job.id}", job, deleted, "DELETED")
 
     def release(self):
         job = self.take_held()
         if not job:
             return None
         pri, delay_ms = random.randrange(3), random.choice((0, 5, 1000000))
-        bases = self.held_states(job, pri=pri)
-        if not delay_ms:
-            return self.about_held(f"release {job.id} {pri} 0", job, bases, "RELEASED")
-        sent_ms = now_ms()
-
-        def by(answered_ms):
-            return {delayed(base, pri, delay_ms, sent_ms, answered_ms) for base in bases}
-        return self.about_held(f"release {job.id} {pri} {delay_ms}ms", job, by(sent_ms + 1e6),
-                               "RELEASED", lambda: by(now_ms()))
+        return self.about_held(f"release {job.id} {pri} {delay_ms}ms", job,
+                               released(pri, delay_ms), "RELEASED")
 
     def bury(self):
         job = self.take_held()
         if not job:
             return None
         pri = random.randrange(3)
-        return self.about_held(f"bury {job.id} {pri}", job,
-                               self.held_states(job, place="buried", pri=pri), "BURIED")
+        return self.about_held(f"bury {job.id} {pri}", job, buried(pri), "BURIED")
 
     def fail(self):
         """RETRY or DEAD, where the number of attempts decides."""
         job = self.take_held()
         if not job:
             return None
-        sent_ms = now_ms()
-        bases = {base._replace(attempts=base.attempts + 1) for base in self.held_states(job)}
-        dead = {base._replace(place="buried", tube=f"{base.tube}.dead", key=None)
-                for base in bases}
-
-        def retry(delay_ms, answered_ms):
-            return {delayed(base, base.pri, delay_ms, sent_ms, answered_ms) for base in bases}
+        retry = retried(now_ms())
         reason = b"because" if random.random() < 0.5 else None
         line = f"fail {job.id}" + (f" {len(reason)}" if reason else "")
         command = Command(line, reason, None)
-        job.send(command, dead | retry(0, sent_ms + 1e9))
+        job.send(command, lambda state: dead(state) | retry(0, FAR_MS)(state))
 
         def done(reply):
             word, *rest = reply.line.split()
             if word not in ("RETRY", "DEAD"):
                 self.refused(reply, line)
             self.ledger.promises += 1
-            job.answered(command, dead if word == "DEAD" else retry(int(rest[1]), now_ms()))
+            job.answered(command, True,
+                         dead if word == "DEAD" else retry(int(rest[1]), now_ms()))
             self.held.pop(job.id, None)
             if word == "DEAD":
                 self.forget(job)
         command.done = done
         return [command]
 
-    def about_any(self, line, job, outcome, done_word, real=None):
+    def about_any(self, line, job, make, done_word):
         """A command about a job of anybody: it may be not found."""
         command = Command(line, None, None)
-        job.send(command, {outcome})
+        job.send(command, make(FAR_MS))
 
         def done(reply):
             if reply.line not in (done_word, "NOT_FOUND"):
                 self.refused(reply, line)
-            if reply.line == "NOT_FOUND":
-                job.answered(command, None)
-                return
-            self.ledger.promises += 1
-            job.answered(command, {real() if real else outcome})
-            if outcome is GONE:
+            job.answered(command, reply.line == done_word, make(now_ms()))
+            self.ledger.promises += reply.line == done_word
+            if reply.line == "DELETED":
                 # A reserve of the same batch may have got it before.
                 self.held.pop(job.id, None)
                 self.forget(job)
@@ -509,30 +626,19 @@ class Worker:
 
     def delete_any(self):
         job = self.any_job(None)
-        return job and self.about_any(f"delete {job.id}", job, GONE, "DELETED")
+        return job and self.about_any(f"delete {job.id}", job, deleted, "DELETED")
 
     def reschedule(self):
         job = self.any_job("delayed")
         if not job:
             return None
-        base, sent_ms = job.state(), now_ms()
         delay_ms = random.choice((3, 2000000))
         return self.about_any(f"reschedule {job.id} {delay_ms}ms", job,
-                              delayed(base, base.pri, delay_ms, sent_ms, sent_ms + 1e7),
-                              "RESCHEDULED",
-                              lambda: delayed(base, base.pri, delay_ms, sent_ms, now_ms()))
-
-    def kicked(self, state):
-        """What a buried or delayed job is when it was kicked."""
-        if state.tube.endswith(".dead"):
-            return state._replace(place="ready", tube=state.tube.removesuffix(".dead"),
-                                  attempts=0)
-        return state._replace(place="ready", due_ms=0, due_to_ms=0)
+                              rescheduled(delay_ms), "RESCHEDULED")
 
     def kick_job(self):
         job = self.any_job("buried") or self.any_job("delayed")
-        return job and self.about_any(f"kick-job {job.id}", job, self.kicked(job.state()),
-                                      "KICKED")
+        return job and self.about_any(f"kick-job {job.id}", job, kicked, "KICKED")
 
     def kick(self):
         """Put, bury and kick in a tube that no other client knows: so it is known what is
@@ -554,16 +660,15 @@ class Worker:
     def kick_all(self, jobs):
         """Kick all that are buried in the used tube."""
         command = Command("kick 1000", None, None)
-        outcomes = {job: {self.kicked(job.state())} for job in jobs}
         for job in jobs:
-            job.send(command, outcomes[job])
+            job.send(command, kicked())
 
         def done(reply):
             if reply.line != f"KICKED {len(jobs)}":
                 self.refused(reply, f"kick 1000 of {len(jobs)} jobs")
             self.ledger.promises += 1
             for job in jobs:
-                job.answered(command, outcomes[job])
+                job.answered(command, True)
         command.done = done
         return [command]
 
@@ -574,7 +679,7 @@ class Worker:
                 self.refused(reply, f"reserve-job {job.id}")
             self.ledger.reserved(job.id, reply.body)
         return [Command(f"reserve-job {job.id}", None, reserved)] + self.about_held(
-            f"bury {job.id} 5", job, self.held_states(job, place="buried", pri=5), "BURIED")
+            f"bury {job.id} 5", job, buried(5), "BURIED")
 
     def peek(self):
         return [Command("peek-ready", None, lambda reply: None)]

@@ -33,7 +33,7 @@ def body_of(job):
 def state_of(job):
     """A line of the dump as a State."""
     place = {"wall": "delayed"}.get(job["state"], job["state"])
-    due_ms = job.get("due_ms", 0) if place == "delayed" else 0
+    due_ms = job["due_ns"] / 1e6 if place == "delayed" else 0
     return State(place, job["tube"], job["pri"], body_of(job), job.get("key"), due_ms, due_ms,
                  job.get("attempts", 0))
 

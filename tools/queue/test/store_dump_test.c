@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What is dumped and loaded is the same; what is wrong is named by its line, and not loaded. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model_lib.h"
+
+static struct store_config config_of(const char *name)
+{
+	static char paths[4][80];
+	static int next;
+	char *path = paths[next++ % 4];
+
+	mkdir(test_dir(), 0700);
+	snprintf(path, sizeof(paths[0]), "%s/%s", test_dir(), name);
+	return test_config(path);
+}
+
+static char *dump(const struct store_config *config)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	ASSERT_EQ(store_dump(config, out), 0);
+	fclose(out);
+	return text;
+}
+
+static int load(const struct store_config *config, const char *text)
+{
+	FILE *in = fmemopen((void *)text, strlen(text), "r");
+	int ret;
+
+	*log_text = 0;
+	ret = store_load(config, in);
+	if (ret)
+		test_about("%s", log_text);
+	fclose(in);
+	return ret;
+}
+
+TEST(what_is_loaded_is_what_was_dumped)
+{
+	struct store_config first = config_of("first"), second = config_of("second");
+	struct model *model = malloc(sizeof(*model));
+	struct store *store;
+	char *text, *again;
+	int n;
+
+	model_init(model, 5);
+	ASSERT_EQ(store_open(&store, &first), 0);
+	for (n = 0; n < 100; n++)
+		model_step(model, store);
+	store_close(store);
+	text = dump(&first);
+	ASSERT_EQ(load(&second, text), 0);
+	again = dump(&second);
+	ASSERT(!strcmp(text, again));
+	ASSERT_EQ(store_check(&second, stdout), 0);
+	free(text);
+	free(again);
+	free(model);
+}
+
+TEST(bytes_that_are_no_text_are_dumped_and_loaded)
+{
+	struct store_config first = config_of("first"), second = config_of("second");
+	struct job_record job = make_job(1, JOB_READY, 1, 0, 0), seen;
+	struct store *store;
+	const void *body;
+	char bytes[256], *text;
+	size_t len, i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)i;
+	ASSERT_EQ(store_open(&store, &first), 0);
+	put_tube(store, 1, "one");
+	job.body_len = sizeof(bytes);
+	job.reason_len = 3;
+	memcpy(job.reason, "\377\376\0", 3);
+	store_put(store, &job, bytes);
+	for (i = 0; i < 5; i++) {
+		job.place.id = i + 2;
+		job.body_len = (uint32_t)i;
+		store_put(store, &job, bytes + 250);
+	}
+	store_close(store);
+	text = dump(&first);
+	ASSERT(strstr(text, "\"body64\":\"AAEC"));
+	ASSERT_EQ(load(&second, text), 0);
+	free(text);
+	ASSERT_EQ(store_open(&store, &second), 0);
+	ASSERT_EQ(store_get_body(store, 1, &body, &len), 0);
+	ASSERT(len == sizeof(bytes) && !memcmp(body, bytes, len));
+	ASSERT_EQ(store_get(store, 1, &seen), 0);
+	ASSERT(seen.reason_len == 3 && !memcmp(seen.reason, "\377\376\0", 3));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(store_get_body(store, i + 2, &body, &len), 0);
+		ASSERT(len == i && !memcmp(body, bytes + 250, len));
+	}
+	store_close(store);
+}
+
+TEST(times_follow_the_clock_of_the_store_that_is_loaded)
+{
+	struct store_config first = config_of("first"), second = config_of("second");
+	struct job_record job = make_job(1, JOB_DELAYED, 1, 0, 5000);
+	struct store *store;
+	char *text;
+
+	ASSERT_EQ(store_open(&store, &first), 0);
+	put_tube(store, 1, "one");
+	put_job(store, &job);
+	store_put_number(store, "skew", 1000);
+	store_close(store);
+	ASSERT_EQ(store_open(&store, &second), 0);
+	store_put_number(store, "skew", (uint64_t)-300);
+	store_close(store);
+	text = dump(&first);
+	ASSERT(strstr(text, "\"due_ns\":6000"));
+	ASSERT_EQ(load(&second, text), 0);
+	free(text);
+	ASSERT_EQ(store_open(&store, &second), 0);
+	ASSERT_EQ(store_get(store, 1, &job), 0);
+	ASSERT_EQ(job.place.order, 6300);
+	store_close(store);
+}
+
+#define GOOD "{\"id\":1,\"tube\":\"one\",\"state\":\"ready\",\"key\":\"k\",\"body\":\"b\"}\n"
+
+static const char *const wrong_lines[] = {
+	"\n", "{", "[]", "{}", "null", "\"id\"", "\377",
+	"{\"id\":1,\"tube\":\"one\",\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":0,\"tube\":\"one\",\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":\"2\",\"tube\":\"one\",\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":2,\"id\":3,\"tube\":\"one\",\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"\",\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":1,\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":2,\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"one\",\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"reserved\",\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"delayed\",\"due_ns\":1.5,\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"pri\":-1,\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"pri\":4294967296,\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body\":7}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body64\":\"abc\"}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body64\":\"ab.=\"}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"key\":\"k\",\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"key\":5,\"body\":\"b\"}",
+	"{\"tube\":\"one\",\"policy\":{}}", "{\"tube\":\"one\",\"policy\":5}",
+	"{\"policy\":{\"max_attempts\":1}}", NULL
+};
+
+static bool none(void *context, const struct job_place *place)
+{
+	(void)place;
+	*(bool *)context = true;
+	return false;
+}
+
+TEST(a_wrong_line_is_named_and_nothing_is_loaded)
+{
+	struct job_place any = { .state = JOB_READY, .tube = 1 };
+	struct store_config config = config_of("store");
+	bool found = false;
+	struct store *store;
+	char text[1000];
+	size_t i;
+
+	for (i = 0; wrong_lines[i]; i++) {
+		test_about("%s", wrong_lines[i]);
+		snprintf(text, sizeof(text), GOOD "%s\n", wrong_lines[i]);
+		ASSERT_EQ(load(&config, text), -EINVAL);
+		ASSERT(strstr(log_text, "line 2"));
+	}
+	ASSERT_EQ(store_open(&store, &config), 0);
+	ASSERT_EQ(store_walk(store, &any, none, &found), 0);
+	ASSERT(!found);
+	ASSERT_EQ(store_next_id(store), 1);
+	store_close(store);
+}
+
+#define SAME_KEY(tube) \
+	"{\"id\":2,\"tube\":\"" tube "\",\"state\":\"ready\",\"key\":\"k\",\"body\":\"\"}"
+
+TEST(an_id_and_a_key_that_the_store_has_are_not_loaded)
+{
+	struct store_config config = config_of("store");
+
+	ASSERT_EQ(load(&config, GOOD), 0);
+	ASSERT_EQ(load(&config, GOOD), -EINVAL);
+	ASSERT(strstr(log_text, "line 1: the store has a job 1"));
+	ASSERT_EQ(load(&config, SAME_KEY("one")), -EINVAL);
+	ASSERT(strstr(log_text, "line 1: the store has job 1 with this key"));
+	ASSERT_EQ(load(&config, SAME_KEY("two")), 0);
+	ASSERT_EQ(store_check(&config, stdout), 0);
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A full disk: new jobs are refused in time, and all else goes on, whoever has filled it.
+ * Each test has a small file system of its own, which goes with its process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store_lib.h"
+
+#define DISK	(64u << 20)
+#define BODY	1000
+
+static char disk[80], filler[100], dir[100];
+
+static void make_disk(const char *options)
+{
+	mkdir(test_dir(), 0700);
+	snprintf(disk, sizeof(disk), "%s/disk", test_dir());
+	snprintf(filler, sizeof(filler), "%s/filler", disk);
+	snprintf(dir, sizeof(dir), "%s/store", disk);
+	mkdir(disk, 0700);
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", disk, "tmpfs", 0, options))
+		test_skip("no file system can be mounted: %s", strerror(errno));
+}
+
+/* Another program takes all that there is. Returns how much it got. */
+static size_t fill_disk(void)
+{
+	static char zeros[65536];
+	int fd = open(filler, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	size_t sum = 0;
+	ssize_t n;
+
+	ASSERT(fd >= 0);
+	for (n = sizeof(zeros); n > 0; ) {
+		ssize_t written = write(fd, zeros, (size_t)n);
+
+		if (written > 0)
+			sum += (size_t)written;
+		else
+			n /= 2;
+	}
+	close(fd);
+	return sum;
+}
+
+static struct store *open_on_disk(void)
+{
+	struct store_config config = test_config(dir);
+	struct store *store;
+	int ret;
+
+	config.reserve = 0;
+	ret = store_open(&store, &config);
+	if (ret)
+		test_about("%s", log_text);
+	ASSERT_EQ(ret, 0);
+	return store;
+}
+
+/* Jobs from @id on, until there is no room or they are @nr. Returns the id after the last. */
+static uint64_t put_while_room(struct store *store, uint64_t id, uint64_t nr)
+{
+	static char body[BODY];
+	uint64_t end = id + nr;
+	size_t i;
+
+	for (; id < end && store_has_room(store); id++) {
+		struct job_record job = make_job(id, JOB_DELAYED, 1, 1, id);
+
+		for (i = 0; i < sizeof(body); i++)
+			body[i] = (char)rand();
+		job.body_len = sizeof(body);
+		store_put(store, &job, body);
+		if (id % 20 == 0)
+			store_flush(store);
+	}
+	store_flush(store);
+	return id;
+}
+
+static void delete_all(struct store *store, uint64_t id, uint64_t end)
+{
+	for (; id < end; id++) {
+		struct job_record job;
+
+		ASSERT_EQ(store_get(store, id, &job), 0);
+		store_delete(store, &job.place, NULL, 0);
+		if (id % 20 == 0)
+			store_flush(store);
+	}
+	store_flush(store);
+	ASSERT_EQ(store_counts(store, 1)->nr[JOB_DELAYED], 0);
+}
+
+static void wait_for_room(struct store *store)
+{
+	while (!store_has_room(store))
+		usleep(1000);
+}
+
+TEST(a_disk_that_its_jobs_have_filled_has_room_again_when_they_are_deleted)
+{
+	struct store *store;
+	uint64_t end, n;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	end = put_while_room(store, 1, UINT32_MAX);
+	printf("# %llu jobs of %d bytes\n", (unsigned long long)end - 1, BODY);
+	ASSERT_GT(end, DISK / BODY / 4);
+	delete_all(store, 1, end);
+	wait_for_room(store);
+	n = put_while_room(store, end, 1000);
+	ASSERT_EQ(n, end + 1000);
+	store_close(store);
+}
+
+TEST(jobs_are_deleted_while_another_program_takes_all_of_the_disk)
+{
+	struct store *store;
+	uint64_t end, id;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	end = put_while_room(store, 1, 20000);
+	ASSERT_EQ(end, 20001);
+	fill_disk();
+	while (store_has_room(store))
+		usleep(1000);
+	for (id = 1; id < end; id += 1000) {
+		struct job_record job;
+		uint64_t i;
+
+		for (i = id; i < id + 1000; i++) {
+			ASSERT_EQ(store_get(store, i, &job), 0);
+			store_delete(store, &job.place, NULL, 0);
+			if (i % 20 == 0)
+				store_flush(store);
+		}
+	}
+	store_flush(store);
+	unlink(filler);
+	wait_for_room(store);
+	ASSERT_EQ(put_while_room(store, end, 1000), end + 1000);
+	store_close(store);
+}
+
+TEST(a_store_on_a_full_disk_is_opened_and_its_jobs_deleted)
+{
+	struct store *store;
+	uint64_t end;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	end = put_while_room(store, 1, 20000);
+	store_close(store);
+	fill_disk();
+	store = open_on_disk();
+	ASSERT(!store_has_room(store));
+	delete_all(store, 1, end);
+	store_close(store);
+	store = open_on_disk();
+	ASSERT_EQ(store_next_id(store), end);
+	store_close(store);
+}
+
+/* --- a process that takes whatever is given back ------------------------------------------- */
+
+static pid_t start_filling(void)
+{
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (pid)
+		return pid;
+	for (;;) {
+		fill_disk();
+		usleep(1000);
+	}
+}
+
+/* Each job's order is how often it was moved; *@moved is up to where that was promised. */
+static void move_jobs(struct store *store, uint64_t nr, unsigned long moves,
+		      _Atomic uint64_t *moved)
+{
+	unsigned long n;
+
+	for (n = 0; n < moves; n++) {
+		struct job_record job;
+		struct job_place old;
+
+		ASSERT_EQ(store_get(store, 1 + n % nr, &job), 0);
+		old = job.place;
+		job.place.order++;
+		store_move(store, &old, &job);
+		if (n % 20)
+			continue;
+		store_flush(store);
+		*moved = n;
+	}
+	store_close(store);
+	_exit(0);
+}
+
+static void see_moved(uint64_t nr, uint64_t moved)
+{
+	struct store *store = open_on_disk();
+	struct job_record job;
+	uint64_t id;
+
+	for (id = 1; id <= nr; id++) {
+		ASSERT_EQ(store_get(store, id, &job), 0);
+		ASSERT_GE(job.place.order, id + (moved + nr - (id - 1)) / nr);
+	}
+	store_close(store);
+	_exit(0);
+}
+
+/*
+ * It may be that nothing is left for the log, and the process ends, or that it waits: but
+ * what was promised is there afterwards.
+ */
+TEST(what_was_promised_is_kept_while_another_program_takes_what_is_given_back)
+{
+	_Atomic uint64_t *moved = mmap(NULL, sizeof(*moved), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t filling, moving, looking;
+	const uint64_t nr = 2000;
+	int status;
+
+	make_disk("size=64m");
+	filling = start_filling();
+	kill(filling, SIGSTOP);
+	moving = fork();
+	if (!moving) {
+		struct store *store = open_on_disk();
+
+		put_while_room(store, 1, nr);
+		kill(filling, SIGCONT);
+		move_jobs(store, nr, test_count(40000), moved);
+	}
+	while (!*moved)
+		usleep(1000);
+	sleep(2);
+	kill(filling, SIGKILL);
+	waitpid(filling, &status, 0);
+	unlink(filler);
+	ASSERT_EQ(waitpid(moving, &status, 0), moving);
+	printf("# it ended with status %#x after %llu moves\n", (unsigned int)status,
+	       (unsigned long long)*moved);
+	fflush(stdout);
+	looking = fork();
+	if (!looking)
+		see_moved(nr, *moved);
+	ASSERT_EQ(waitpid(looking, &status, 0), looking);
+	ASSERT_EQ(status, 0);
+}
