@@ -267,5 +267,6 @@ int relay_main(int argc, char **argv)
 		status = loop.relay.status;
 	}
 	close_all(&loop);
+	relay_options_free(&loop.relay.options);
 	return status;
 }

@@ -251,3 +251,18 @@ void relay_options_parse(struct relay_options *options, int argc, char **argv)
 	argp_err_exit_status = EXIT_CANNOT;
 	argp_parse(&argp, argc, argv, 0, NULL, options);
 }
+
+void relay_options_free(struct relay_options *options)
+{
+	struct relay_setting *setting;
+	struct relay_policy *policy;
+
+	while ((policy = STAILQ_FIRST(&options->policies))) {
+		STAILQ_REMOVE_HEAD(&options->policies, entry);
+		free(policy);
+	}
+	while ((setting = STAILQ_FIRST(&options->settings))) {
+		STAILQ_REMOVE_HEAD(&options->settings, entry);
+		free(setting);
+	}
+}

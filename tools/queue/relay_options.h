@@ -61,4 +61,6 @@ struct relay_options {
 /* Exits if an option is wrong, with a message that says which, and what would be right. */
 void relay_options_parse(struct relay_options *options, int argc, char **argv);
 
+void relay_options_free(struct relay_options *options);
+
 #endif /* TWHEELQ_RELAY_OPTIONS_H */
