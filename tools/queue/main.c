@@ -13,6 +13,7 @@ static const struct {
 	const char *help;
 } subcommands[] = {
 	{ "serve", serve_main, "be the queue" },
+	{ "relay", relay_main, "delay and retry records of Kafka" },
 	{ "check", check_main, "look whether a directory of jobs is whole" },
 	{ "dump",  dump_main,  "write the jobs of a directory as lines of JSON" },
 	{ "load",  load_main,  "put jobs that dump wrote into a directory" },

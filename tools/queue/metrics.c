@@ -36,7 +36,6 @@
 #include "address.h"
 #include "log.h"
 #include "metrics.h"
-#include "metrics_page.h"
 
 /* For the line and the headers of a request, and those of the answer. */
 #define CONNECTION_MEMORY	((size_t)8192)
@@ -54,7 +53,7 @@
  * @listen_fd: where connections come from.
  * @listening: @listen_fd is waited for.
  * @accept_ns: not before this time of CLOCK_MONOTONIC.
- * @queue: what is counted; so are @store and @alarms.
+ * @source: what is counted.
  * @page: the last page, NULL if there was none yet.
  * @page_ns: when it was made, CLOCK_MONOTONIC.
  * @address: where it listens.
@@ -65,9 +64,7 @@ struct metrics {
 	int listen_fd;
 	bool listening;
 	uint64_t accept_ns;
-	struct queue *queue;
-	struct store *store;
-	struct alarms *alarms;
+	struct metrics_source source;
 	struct MHD_Response *page;
 	uint64_t page_ns;
 	char address[ADDRESS_TEXT];
@@ -93,7 +90,7 @@ static struct MHD_Response *make_page(struct metrics *metrics)
 
 	if (!out)
 		return NULL;
-	err = metrics_page_write(out, metrics->queue, metrics->store, metrics->alarms);
+	err = metrics->source.write(out, metrics->source.context);
 	if (fclose(out) || err) {
 		free(text);
 		return NULL;
@@ -224,8 +221,8 @@ static int start(struct metrics *metrics)
 	return -errno;
 }
 
-int metrics_open(struct metrics **result, const char *text, struct queue *queue,
-		 struct store *store, struct alarms *alarms)
+int metrics_open(struct metrics **result, const char *text,
+		 const struct metrics_source *source)
 {
 	struct metrics *metrics;
 	struct address address;
@@ -244,9 +241,7 @@ int metrics_open(struct metrics **result, const char *text, struct queue *queue,
 	}
 	metrics->listen_fd = fd;
 	metrics->epoll_fd = -1;
-	metrics->queue = queue;
-	metrics->store = store;
-	metrics->alarms = alarms;
+	metrics->source = *source;
 	address_format(metrics->address, &address);
 	err = start(metrics);
 	if (err)

@@ -8,9 +8,8 @@
 #ifndef TWHEELQ_METRICS_H
 #define TWHEELQ_METRICS_H
 
-#include "alarm.h"
-#include "queue.h"
-#include "store.h"
+#include <stdio.h>
+#include <stdint.h>
 
 /* Scrapes that are served at a time. More wait for their turn to be accepted. */
 #define METRICS_MAX_CONNECTIONS	8
@@ -21,18 +20,27 @@
 /* A page that is younger serves again: who asks in a loop does not keep the daemon busy. */
 #define METRICS_PAGE_AGE_NS	(100 * 1000 * 1000ULL)
 
-/* So many tubes have metrics of their own; of the rest there is their number. */
-#define METRICS_MAX_TUBES	1000
+/* What a page is. */
+#define METRICS_PAGE_TYPE	"text/plain; version=0.0.4; charset=utf-8"
 
 struct metrics;
 
+/**
+ * struct metrics_source - what is counted
+ * @write: write the page to @out. Returns 0 or a negative errno: there is no page.
+ * @context: for it.
+ */
+struct metrics_source {
+	int (*write)(FILE *out, void *context);
+	void *context;
+};
+
 /*
  * Listen at @address: "HOST:PORT", "[HOST]:PORT", or ":PORT" and "PORT" for the loopback
- * interface. What is counted stays the caller's. Returns 0; -EINVAL, it is no address;
- * what bind() says; -ENOMEM.
+ * interface. Returns 0; -EINVAL, it is no address; what bind() says; -ENOMEM.
  */
-int metrics_open(struct metrics **metrics, const char *address, struct queue *queue,
-		 struct store *store, struct alarms *alarms);
+int metrics_open(struct metrics **metrics, const char *address,
+		 const struct metrics_source *source);
 
 void metrics_close(struct metrics *metrics);
 

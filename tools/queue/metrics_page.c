@@ -1,52 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The text of /metrics.
- *
- * A family is what has one name: a line of HELP, one of TYPE, and its samples, which must
- * follow each other. What is a number of a struct is in a table below, in the order of the
- * page; where a line of it has no help, it is one more sample of the family before it.
- */
+/* The page of the queue: what of it is where, in the order of the page. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "metrics.h"
 #include "metrics_page.h"
+#include "metrics_text.h"
 #include "util.h"
 #include "version.h"
-
-/* How a number is written. */
-enum unit {
-	UNIT_ONE,	/* as it is */
-	UNIT_NS,	/* in seconds */
-	UNIT_BOOL,
-};
-
-/**
- * struct sample - a number of a struct as a line of the page
- * @name: of its family.
- * @type: NULL where it is one more sample of the family before.
- * @help: the same.
- * @labels: with their braces, or empty.
- * @offset: where it is in the struct.
- * @unit: how it is written.
- */
-struct sample {
-	const char *name;
-	const char *type;
-	const char *help;
-	const char *labels;
-	size_t offset;
-	enum unit unit;
-};
 
 #define QUEUE(field)	.offset = offsetof(struct queue_stats, field)
 #define STORE(field)	.offset = offsetof(struct store_stats, field)
 #define TUBE(field)	.offset = offsetof(struct tube_stats, field)
 
-static const struct sample queue_samples[] = {
+static const struct page_sample queue_samples[] = {
 	{ "twheelq_uptime_seconds", "gauge", "Time since the daemon was started.", "",
 	  QUEUE(uptime_ns), UNIT_NS },
 	{ "twheelq_draining", "gauge", "1 if it takes no new jobs (SIGUSR1).", "",
@@ -86,7 +54,7 @@ static const struct sample queue_samples[] = {
 	  "", QUEUE(evicted) },
 };
 
-static const struct sample store_samples[] = {
+static const struct page_sample store_samples[] = {
 	{ "twheelq_store_changes_total", "counter", "Records written to the store.", "",
 	  STORE(changes) },
 	{ "twheelq_store_syncs_total", "counter", "Times that its log was synced.", "",
@@ -104,7 +72,7 @@ static const struct sample store_samples[] = {
 };
 
 /* Of each tube; @labels is what follows the tube's name. */
-static const struct sample tube_samples[] = {
+static const struct page_sample tube_samples[] = {
 	{ "twheelq_tube_jobs", "gauge", "Jobs of a tube by state.", ",state=\"ready\"",
 	  TUBE(ready) },
 	{ "twheelq_tube_jobs", NULL, NULL, ",state=\"reserved\"", TUBE(reserved) },
@@ -118,63 +86,16 @@ static const struct sample tube_samples[] = {
 	  TUBE(total) },
 };
 
-static void write_head(FILE *out, const char *name, const char *type, const char *help)
-{
-	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void write_seconds(FILE *out, uint64_t ns)
-{
-	fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
-}
-
-static void write_number(FILE *out, const struct sample *sample, const void *from)
-{
-	const void *field = (const char *)from + sample->offset;
-
-	if (sample->unit == UNIT_BOOL)
-		fprintf(out, "%d\n", *(const bool *)field);
-	else if (sample->unit == UNIT_NS)
-		write_seconds(out, *(const uint64_t *)field);
-	else
-		fprintf(out, "%" PRIu64 "\n", *(const uint64_t *)field);
-}
-
-static void write_samples(FILE *out, const struct sample *samples, size_t nr, const void *from)
-{
-	size_t i;
-
-	for (i = 0; i < nr; i++) {
-		if (samples[i].type)
-			write_head(out, samples[i].name, samples[i].type, samples[i].help);
-		fprintf(out, "%s%s ", samples[i].name, samples[i].labels);
-		write_number(out, &samples[i], from);
-	}
-}
-
-/* The value of a label: what would end it is escaped. */
-static void write_label(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\n')
-			fputs("\\n", out);
-		else if (*text == '"' || *text == '\\')
-			fprintf(out, "\\%c", *text);
-		else
-			fputc(*text, out);
-	}
-}
-
 static void write_info(FILE *out, struct alarms *alarms)
 {
-	write_head(out, "twheelq_build_info", "gauge", "The version of twheelq; always 1.");
+	page_head(out, "twheelq_build_info", "gauge", "The version of twheelq; always 1.");
 	fputs("twheelq_build_info{version=\"", out);
-	write_label(out, TWHEELQ_VERSION);
+	page_label(out, TWHEELQ_VERSION);
 	fputs("\"} 1\n", out);
-	write_head(out, "twheelq_wheel_info", "gauge",
-		   "Which timing wheel wakes it, that of the device or one in the process; always 1.");
+	page_head(out, "twheelq_wheel_info", "gauge",
+		  "Which timing wheel wakes it, that of the device or one in the process; always 1.");
 	fputs("twheelq_wheel_info{make=\"", out);
-	write_label(out, alarms_name(alarms));
+	page_label(out, alarms_name(alarms));
 	fputs("\"} 1\n", out);
 }
 
@@ -182,7 +103,7 @@ static void write_commands(FILE *out, const struct queue_stats *stats)
 {
 	unsigned int op;
 
-	write_head(out, "twheelq_commands_total", "counter", "Commands of clients.");
+	page_head(out, "twheelq_commands_total", "counter", "Commands of clients.");
 	for (op = 0; op < NR_OPS; op++)
 		fprintf(out, "twheelq_commands_total{command=\"%s\"} %" PRIu64 "\n",
 			op == OP_UNKNOWN ? "unknown" : command_name(op), stats->commands[op]);
@@ -190,38 +111,17 @@ static void write_commands(FILE *out, const struct queue_stats *stats)
 
 /* --- lateness ------------------------------------------------------------------------- */
 
-static void write_histogram(FILE *out, const char *name, const char *to,
-			    const struct histogram *histogram)
-{
-	uint64_t below = 0;
-	unsigned int n;
-
-	/* The last bucket has no limit. */
-	for (n = 0; n < HISTOGRAM_BUCKETS - 1; n++) {
-		uint64_t limit_us = histogram_limit_us(n);
-
-		below += histogram->nr[n];
-		fprintf(out, "%s_bucket{to=\"%s\",le=\"%" PRIu64 ".%06" PRIu64 "\"} %" PRIu64 "\n",
-			name, to, limit_us / 1000000, limit_us % 1000000, below);
-	}
-	below += histogram->nr[n];
-	fprintf(out, "%s_bucket{to=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, to, below);
-	fprintf(out, "%s_sum{to=\"%s\"} ", name, to);
-	write_seconds(out, histogram->sum_ns);
-	fprintf(out, "%s_count{to=\"%s\"} %" PRIu64 "\n", name, to, below);
-}
-
 static void write_lateness(FILE *out, const struct queue_stats *stats)
 {
-	write_head(out, "twheelq_lateness_seconds", "histogram",
-		   "From when a delayed job was due to when it was ready, and to when it was reserved.");
-	write_histogram(out, "twheelq_lateness_seconds", "ready", &stats->ready_late);
-	write_histogram(out, "twheelq_lateness_seconds", "reserved", &stats->reserved_late);
-	write_head(out, "twheelq_lateness_max_seconds", "gauge", "The most of that so far.");
+	page_head(out, "twheelq_lateness_seconds", "histogram",
+		  "From when a delayed job was due to when it was ready, and to when it was reserved.");
+	page_histogram(out, "twheelq_lateness_seconds", "ready", &stats->ready_late);
+	page_histogram(out, "twheelq_lateness_seconds", "reserved", &stats->reserved_late);
+	page_head(out, "twheelq_lateness_max_seconds", "gauge", "The most of that so far.");
 	fputs("twheelq_lateness_max_seconds{to=\"ready\"} ", out);
-	write_seconds(out, stats->ready_late.max_ns);
+	page_seconds(out, stats->ready_late.max_ns);
 	fputs("twheelq_lateness_max_seconds{to=\"reserved\"} ", out);
-	write_seconds(out, stats->reserved_late.max_ns);
+	page_seconds(out, stats->reserved_late.max_ns);
 }
 
 /* --- tubes ---------------------------------------------------------------------------- */
@@ -254,15 +154,16 @@ static void keep_tube(void *context, const struct tube_stats *stats)
 }
 
 /* One sample of each tube. */
-static void write_tube_sample(FILE *out, const struct sample *sample, const struct tubes *tubes)
+static void write_tube_sample(FILE *out, const struct page_sample *sample,
+			      const struct tubes *tubes)
 {
 	size_t i;
 
 	for (i = 0; i < tubes->nr; i++) {
 		fprintf(out, "%s{tube=\"", sample->name);
-		write_label(out, tubes->name[i]);
+		page_label(out, tubes->name[i]);
 		fprintf(out, "\"%s} ", sample->labels);
-		write_number(out, sample, &tubes->tube[i]);
+		page_number(out, sample, &tubes->tube[i]);
 	}
 }
 
@@ -271,14 +172,14 @@ static void write_tubes(FILE *out, const struct tubes *tubes)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(tube_samples); i++) {
-		const struct sample *sample = &tube_samples[i];
+		const struct page_sample *sample = &tube_samples[i];
 
 		if (sample->type)
-			write_head(out, sample->name, sample->type, sample->help);
+			page_head(out, sample->name, sample->type, sample->help);
 		write_tube_sample(out, sample, tubes);
 	}
-	write_head(out, "twheelq_tubes_left_out", "gauge",
-		   "Tubes that have no metrics of their own, as there are too many.");
+	page_head(out, "twheelq_tubes_left_out", "gauge",
+		  "Tubes that have no metrics of their own, as there are too many.");
 	fprintf(out, "twheelq_tubes_left_out %" PRIu64 "\n", tubes->left_out);
 }
 
@@ -292,10 +193,10 @@ int metrics_page_write(FILE *out, struct queue *queue, struct store *store,
 	queue_stats(queue, &stats);
 	store_stats(store, &disk);
 	write_info(out, alarms);
-	write_samples(out, queue_samples, ARRAY_SIZE(queue_samples), &stats);
+	page_samples(out, queue_samples, ARRAY_SIZE(queue_samples), &stats);
 	write_commands(out, &stats);
 	write_lateness(out, &stats);
-	write_samples(out, store_samples, ARRAY_SIZE(store_samples), &disk);
+	page_samples(out, store_samples, ARRAY_SIZE(store_samples), &disk);
 	if (!tubes)
 		return -ENOMEM;
 	queue_each_tube(queue, keep_tube, tubes);

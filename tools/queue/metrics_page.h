@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The text of /metrics: format 0.0.4 of Prometheus. */
+/* The page of metrics of the queue. */
 #ifndef TWHEELQ_METRICS_PAGE_H
 #define TWHEELQ_METRICS_PAGE_H
 
@@ -8,7 +8,8 @@
 #include "queue.h"
 #include "store.h"
 
-#define METRICS_PAGE_TYPE	"text/plain; version=0.0.4; charset=utf-8"
+/* So many tubes have metrics of their own; of the rest there is their number. */
+#define METRICS_MAX_TUBES	1000
 
 /* Write all there is to @out. Returns 0; -ENOMEM: tubes are missing. */
 int metrics_page_write(FILE *out, struct queue *queue, struct store *store,

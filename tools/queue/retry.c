@@ -9,20 +9,12 @@
  * tube that it came from has to stay good, so that tube is kept on disk (struct tube's
  * @policy.dead).
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <bsd/stdlib.h>
 
 #include "core.h"
-
-static const struct retry_policy default_policy = {
-	.max_attempts = 25,
-	.jitter_percent = 10,
-	.base_ns = NSEC_PER_SEC,
-	.cap_ns = 3600 * NSEC_PER_SEC,
-	.factor = 2,
-};
+#include "retry_policy.h"
 
 /* <tube>.dead, the tube's name cut where that is too long. */
 static void default_dead(char *dead, const char *tube)
@@ -39,7 +31,7 @@ struct retry_policy retry_policy_of(const struct tube *tube)
 	struct retry_policy policy = tube->policy;
 
 	if (!policy.max_attempts)
-		policy = default_policy;
+		policy = retry_policy_default;
 	if (!*policy.dead)
 		default_dead(policy.dead, tube->name);
 	return policy;
@@ -53,15 +45,7 @@ static double random_share(void)
 
 uint64_t retry_delay_ns(const struct retry_policy *policy, uint32_t k)
 {
-	double delay_ns = policy->base_ns * pow(policy->factor, k - 1.0);
-
-	/* The power may be infinite, and the product with 0 no number. */
-	if (!policy->base_ns)
-		return 0;
-	if (!(delay_ns < policy->cap_ns))
-		delay_ns = policy->cap_ns;
-	delay_ns += delay_ns * policy->jitter_percent / 100 * random_share();
-	return delay_ns > 0 ? delay_ns : 0;
+	return retry_policy_delay_ns(policy, k, random_share());
 }
 
 /* Its tube's number stays, for retry_revive(). */

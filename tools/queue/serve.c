@@ -7,6 +7,7 @@
 #include "listen.h"
 #include "log.h"
 #include "metrics.h"
+#include "metrics_page.h"
 #include "serve_options.h"
 #include "server.h"
 #include "subcommand.h"
@@ -130,15 +131,22 @@ static int open_queue(struct daemon *daemon)
 	return store_status(error);
 }
 
+static int write_metrics(FILE *out, void *context)
+{
+	struct daemon *daemon = context;
+
+	return metrics_page_write(out, daemon->queue, daemon->store, daemon->alarms);
+}
+
 static int open_metrics(struct daemon *daemon)
 {
+	const struct metrics_source source = { .write = write_metrics, .context = daemon };
 	const char *address = daemon->options.metrics;
 	int error;
 
 	if (!address)
 		return 0;
-	error = metrics_open(&daemon->metrics, address, daemon->queue, daemon->store,
-			     daemon->alarms);
+	error = metrics_open(&daemon->metrics, address, &source);
 	if (!error)
 		return 0;
 	log_say(LOG_ERR, "cannot listen on \"%s\" for metrics: %s", address, strerror(-error));

@@ -7,13 +7,11 @@
 
 #include "client.h"
 #include "log.h"
+#include "arguments.h"
 #include "serve_options.h"
 #include "subcommand.h"
 #include "util.h"
 
-#define KIB			1024ULL
-#define MIB			(1024 * KIB)
-#define GIB			(1024 * MIB)
 #define NS_PER_S		1000000000ULL
 
 #define MEMORY_MIN		(32 * MIB)
@@ -68,59 +66,6 @@ static const struct argp_option argp_options[] = {
 	{ 0 }
 };
 
-/* Digits, and K, M or G. */
-static bool parse_size(const char *text, uint64_t *size)
-{
-	static const char units[] = "KMG";
-	unsigned long long value;
-	uint64_t unit = 1;
-	const char *which;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || end == text || strspn(text, "0123456789") != (size_t)(end - text))
-		return false;
-	which = *end ? strchr(units, *end) : NULL;
-	if (which) {
-		unit = KIB << (10 * (which - units));
-		end++;
-	}
-	*size = value * unit;
-	return !*end && value <= INT64_MAX / unit;
-}
-
-static void take_size(struct argp_state *state, const char *option, const char *arg,
-		      uint64_t min, uint64_t max, uint64_t *size)
-{
-	if (!parse_size(arg, size))
-		argp_error(state, "--%s \"%s\" is no size, such as 65535 or 256M", option, arg);
-	if (*size < min || *size > max)
-		argp_error(state, "--%s %s is not from %llu to %llu", option, arg,
-			   (unsigned long long)min, (unsigned long long)max);
-}
-
-static void take_count(struct argp_state *state, const char *option, const char *arg,
-		       uint64_t min, uint64_t max, uint64_t *count)
-{
-	char *end;
-
-	errno = 0;
-	*count = strtoull(arg, &end, 10);
-	if (errno || end == arg || strspn(arg, "0123456789") != strlen(arg))
-		argp_error(state, "--%s \"%s\" is no number", option, arg);
-	if (*count < min || *count > max)
-		argp_error(state, "--%s %s is not from %llu to %llu", option, arg,
-			   (unsigned long long)min, (unsigned long long)max);
-}
-
-static void take_duration(struct argp_state *state, const char *option, const char *arg,
-			  uint64_t *ns)
-{
-	if (!command_duration(arg, ns) || !*ns)
-		argp_error(state, "--%s \"%s\" is no time, such as 50ms, 10m or 2h", option, arg);
-}
-
 static void take_sync(struct argp_state *state, const char *arg, struct serve_options *options)
 {
 	if (!strcmp(arg, "always")) {
@@ -136,24 +81,6 @@ static void take_sync(struct argp_state *state, const char *arg, struct serve_op
 	}
 }
 
-static void take_wheel(struct argp_state *state, const char *arg, struct serve_options *options)
-{
-	static const char *const makes[] = {
-		[ALARM_AUTO] = "auto",
-		[ALARM_DEVICE] = "device",
-		[ALARM_PROCESS] = "process",
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(makes); i++) {
-		if (!strcmp(arg, makes[i])) {
-			options->make = i;
-			return;
-		}
-	}
-	argp_error(state, "--wheel \"%s\" is not auto, device or process", arg);
-}
-
 static void take_mode(struct argp_state *state, const char *arg, struct serve_options *options)
 {
 	char *end;
@@ -161,15 +88,6 @@ static void take_mode(struct argp_state *state, const char *arg, struct serve_op
 	options->socket_mode = strtoul(arg, &end, 8);
 	if (end == arg || *end || strlen(arg) > 4 || options->socket_mode > 0777)
 		argp_error(state, "--socket-mode \"%s\" is no mode, such as 0660", arg);
-}
-
-static void take_log_level(struct argp_state *state, const char *arg,
-			   struct serve_options *options)
-{
-	options->log_level = log_level_parse(arg);
-	if (options->log_level < 0)
-		argp_error(state, "--log-level \"%s\" is not error, warning, notice, info or debug",
-			   arg);
 }
 
 static void take_listen(struct argp_state *state, const char *arg, struct serve_options *options)
@@ -215,7 +133,8 @@ static error_t parse_limit(int key, const char *arg, struct argp_state *state)
 		take_count(state, "max-tube-jobs", arg, 0, UINT64_MAX, &options->max_tube_jobs);
 		return 0;
 	case OPTION_MAX_JOB_SIZE:
-		take_size(state, "max-job-size", arg, 1, MAX_JOB_SIZE_MAX, &options->max_job_size);
+		take_size(state, "max-job-size", arg, 1, MAX_JOB_SIZE_MAX,
+			  &options->max_job_size);
 		return 0;
 	case OPTION_RESERVE:
 		take_size(state, "reserve", arg, 1, INT64_MAX, &options->reserve);
@@ -243,7 +162,7 @@ static error_t parse_manner(int key, char *arg, struct argp_state *state)
 		take_sync(state, arg, options);
 		return 0;
 	case OPTION_WHEEL:
-		take_wheel(state, arg, options);
+		options->make = take_wheel(state, arg);
 		return 0;
 	case OPTION_WINDOW:
 		take_duration(state, "window", arg, &options->window_ns);
@@ -252,7 +171,7 @@ static error_t parse_manner(int key, char *arg, struct argp_state *state)
 		options->metrics = arg;
 		return 0;
 	case OPTION_LOG_LEVEL:
-		take_log_level(state, arg, options);
+		options->log_level = take_log_level(state, arg);
 		return 0;
 	case OPTION_REPAIR:
 		options->repair = true;

@@ -13,6 +13,7 @@
  * status, or exits.
  */
 int serve_main(int argc, char **argv);
+int relay_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int dump_main(int argc, char **argv);
 int load_main(int argc, char **argv);

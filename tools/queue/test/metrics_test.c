@@ -365,9 +365,17 @@ TEST(the_page_is_of_format_0_0_4)
 
 static struct metrics *metrics;
 
+static int write_page(FILE *out, void *context)
+{
+	(void)context;
+	return metrics_page_write(out, NULL, NULL, NULL);
+}
+
+static const struct metrics_source source = { .write = write_page };
+
 static void open_metrics(void)
 {
-	ASSERT_EQ(metrics_open(&metrics, "127.0.0.1:0", NULL, NULL, NULL), 0);
+	ASSERT_EQ(metrics_open(&metrics, "127.0.0.1:0", &source), 0);
 }
 
 static int connect_client(void)
@@ -637,10 +645,10 @@ TEST(closing_frees_what_is_being_sent)
 
 TEST(an_address_that_is_none_is_refused)
 {
-	ASSERT_EQ(metrics_open(&metrics, "", NULL, NULL, NULL), -EINVAL);
-	ASSERT_EQ(metrics_open(&metrics, "127.0.0.1:99999", NULL, NULL, NULL), -EINVAL);
-	ASSERT_EQ(metrics_open(&metrics, "unix:/tmp/x", NULL, NULL, NULL), -EINVAL);
-	ASSERT_EQ(metrics_open(&metrics, "192.0.2.1:1", NULL, NULL, NULL), -EADDRNOTAVAIL);
+	ASSERT_EQ(metrics_open(&metrics, "", &source), -EINVAL);
+	ASSERT_EQ(metrics_open(&metrics, "127.0.0.1:99999", &source), -EINVAL);
+	ASSERT_EQ(metrics_open(&metrics, "unix:/tmp/x", &source), -EINVAL);
+	ASSERT_EQ(metrics_open(&metrics, "192.0.2.1:1", &source), -EADDRNOTAVAIL);
 }
 
 TEST(an_address_in_use_is_refused)
@@ -648,13 +656,13 @@ TEST(an_address_in_use_is_refused)
 	struct metrics *second;
 
 	open_metrics();
-	ASSERT_EQ(metrics_open(&second, metrics_address(metrics), NULL, NULL, NULL), -EADDRINUSE);
+	ASSERT_EQ(metrics_open(&second, metrics_address(metrics), &source), -EADDRINUSE);
 	metrics_close(metrics);
 }
 
 TEST(a_port_alone_is_of_the_loopback_interface)
 {
-	ASSERT_EQ(metrics_open(&metrics, "0", NULL, NULL, NULL), 0);
+	ASSERT_EQ(metrics_open(&metrics, "0", &source), 0);
 	ASSERT_EQ(strncmp(metrics_address(metrics), "127.0.0.1:", 10), 0);
 	metrics_close(metrics);
 }

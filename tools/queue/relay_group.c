@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The consumer group: partitions come and go.
+ *
+ *	            assign: read from the committed offset
+ *	  (others') --------------------------------------> ours
+ *	      ^                                               | revoke: read no more
+ *	      |  forget                                       v
+ *	      +------- commit <------- wait for reports of what is in flight
+ *
+ * A partition that was lost (the group has given it to somebody else already) is forgotten
+ * at once: what is done above its committed offset is done again by the other.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "log.h"
+#include "relay.h"
+#include "subcommand.h"
+
+/* How many records are read in a turn of the loop. */
+#define BATCH		500
+
+/* How long a revoke waits for reports. */
+#define FLUSH_MS	10000
+#define POLL_MS		100
+
+/* How long Kafka is asked for committed offsets, and how often. */
+#define ASK_MS		10000
+#define ASK_TIMES	6
+
+/* --- assigned ------------------------------------------------------------------------- */
+
+/* Find out what was committed. Returns false if nobody tells. */
+static bool ask_committed(struct relay *relay, rd_kafka_topic_partition_list_t *list)
+{
+	rd_kafka_resp_err_t error;
+	int times;
+
+	for (times = 0; times < ASK_TIMES; times++) {
+		error = rd_kafka_committed(relay->consumer, list, ASK_MS);
+		if (!error)
+			return true;
+		log_say(LOG_WARNING, "committed offsets are not known: %s",
+			rd_kafka_err2str(error));
+	}
+	return false;
+}
+
+/*
+ * Read from the committed offset, and, where there is none, from the beginning. Nothing is
+ * read from elsewhere: what is not there is an error.
+ */
+static void add_partition(struct relay *relay, rd_kafka_topic_partition_t *assigned)
+{
+	relay_partition_add(relay, assigned->topic, assigned->partition, assigned->offset);
+	if (assigned->offset < 0)
+		assigned->offset = RD_KAFKA_OFFSET_BEGINNING;
+	log_say(LOG_DEBUG, "%s [%" PRId32 "] is ours from offset %" PRId64, assigned->topic,
+		assigned->partition, assigned->offset);
+}
+
+static void assign(struct relay *relay, rd_kafka_topic_partition_list_t *list)
+{
+	int i;
+
+	log_say(LOG_INFO, "%d partitions are assigned", list->cnt);
+	if (list->cnt && !ask_committed(relay, list)) {
+		log_say(LOG_ERR, "what was committed is not known");
+		relay_end(relay, EX_UNAVAILABLE);
+		return;
+	}
+	for (i = 0; i < list->cnt; i++)
+		add_partition(relay, &list->elems[i]);
+	rd_kafka_assign(relay->consumer, list);
+	relay_partition_press_all(relay);
+}
+
+/* --- revoked -------------------------------------------------------------------------- */
+
+static struct relay_partition *find(struct relay *relay,
+				    const rd_kafka_topic_partition_list_t *list, int i)
+{
+	return relay_partition_find(relay, list->elems[i].topic, list->elems[i].partition);
+}
+
+static bool is_in_flight(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
+{
+	struct relay_partition *partition;
+	int i;
+
+	for (i = 0; i < list->cnt; i++) {
+		partition = find(relay, list, i);
+		if (partition && partition->nr_sending)
+			return true;
+	}
+	return false;
+}
+
+static void flush(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
+{
+	uint64_t end_ms = relay_now_ms() + FLUSH_MS;
+
+	while (is_in_flight(relay, list) && relay_now_ms() < end_ms)
+		relay_send_poll(relay, POLL_MS);
+	if (is_in_flight(relay, list))
+		log_say(LOG_WARNING, "what was sent has no report yet, and may come twice");
+}
+
+static void forget(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
+{
+	int i;
+
+	for (i = 0; i < list->cnt; i++) {
+		struct relay_partition *partition = find(relay, list, i);
+
+		if (partition)
+			relay_partition_forget(relay, partition);
+	}
+}
+
+static void revoke(struct relay *relay, rd_kafka_topic_partition_list_t *list)
+{
+	bool lost = rd_kafka_assignment_lost(relay->consumer);
+
+	log_say(LOG_INFO, "%d partitions are %s", list->cnt, lost ? "lost" : "revoked");
+	if (!lost) {
+		flush(relay, list);
+		relay_commit_wait(relay, list);
+	}
+	forget(relay, list);
+	rd_kafka_assign(relay->consumer, NULL);
+}
+
+void relay_group_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t error,
+			   rd_kafka_topic_partition_list_t *list, void *context)
+{
+	struct relay *relay = context;
+
+	relay->stats.rebalances++;
+	if (error == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+		assign(relay, list);
+	} else if (error == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
+		revoke(relay, list);
+	} else {
+		log_say(LOG_ERR, "rebalance: %s", rd_kafka_err2str(error));
+		rd_kafka_assign(client, NULL);
+	}
+}
+
+/* --- the group ------------------------------------------------------------------------ */
+
+/* A regular expression of a name. */
+static void quote(char *to, const char *name)
+{
+	for (; *name; name++) {
+		if (!isalnum((unsigned char)*name) && *name != '_' && *name != '-')
+			*to++ = '\\';
+		*to++ = *name;
+	}
+	*to = '\0';
+}
+
+/* Our topic, and buckets, whatever horizon they were made for. */
+int relay_group_join(struct relay *relay)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	char quoted[2 * RELAY_TOPIC_MAX + 1], topics[2 * RELAY_TOPIC_MAX + 32];
+	rd_kafka_resp_err_t error;
+
+	quote(quoted, relay->options.topic);
+	snprintf(topics, sizeof(topics), "^%s(" RELAY_BUCKET_INFIX "[0-9]+" RELAY_BUCKET_SUFFIX
+		 ")?$", quoted);
+	rd_kafka_topic_partition_list_add(list, topics, RD_KAFKA_PARTITION_UA);
+	error = rd_kafka_subscribe(relay->consumer, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (!error)
+		return 0;
+	log_say(LOG_ERR, "cannot subscribe to %s: %s", topics, rd_kafka_err2str(error));
+	return EXIT_CANNOT;
+}
+
+bool relay_group_read(struct relay *relay)
+{
+	rd_kafka_message_t *message = NULL;
+	int nr;
+
+	for (nr = 0; nr < BATCH && !relay->over; nr++) {
+		message = rd_kafka_consumer_poll(relay->consumer, 0);
+		if (!message)
+			return false;
+		if (message->rkt)
+			relay_partition_read(relay, message);
+		else
+			log_say(LOG_WARNING, "kafka: %s", rd_kafka_message_errstr(message));
+		rd_kafka_message_destroy(message);
+	}
+	return true;
+}
+
+void relay_group_leave(struct relay *relay)
+{
+	rd_kafka_consumer_close(relay->consumer);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records of a partition: they are read in their order, decided in their order, and done in
+ * any.
+ *
+ * A partition is paused while it has at least one reason for it (enum relay_pause). What
+ * librdkafka had handed over already, or hands over all the same, is not lost: it waits in
+ * @ahead, and what comes again is known by its offset.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "log.h"
+#include "relay.h"
+#include "retry_policy.h"
+#include "source.h"
+
+int relay_partition_compare(const struct relay_partition *a, const struct relay_partition *b)
+{
+	return a->number != b->number ? (a->number > b->number) - (a->number < b->number) :
+		strcmp(a->topic, b->topic);
+}
+
+RB_GENERATE(relay_partitions, relay_partition, node, relay_partition_compare);
+
+struct relay_partition *relay_partition_find(struct relay *relay, const char *topic,
+					     int32_t number)
+{
+	const struct relay_partition key = { .topic = (char *)topic, .number = number };
+
+	return RB_FIND(relay_partitions, &relay->partitions, (struct relay_partition *)&key);
+}
+
+/* --- pauses --------------------------------------------------------------------------- */
+
+static void tell_pause(struct relay *relay, const struct relay_partition *partition)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+
+	rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
+	if (partition->pauses)
+		rd_kafka_pause_partitions(relay->consumer, list);
+	else
+		rd_kafka_resume_partitions(relay->consumer, list);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void set_pauses(struct relay *relay, struct relay_partition *partition,
+		       unsigned int pauses)
+{
+	unsigned int before = partition->pauses;
+
+	partition->pauses = pauses;
+	if (!before != !pauses)
+		tell_pause(relay, partition);
+}
+
+static void pause_for(struct relay *relay, struct relay_partition *partition,
+		      enum relay_pause reason)
+{
+	set_pauses(relay, partition, partition->pauses | reason);
+}
+
+static void end_pause(struct relay *relay, struct relay_partition *partition,
+		      enum relay_pause reason)
+{
+	set_pauses(relay, partition, partition->pauses & ~reason);
+}
+
+void relay_partition_press(struct relay *relay)
+{
+	if (!memcmp(relay->pressed, relay->pressure.paused, sizeof(relay->pressed)))
+		return;
+	memcpy(relay->pressed, relay->pressure.paused, sizeof(relay->pressed));
+	relay_partition_press_all(relay);
+}
+
+void relay_partition_press_all(struct relay *relay)
+{
+	struct relay_partition *partition;
+
+	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
+		if (relay->pressed[partition->kind])
+			pause_for(relay, partition, PAUSE_MEMORY);
+		else
+			end_pause(relay, partition, PAUSE_MEMORY);
+	}
+}
+
+/* --- deciding ------------------------------------------------------------------------- */
+
+static const struct retry_policy *find_policy(const struct relay *relay,
+					      const struct relay_text *target)
+{
+	const struct relay_policy *policy;
+
+	STAILQ_FOREACH(policy, &relay->options.policies, entry)
+		if (strlen(policy->target) == target->len &&
+		    !memcmp(policy->target, target->data, target->len))
+			return &policy->policy;
+	return &retry_policy_default;
+}
+
+static void decide(struct relay *relay, struct relay_entry *entry)
+{
+	const struct relay_partition *partition = entry->partition;
+	struct relay_record record = {
+		.width_ms = partition->width_ms,
+		.timestamp_ms = entry->timestamp_ms,
+		.seed = (uint64_t)partition->number << 48 ^ (uint64_t)entry->offset,
+		.target = relay_entry_header(entry, RELAY_TARGET),
+		.deliver_at = relay_entry_header(entry, RELAY_DELIVER_AT),
+		.delay = relay_entry_header(entry, RELAY_DELAY),
+		.attempt = relay_entry_header(entry, RELAY_ATTEMPT),
+		.due = relay_entry_header(entry, RELAY_DUE),
+		.parked = relay_entry_header(entry, RELAY_PARKED),
+	};
+
+	record.policy = find_policy(relay, &record.target);
+	relay_decide(&relay->rules, &record, relay_now_ms(), &entry->decision);
+}
+
+/* A near entry is due, or seems so: somebody may have set the clock back. */
+static void wake_entry(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
+
+	if (entry->decision.due_ms > relay_now_ms())
+		relay_wake_at(relay, waker, entry->decision.due_ms);
+	else
+		relay_send(relay, entry);
+}
+
+/* Do what was decided about the first of those ahead. */
+static void go_on_with(struct relay *relay, struct relay_entry *entry)
+{
+	TAILQ_REMOVE(&entry->partition->ahead, entry, in_queue);
+	if (entry->decision.action == RELAY_NEAR) {
+		entry->state = ENTRY_NEAR;
+		entry->waker.wake = wake_entry;
+		relay_wake_at(relay, &entry->waker, entry->decision.due_ms);
+	} else {
+		relay_send(relay, entry);
+	}
+}
+
+/* The window cannot be longer, or there is no memory: later. */
+static void window_is_full(struct relay *relay, struct relay_partition *partition, int error)
+{
+	if (!(partition->pauses & PAUSE_WINDOW))
+		log_say(LOG_WARNING, "%s [%" PRId32 "] is paused: %" PRIu64
+			" records above the first that is not done: %s", partition->topic,
+			partition->number, watermark_done_above(&partition->mark),
+			strerror(-error));
+	pause_for(relay, partition, PAUSE_WINDOW);
+}
+
+/* Look at the first of those ahead. Returns whether there may be more to do. */
+static bool take_one(struct relay *relay, struct relay_partition *partition)
+{
+	struct relay_entry *entry = TAILQ_FIRST(&partition->ahead);
+	int error;
+
+	if (!entry)
+		return false;
+	decide(relay, entry);
+	if (entry->decision.action == RELAY_WAIT) {
+		pause_for(relay, partition, PAUSE_HEAD);
+		relay_wake_at(relay, &partition->head,
+			      entry->decision.until_ms + relay->rules.linger_ms);
+		return false;
+	}
+	error = watermark_read(&partition->mark, entry->offset);
+	if (error) {
+		window_is_full(relay, partition, error);
+		return false;
+	}
+	go_on_with(relay, entry);
+	return true;
+}
+
+/* Look at what is ahead until something has to wait. */
+static void take_ahead(struct relay *relay, struct relay_partition *partition)
+{
+	if (partition->pauses & (PAUSE_HEAD | PAUSE_WINDOW))
+		return;
+	while (take_one(relay, partition))
+		;
+}
+
+static void wake_head(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_partition *partition = container_of(waker, struct relay_partition, head);
+
+	partition->pauses &= ~PAUSE_HEAD;
+	take_ahead(relay, partition);
+	/* It is told only if it is not paused again at once. */
+	if (!partition->pauses)
+		tell_pause(relay, partition);
+}
+
+/* --- reading -------------------------------------------------------------------------- */
+
+/* Records are gone, or nobody may read them: no other record of it is touched. */
+static void stop(struct relay *relay, struct relay_partition *partition, const char *why)
+{
+	if (!(partition->pauses & PAUSE_STOPPED))
+		log_say(LOG_ERR, "%s [%" PRId32 "] is stopped at offset %" PRId64
+			": %s. Records may be lost: see twheelq-relay(8), LOST RECORDS",
+			partition->topic, partition->number, partition->next, why);
+	pause_for(relay, partition, PAUSE_STOPPED);
+}
+
+static void begin(struct relay_partition *partition, int64_t offset)
+{
+	partition->begun = true;
+	partition->next = offset;
+	watermark_init(&partition->mark, offset);
+}
+
+static void read_error(struct relay *relay, struct relay_partition *partition,
+		       const rd_kafka_message_t *message)
+{
+	if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+	    message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+		stop(relay, partition, rd_kafka_message_errstr(message));
+	else
+		log_say(LOG_WARNING, "%s [%" PRId32 "]: %s", partition->topic,
+			partition->number, rd_kafka_message_errstr(message));
+}
+
+static void read_record(struct relay *relay, struct relay_partition *partition,
+			const rd_kafka_message_t *message)
+{
+	struct relay_entry *entry;
+
+	if (!partition->begun)
+		begin(partition, message->offset);
+	if (message->offset < partition->next) {
+		relay->stats.repeated++;
+		return;
+	}
+	entry = relay_entry_new(relay, message);
+	if (!entry) {
+		/* It cannot be left out, and librdkafka does not give it again. */
+		log_say(LOG_ERR, "there is no memory for a record of %zu bytes", message->len);
+		relay_end(relay, EX_OSERR);
+		return;
+	}
+	partition->next = message->offset + 1;
+	entry->partition = partition;
+	entry->state = ENTRY_AHEAD;
+	TAILQ_INSERT_TAIL(&partition->entries, entry, in_partition);
+	TAILQ_INSERT_TAIL(&partition->ahead, entry, in_queue);
+	take_ahead(relay, partition);
+	relay_partition_press(relay);
+}
+
+void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message)
+{
+	struct relay_partition *partition;
+
+	partition = relay_partition_find(relay, rd_kafka_topic_name(message->rkt),
+					 message->partition);
+	if (!partition || (partition->pauses & PAUSE_STOPPED))
+		return;
+	if (message->err)
+		read_error(relay, partition, message);
+	else
+		read_record(relay, partition, message);
+}
+
+/* Is there room again for some more offsets? */
+static bool has_window(const struct relay_partition *partition)
+{
+	uint64_t window = partition->mark.next - partition->mark.low;
+
+	return window < WATERMARK_SPAN_MAX / 8 * 7;
+}
+
+void relay_partition_done(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_partition *partition = entry->partition;
+
+	watermark_done(&partition->mark, entry->offset);
+	relay_entry_free(relay, entry);
+	if ((partition->pauses & PAUSE_WINDOW) && has_window(partition)) {
+		end_pause(relay, partition, PAUSE_WINDOW);
+		take_ahead(relay, partition);
+	}
+}
+
+/* --- coming and going ----------------------------------------------------------------- */
+
+static enum relay_kind kind_of(struct relay *relay, const char *topic, uint64_t *width_ms)
+{
+	*width_ms = 0;
+	return relay_is_bucket(&relay->rules, topic, width_ms) ? RELAY_BUCKET : RELAY_INPUT;
+}
+
+void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
+			 int64_t committed)
+{
+	struct relay_partition *partition = calloc(1, sizeof(*partition));
+
+	if (partition)
+		partition->topic = strdup(topic);
+	if (!partition || !partition->topic) {
+		log_say(LOG_ERR, "there is no memory for a partition");
+		free(partition);
+		relay_end(relay, EX_OSERR);
+		return;
+	}
+	partition->number = number;
+	partition->kind = kind_of(relay, topic, &partition->width_ms);
+	partition->committed = committed;
+	TAILQ_INIT(&partition->entries);
+	TAILQ_INIT(&partition->ahead);
+	partition->head.wake = wake_head;
+	if (committed >= 0)
+		begin(partition, committed);
+	RB_INSERT(relay_partitions, &relay->partitions, partition);
+}
+
+void relay_partition_forget(struct relay *relay, struct relay_partition *partition)
+{
+	struct relay_entry *entry;
+
+	while ((entry = TAILQ_FIRST(&partition->entries))) {
+		if (entry->state != ENTRY_SENDING) {
+			relay_entry_free(relay, entry);
+			continue;
+		}
+		TAILQ_REMOVE(&partition->entries, entry, in_partition);
+		entry->partition = NULL;
+	}
+	relay_wake_never(relay, &partition->head);
+	/* librdkafka would remember the pause, for when it is assigned again. */
+	set_pauses(relay, partition, 0);
+	RB_REMOVE(relay_partitions, &relay->partitions, partition);
+	watermark_free(&partition->mark);
+	free(partition->topic);
+	free(partition);
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Producing: an entry is sent to its target, and is done when its delivery report says so.
+ *
+ * A target that cannot be written (it is missing, or not allowed, or its broker does not
+ * answer) keeps its entries in memory, and their partitions' watermarks stand still. It is
+ * tried with one entry at a time, less and less often:
+ *
+ *	               an entry failed
+ *	  (written) -------------------> failing <--+
+ *	      ^                             | probe  | it failed
+ *	      |   the probe was written     v        |
+ *	      +------------------------- (probing) --+
+ *
+ * An entry that its target refuses for what it is goes to the invalid ones.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "log.h"
+#include "relay.h"
+#include "source.h"
+
+/* How long a target that fails is left alone: doubling. */
+#define BACKOFF_MIN_MS	500
+#define BACKOFF_MAX_MS	16000
+
+/* How often it is said that it still fails. */
+#define SAY_EVERY_MS	60000
+
+int relay_target_compare(const struct relay_target *a, const struct relay_target *b)
+{
+	return strcmp(a->name, b->name);
+}
+
+RB_GENERATE(relay_targets, relay_target, node, relay_target_compare);
+
+static void send_to_target(struct relay *relay, struct relay_entry *entry);
+
+/* --- targets -------------------------------------------------------------------------- */
+
+static void name_target(const struct relay *relay, const struct relay_entry *entry,
+			char name[RELAY_TOPIC_MAX + 1])
+{
+	struct relay_text target = relay_entry_header(entry, RELAY_TARGET);
+	enum relay_action action = entry->decision.action;
+
+	if (action == RELAY_REFUSE)
+		snprintf(name, RELAY_TOPIC_MAX + 1, "%s" RELAY_INVALID_SUFFIX,
+			 relay->rules.topic);
+	else if (action == RELAY_PARK)
+		relay_bucket_name(&relay->rules, relay->rules.width_s[entry->decision.bucket],
+				  name);
+	else
+		snprintf(name, RELAY_TOPIC_MAX + 1, "%.*s%s", (int)target.len, target.data,
+			 action == RELAY_BURY ? RELAY_DEAD_SUFFIX : "");
+}
+
+/* Try the next of those that are held. */
+static void wake_probe(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_target *target = container_of(waker, struct relay_target, probe);
+	struct relay_entry *entry = TAILQ_FIRST(&target->held);
+
+	if (!entry) {
+		target->failing = false;
+		return;
+	}
+	TAILQ_REMOVE(&target->held, entry, in_queue);
+	target->nr_held--;
+	send_to_target(relay, entry);
+}
+
+/* The target of a name, which is made if there is none; NULL: there is no memory. */
+static struct relay_target *get_target(struct relay *relay, const char *name)
+{
+	struct relay_target key, *target;
+
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	target = RB_FIND(relay_targets, &relay->targets, &key);
+	if (target)
+		return target;
+	target = calloc(1, sizeof(*target));
+	if (!target)
+		return NULL;
+	snprintf(target->name, sizeof(target->name), "%s", name);
+	TAILQ_INIT(&target->held);
+	target->probe.wake = wake_probe;
+	RB_INSERT(relay_targets, &relay->targets, target);
+	return target;
+}
+
+static void put_target(struct relay *relay, struct relay_target *target)
+{
+	if (--target->nr)
+		return;
+	relay_wake_never(relay, &target->probe);
+	RB_REMOVE(relay_targets, &relay->targets, target);
+	free(target);
+}
+
+void relay_send_forget(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_target *target = entry->target;
+
+	if (!target)
+		return;
+	if (entry->state == ENTRY_BLOCKED)
+		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
+	if (entry->state == ENTRY_HELD) {
+		TAILQ_REMOVE(&target->held, entry, in_queue);
+		target->nr_held--;
+	}
+	entry->target = NULL;
+	put_target(relay, target);
+}
+
+/* --- failing -------------------------------------------------------------------------- */
+
+/* The target does not want this record, whenever it comes. */
+static bool is_hopeless(rd_kafka_resp_err_t error)
+{
+	switch (error) {
+	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+	case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+	case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+	case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+	case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+	case RD_KAFKA_RESP_ERR__INVALID_ARG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void say_failing(struct relay_target *target, rd_kafka_resp_err_t error)
+{
+	uint64_t now_ms = relay_now_ms();
+
+	if (target->failing && now_ms - target->said_ms < SAY_EVERY_MS)
+		return;
+	target->said_ms = now_ms;
+	log_say(LOG_ERR, "%s cannot be written, %" PRIu64 " records wait: %s", target->name,
+		target->nr, rd_kafka_err2str(error));
+}
+
+static void hold(struct relay_entry *entry)
+{
+	entry->state = ENTRY_HELD;
+	TAILQ_INSERT_TAIL(&entry->target->held, entry, in_queue);
+	entry->target->nr_held++;
+}
+
+/* It failed, and is tried again later, with all others of its target. */
+static void fail(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
+{
+	struct relay_target *target = entry->target;
+
+	say_failing(target, error);
+	hold(entry);
+	if (!target->failing)
+		target->backoff_ms = BACKOFF_MIN_MS;
+	else if (!alarm_pending(&target->probe.alarm) && target->backoff_ms < BACKOFF_MAX_MS)
+		target->backoff_ms *= 2;
+	target->failing = true;
+	if (!alarm_pending(&target->probe.alarm) && !target->probe.refused)
+		relay_wake_at(relay, &target->probe, relay_now_ms() + target->backoff_ms);
+}
+
+static void send_held(struct relay *relay, struct relay_target *target)
+{
+	struct relay_entry *entry;
+
+	while (!target->failing && (entry = TAILQ_FIRST(&target->held))) {
+		TAILQ_REMOVE(&target->held, entry, in_queue);
+		target->nr_held--;
+		send_to_target(relay, entry);
+	}
+}
+
+/* It has answered. */
+static void recover(struct relay *relay, struct relay_target *target)
+{
+	if (!target->failing)
+		return;
+	log_say(LOG_NOTICE, "%s can be written again", target->name);
+	target->failing = false;
+	relay_wake_never(relay, &target->probe);
+	send_held(relay, target);
+}
+
+/* The record goes to the invalid ones; the target itself has answered. */
+static void refuse(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
+{
+	struct relay_target *target = entry->target;
+	bool has_more = target->nr > 1;
+
+	log_say(LOG_WARNING, "%s does not take a record: %s", target->name,
+		rd_kafka_err2str(error));
+	relay_send_forget(relay, entry);
+	if (has_more)
+		recover(relay, target);
+	entry->decision.action = RELAY_REFUSE;
+	entry->decision.reason = rd_kafka_err2str(error);
+	relay_send(relay, entry);
+}
+
+static void give_up_or_fail(struct relay *relay, struct relay_entry *entry,
+			    rd_kafka_resp_err_t error)
+{
+	relay->stats.send_errors++;
+	if (is_hopeless(error) && entry->decision.action != RELAY_REFUSE)
+		refuse(relay, entry, error);
+	else
+		fail(relay, entry, error);
+}
+
+/* --- sending -------------------------------------------------------------------------- */
+
+/* A parked record keeps the number of its partition, so that records stay in their order. */
+static int32_t partition_of(const struct relay_entry *entry)
+{
+	return entry->decision.action == RELAY_PARK ? entry->partition->number :
+		RD_KAFKA_PARTITION_UA;
+}
+
+/* Hand an entry to librdkafka, which has its memory until the report. */
+static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entry)
+{
+	rd_kafka_headers_t *headers = relay_entry_headers(entry);
+	size_t value_len = entry->value_len > 0 ? entry->value_len : 0;
+	size_t key_len = entry->key_len > 0 ? entry->key_len : 0;
+	rd_kafka_resp_err_t error;
+
+	if (!headers)
+		return RD_KAFKA_RESP_ERR__QUEUE_FULL;
+	error = rd_kafka_producev(relay->producer,
+				  RD_KAFKA_V_TOPIC(entry->target->name),
+				  RD_KAFKA_V_PARTITION(partition_of(entry)),
+				  RD_KAFKA_V_KEY(entry->key, key_len),
+				  RD_KAFKA_V_VALUE(entry->value, value_len),
+				  RD_KAFKA_V_HEADERS(headers),
+				  RD_KAFKA_V_OPAQUE(entry),
+				  RD_KAFKA_V_END);
+	if (error)
+		rd_kafka_headers_destroy(headers);
+	return error;
+}
+
+static void send_to_target(struct relay *relay, struct relay_entry *entry)
+{
+	rd_kafka_resp_err_t error = produce(relay, entry);
+
+	if (!error) {
+		entry->state = ENTRY_SENDING;
+		entry->partition->nr_sending++;
+		relay->nr_sending++;
+	} else if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+		entry->state = ENTRY_BLOCKED;
+		TAILQ_INSERT_TAIL(&relay->blocked, entry, in_queue);
+	} else {
+		give_up_or_fail(relay, entry, error);
+	}
+}
+
+void relay_send(struct relay *relay, struct relay_entry *entry)
+{
+	char name[RELAY_TOPIC_MAX + 1];
+
+	if (entry->decision.action == RELAY_NEAR)
+		entry->decision.action = RELAY_DELIVER;
+	name_target(relay, entry, name);
+	entry->target = get_target(relay, name);
+	if (!entry->target) {
+		log_say(LOG_ERR, "there is no memory for a target");
+		relay_end(relay, EX_OSERR);
+		return;
+	}
+	entry->target->nr++;
+	if (entry->target->failing)
+		hold(entry);
+	else
+		send_to_target(relay, entry);
+}
+
+/* The producer may have room again. */
+static void send_blocked(struct relay *relay)
+{
+	struct relay_entry *entry;
+
+	while ((entry = TAILQ_FIRST(&relay->blocked))) {
+		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
+		send_to_target(relay, entry);
+		if (entry->state == ENTRY_BLOCKED)
+			return;
+	}
+}
+
+/* --- reports -------------------------------------------------------------------------- */
+
+static void note_lateness(struct relay *relay, const struct relay_entry *entry)
+{
+	uint64_t now_ns = alarms_now_ns(ALARM_WALL);
+	uint64_t due_ns = entry->decision.due_ms * NSEC_PER_MSEC;
+
+	if (entry->decision.action == RELAY_DELIVER && now_ns > due_ns)
+		histogram_add(&relay->stats.late, now_ns - due_ns);
+}
+
+static void succeed(struct relay *relay, struct relay_entry *entry)
+{
+	relay->stats.sent[entry->decision.action]++;
+	note_lateness(relay, entry);
+	recover(relay, entry->target);
+	if (entry->partition)
+		relay_partition_done(relay, entry);
+	else
+		relay_entry_free(relay, entry);
+}
+
+void relay_send_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
+{
+	struct relay_entry *entry = message->_private;
+	struct relay *relay = context;
+
+	(void)client;
+	relay->nr_sending--;
+	if (entry->partition)
+		entry->partition->nr_sending--;
+	if (message->err && rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)
+		relay->stats.maybe_twice++;
+	if (!message->err)
+		succeed(relay, entry);
+	else if (!entry->partition)
+		relay_entry_free(relay, entry);
+	else
+		give_up_or_fail(relay, entry, message->err);
+}
+
+void relay_send_poll(struct relay *relay, int timeout_ms)
+{
+	while (rd_kafka_poll(relay->producer, timeout_ms))
+		timeout_ms = 0;
+	send_blocked(relay);
+}

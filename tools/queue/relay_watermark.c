@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The watermark of a partition: the lowest offset that is not done. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "relay_watermark.h"
+
+#define WORD_BITS	64
+#define SIZE_MIN	1024ULL
+
+void watermark_init(struct watermark *mark, int64_t offset)
+{
+	*mark = (struct watermark){ .low = offset, .next = offset };
+}
+
+void watermark_free(struct watermark *mark)
+{
+	free(mark->bits);
+	mark->bits = NULL;
+	mark->size = 0;
+}
+
+static uint64_t *word_of(const struct watermark *mark, int64_t offset)
+{
+	return &mark->bits[((uint64_t)offset & (mark->size - 1)) / WORD_BITS];
+}
+
+static uint64_t bit_of(int64_t offset)
+{
+	return 1ULL << ((uint64_t)offset % WORD_BITS);
+}
+
+/* Copy the bits of the window, a word at a time, to where they are in a larger ring. */
+static void move_bits(const struct watermark *from, const struct watermark *to)
+{
+	int64_t offset = from->low - from->low % WORD_BITS;
+
+	for (; offset < from->next; offset += WORD_BITS)
+		*word_of(to, offset) |= *word_of(from, offset);
+}
+
+/* Make the ring so large that the window may have @span offsets. */
+static int grow(struct watermark *mark, uint64_t span)
+{
+	struct watermark larger = *mark;
+
+	larger.size = mark->size ?: SIZE_MIN;
+	/* A word less than the ring: the first and the last of the window may be in one. */
+	while (larger.size - WORD_BITS < span)
+		larger.size *= 2;
+	if (larger.size == mark->size)
+		return 0;
+	larger.bits = calloc(larger.size / WORD_BITS, sizeof(*larger.bits));
+	if (!larger.bits)
+		return -ENOMEM;
+	if (mark->size)
+		move_bits(mark, &larger);
+	free(mark->bits);
+	*mark = larger;
+	return 0;
+}
+
+int watermark_read(struct watermark *mark, int64_t offset)
+{
+	int64_t low = mark->pending ? mark->low : offset;
+	uint64_t span = offset - low + 1;
+	int error;
+
+	if (offset < mark->next)
+		return -EEXIST;
+	if (span > WATERMARK_SPAN_MAX)
+		return -ENOSPC;
+	error = grow(mark, span);
+	if (error)
+		return error;
+	mark->low = low;
+	mark->next = offset + 1;
+	mark->pending++;
+	*word_of(mark, offset) |= bit_of(offset);
+	return 0;
+}
+
+/* Move @low up to the first offset that is pending, or to @next. */
+static void advance(struct watermark *mark)
+{
+	if (!mark->pending) {
+		mark->low = mark->next;
+		return;
+	}
+	while (!(*word_of(mark, mark->low) & bit_of(mark->low))) {
+		uint64_t rest = *word_of(mark, mark->low) & -bit_of(mark->low);
+		int64_t word = mark->low - mark->low % WORD_BITS;
+
+		mark->low = word + (rest ? __builtin_ctzll(rest) : WORD_BITS);
+	}
+}
+
+bool watermark_done(struct watermark *mark, int64_t offset)
+{
+	if (offset < mark->low || offset >= mark->next ||
+	    !(*word_of(mark, offset) & bit_of(offset)))
+		return false;
+	*word_of(mark, offset) &= ~bit_of(offset);
+	mark->pending--;
+	if (offset == mark->low)
+		advance(mark);
+	return true;
+}
+
+uint64_t watermark_done_above(const struct watermark *mark)
+{
+	return mark->next - mark->low - mark->pending;
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The rules of the relay one by one; relay_model_test.c has them all together. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "relay_rules.h"
+#include "relay_watermark.h"
+#include "retry_policy.h"
+#include "util.h"
+
+#define MINUTE_MS	(60 * 1000ULL)
+#define HOUR_MS		(60 * MINUTE_MS)
+#define DAY_MS		(24 * HOUR_MS)
+#define H_MS		(10 * MINUTE_MS)
+#define NOW_MS		1700000000000ULL
+
+static struct relay_rules rules;
+
+static void make_rules(uint64_t horizon_ms, uint64_t scale)
+{
+	relay_rules_init(&rules, "delays", horizon_ms, scale);
+}
+
+static struct relay_text text(const char *string)
+{
+	return (struct relay_text){ string, string ? strlen(string) : 0 };
+}
+
+/* --- headers -------------------------------------------------------------------------- */
+
+/**
+ * struct headers - of a record, and what becomes of it
+ * @reason: what the reason begins with, for RELAY_REFUSE.
+ * @due_ms: otherwise.
+ */
+struct headers {
+	const char *target;
+	const char *deliver_at;
+	const char *delay;
+	const char *attempt;
+	enum relay_action action;
+	const char *reason;
+	uint64_t due_ms;
+};
+
+static void look_at(const struct headers *headers)
+{
+	struct retry_policy policy = retry_policy_default;
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS - 1000,
+		.policy = &policy,
+		.target = text(headers->target),
+		.deliver_at = text(headers->deliver_at),
+		.delay = text(headers->delay),
+		.attempt = text(headers->attempt),
+	};
+	struct relay_decision decision;
+
+	policy.jitter_percent = 0;
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	test_about("target %s, deliver-at %s, delay %s, attempt %s", headers->target,
+		   headers->deliver_at, headers->delay, headers->attempt);
+	ASSERT_EQ(decision.action, headers->action);
+	if (decision.action == RELAY_REFUSE)
+		ASSERT(!strncmp(decision.reason, headers->reason, strlen(headers->reason)));
+	else
+		ASSERT_EQ(decision.due_ms, headers->due_ms);
+}
+
+static void look_at_all(const struct headers *headers, size_t nr)
+{
+	size_t i;
+
+	make_rules(H_MS, 1);
+	for (i = 0; i < nr; i++)
+		look_at(&headers[i]);
+}
+
+TEST(a_record_is_due_when_its_headers_say)
+{
+	static const struct headers headers[] = {
+		{ "t", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "t", NULL, "1000", NULL, RELAY_DELIVER, NULL, NOW_MS },
+		{ "t", NULL, "1001", NULL, RELAY_NEAR, NULL, NOW_MS + 1 },
+		{ "t", NULL, "0001001", NULL, RELAY_NEAR, NULL, NOW_MS + 1 },
+		{ "t", NULL, "1200999", NULL, RELAY_NEAR, NULL, NOW_MS + 2 * H_MS - 1 },
+		{ "t", NULL, "1201000", NULL, RELAY_PARK, NULL, NOW_MS + 2 * H_MS },
+		{ "t", "0", NULL, NULL, RELAY_DELIVER, NULL, 0 },
+		{ "t", "1700000000000", NULL, NULL, RELAY_DELIVER, NULL, NOW_MS },
+		{ "t", "1700000000001", NULL, NULL, RELAY_NEAR, NULL, NOW_MS + 1 },
+		{ "t", "1700000000001", NULL, "7", RELAY_NEAR, NULL, NOW_MS + 1 },
+		{ "t", NULL, NULL, "1", RELAY_DELIVER, NULL, NOW_MS },
+		{ "t", NULL, NULL, "2", RELAY_NEAR, NULL, NOW_MS + 1000 },
+		{ "t", NULL, NULL, "3", RELAY_NEAR, NULL, NOW_MS + 3000 },
+		{ "t", NULL, NULL, "24", RELAY_PARK, NULL, NOW_MS - 1000 + HOUR_MS },
+		{ "t", NULL, NULL, "25", RELAY_BURY, NULL, NOW_MS - 1000 },
+		{ "t", NULL, NULL, "4294967295", RELAY_BURY, NULL, NOW_MS - 1000 },
+		{ "Az.0_9-", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-b600", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-b0600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+	};
+
+	look_at_all(headers, ARRAY_SIZE(headers));
+}
+
+struct wrong_headers {
+	const char *target;
+	const char *deliver_at;
+	const char *delay;
+	const char *attempt;
+	const char *reason;
+};
+
+TEST(a_record_with_wrong_headers_is_refused_with_the_reason)
+{
+	static const struct wrong_headers wrong[] = {
+		{ NULL, NULL, "1", NULL, "there is no twheel-target" },
+		{ "", NULL, "1", NULL, "there is no twheel-target" },
+		{ ".", NULL, "1", NULL, "twheel-target is no name" },
+		{ "..", NULL, "1", NULL, "twheel-target is no name" },
+		{ "a b", NULL, "1", NULL, "twheel-target is no name" },
+		{ "a\xc3\xa4", NULL, "1", NULL, "twheel-target is no name" },
+		{ "delays", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b600s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b77s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "t", NULL, NULL, NULL, "there is none of twheel-deliver-at" },
+		{ "t", "1", "1", NULL, "there are both" },
+		{ "t", NULL, "", NULL, "twheel-delay is no time" },
+		{ "t", NULL, "-1", NULL, "twheel-delay is no time" },
+		{ "t", NULL, "+1", NULL, "twheel-delay is no time" },
+		{ "t", NULL, " 1", NULL, "twheel-delay is no time" },
+		{ "t", NULL, "1.5", NULL, "twheel-delay is no time" },
+		{ "t", NULL, "1s", NULL, "twheel-delay is no time" },
+		{ "t", NULL, "0x10", NULL, "twheel-delay is no time" },
+		{ "t", NULL, "18446744073709551617", NULL, "twheel-delay is no" },
+		{ "t", NULL, "9223372036854775807", NULL, "twheel-delay is no" },
+		{ "t", "soon", NULL, NULL, "twheel-deliver-at is no time" },
+		{ "t", "9223372036854775808", NULL, NULL, "twheel-deliver-at is" },
+		{ "t", "9223372036854775807", NULL, NULL, "it is due in more" },
+		{ "t", "1700000000000000", NULL, NULL, "it is due in more" },
+		{ "t", NULL, NULL, "0", "twheel-attempt of a retry is 0" },
+		{ "t", NULL, NULL, "one", "twheel-attempt is no number" },
+		{ "t", NULL, NULL, "4294967296", "twheel-attempt is no number" },
+		{ "t", NULL, "1", "x", "twheel-attempt is no number" },
+	};
+
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct headers headers = {
+			wrong[i].target, wrong[i].deliver_at, wrong[i].delay, wrong[i].attempt,
+			RELAY_REFUSE, wrong[i].reason, 0
+		};
+
+		look_at_all(&headers, 1);
+	}
+}
+
+TEST(a_target_leaves_room_for_its_suffix)
+{
+	char name[RELAY_TARGET_MAX + 2] = "";
+	struct headers headers = { name, NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 };
+
+	memset(name, 'x', RELAY_TARGET_MAX);
+	look_at_all(&headers, 1);
+	name[RELAY_TARGET_MAX] = 'x';
+	headers.action = RELAY_REFUSE;
+	headers.reason = "twheel-target is longer";
+	look_at_all(&headers, 1);
+}
+
+/* A number of 8 bytes, or with a NUL at its end, is none. */
+TEST(a_header_of_bytes_is_no_number)
+{
+	static const struct relay_text values[] = {
+		{ "\0\0\0\0\0\0\0\1", 8 }, { "12\0", 3 }, { "1\n", 2 },
+	};
+	struct relay_record record = { .timestamp_ms = NOW_MS, .target = text("t") };
+	struct relay_decision decision;
+	size_t i;
+
+	make_rules(H_MS, 1);
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		record.delay = values[i];
+		relay_decide(&rules, &record, NOW_MS, &decision);
+		ASSERT_EQ(decision.action, RELAY_REFUSE);
+	}
+}
+
+TEST(a_record_without_a_timestamp_can_only_say_a_time)
+{
+	struct relay_record record = {
+		.timestamp_ms = -1, .policy = &retry_policy_default, .target = text("t"),
+		.delay = text("1"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_REFUSE);
+	record.delay = text(NULL);
+	record.attempt = text("1");
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_REFUSE);
+	record.deliver_at = text("1");
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_DELIVER);
+}
+
+TEST(the_jitter_of_a_retry_is_the_same_each_time_it_is_read)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .policy = &retry_policy_default, .target = text("t"),
+		.attempt = text("8"),
+	};
+	struct relay_decision first, second;
+	uint64_t seed, least = UINT64_MAX, most = 0;
+
+	make_rules(H_MS, 1);
+	for (seed = 0; seed < 1000; seed++) {
+		record.seed = seed;
+		relay_decide(&rules, &record, NOW_MS, &first);
+		relay_decide(&rules, &record, NOW_MS + 60, &second);
+		ASSERT_EQ(first.due_ms, second.due_ms);
+		least = first.due_ms < least ? first.due_ms : least;
+		most = first.due_ms > most ? first.due_ms : most;
+	}
+	/* 128 s, and 10 % of it. */
+	ASSERT_GE(least, NOW_MS + 115200);
+	ASSERT_LE(most, NOW_MS + 140800);
+	ASSERT_GT(most - least, 20000);
+}
+
+TEST(all_times_but_those_of_the_wall_clock_are_scaled)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .policy = &retry_policy_default, .target = text("t"),
+		.delay = text("86400000"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1000);
+	ASSERT_EQ(rules.horizon_ms, 600);
+	ASSERT_EQ(rules.width_ms[1], 1200);
+	ASSERT_EQ(rules.width_s[1], 1200);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_PARK);
+	ASSERT_EQ(decision.due_ms, NOW_MS + 86400);
+	record.delay = text(NULL);
+	record.attempt = text("24");
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_GE(decision.due_ms, NOW_MS + 3240);
+	ASSERT_LE(decision.due_ms, NOW_MS + 3960);
+}
+
+/* --- buckets -------------------------------------------------------------------------- */
+
+TEST(widths_double_from_the_horizon_to_30_days)
+{
+	unsigned int i;
+
+	make_rules(H_MS, 1);
+	ASSERT_EQ(rules.nr_buckets, 13);
+	for (i = 0; i < rules.nr_buckets; i++)
+		ASSERT_EQ(rules.width_ms[i], H_MS << i);
+	make_rules(RELAY_HORIZON_MIN_MS, 1);
+	ASSERT_EQ(rules.nr_buckets, RELAY_BUCKETS_MAX);
+	make_rules(RELAY_HORIZON_MAX_MS, 1);
+	ASSERT_EQ(rules.nr_buckets, 5);
+}
+
+TEST(the_bucket_is_the_widest_that_leaves_the_horizon)
+{
+	uint64_t remaining_ms;
+
+	make_rules(H_MS, 1);
+	for (remaining_ms = 2 * H_MS; remaining_ms < 60 * DAY_MS; remaining_ms += 59999) {
+		unsigned int bucket = relay_bucket(&rules, remaining_ms);
+
+		ASSERT_LE(rules.width_ms[bucket], remaining_ms - H_MS);
+		if (bucket + 1 < rules.nr_buckets)
+			ASSERT_GT(rules.width_ms[bucket + 1], remaining_ms - H_MS);
+	}
+}
+
+TEST(buckets_are_known_by_their_names)
+{
+	static const char * const others[] = {
+		"delays", "delays-b", "delays-bs", "delays-b600", "delays-b+600s",
+		"delays-b0600s", "delays-b-600s", "delays-b600s.dead", "delays.invalid",
+		"other-b600s", "delays-c600s", "delays-b 600s", "delays-b99999999999999999999s",
+	};
+	char name[RELAY_TOPIC_MAX + 1];
+	uint64_t width_ms;
+	size_t i;
+
+	make_rules(H_MS, 1);
+	relay_bucket_name(&rules, rules.width_s[2], name);
+	ASSERT(!strcmp(name, "delays-b2400s"));
+	ASSERT(relay_is_bucket(&rules, name, &width_ms));
+	ASSERT_EQ(width_ms, 4 * H_MS);
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		test_about("%s", others[i]);
+		ASSERT(!relay_is_bucket(&rules, others[i], &width_ms));
+	}
+}
+
+static enum relay_action parked(const char *due, const char *parked_at,
+				struct relay_decision *decision)
+{
+	struct relay_record record = {
+		.width_ms = 2 * H_MS,
+		.timestamp_ms = NOW_MS,
+		.target = text("t"),
+		.due = text(due),
+		.parked = text(parked_at),
+		/* They were worked out when it was read first. */
+		.delay = text("1"),
+		.attempt = text("99"),
+	};
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, decision);
+	return decision->action;
+}
+
+TEST(a_parked_record_waits_its_width_and_is_looked_at_again)
+{
+	struct relay_decision decision;
+
+	/* Due in 100,000 s, parked a second ago, or 1200 s. */
+	ASSERT_EQ(parked("1700100000000", "1699999999000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS - 1000 + 2 * H_MS);
+	ASSERT_EQ(parked("1700100000000", "1699998800001", &decision), RELAY_WAIT);
+	ASSERT_EQ(parked("1700100000000", "1699998800000", &decision), RELAY_PARK);
+	ASSERT_EQ(decision.attempt, 99);
+	/* What is near or due does not wait. */
+	ASSERT_EQ(parked("1700001199999", "1700000000000", &decision), RELAY_NEAR);
+	ASSERT_EQ(parked("1700000000000", "1700000000000", &decision), RELAY_DELIVER);
+}
+
+TEST(a_parked_record_that_lies_does_not_wait_for_long)
+{
+	struct relay_decision decision;
+
+	ASSERT_EQ(parked("1700100000000", "1900000000000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 2 * H_MS);
+	ASSERT_EQ(parked("1700100000000", "x", &decision), RELAY_PARK);
+	ASSERT_EQ(parked("1700100000000", NULL, &decision), RELAY_PARK);
+	ASSERT_EQ(parked(NULL, "1700000000000", &decision), RELAY_REFUSE);
+	ASSERT_EQ(parked("x", "1700000000000", &decision), RELAY_REFUSE);
+}
+
+/* --- memory --------------------------------------------------------------------------- */
+
+TEST(what_is_new_is_paused_first_and_goes_on_last)
+{
+	struct relay_pressure pressure = { .cap = 800 };
+
+	relay_pressure_add(&pressure, 599);
+	ASSERT(!pressure.paused[RELAY_INPUT]);
+	relay_pressure_add(&pressure, 1);
+	ASSERT(pressure.paused[RELAY_INPUT]);
+	relay_pressure_add(&pressure, 199);
+	ASSERT(!pressure.paused[RELAY_BUCKET]);
+	relay_pressure_add(&pressure, 1);
+	ASSERT(pressure.paused[RELAY_BUCKET]);
+	relay_pressure_sub(&pressure, 100);
+	ASSERT(pressure.paused[RELAY_BUCKET]);
+	relay_pressure_sub(&pressure, 1);
+	ASSERT(!pressure.paused[RELAY_BUCKET]);
+	relay_pressure_sub(&pressure, 199);
+	ASSERT(pressure.paused[RELAY_INPUT]);
+	relay_pressure_sub(&pressure, 1);
+	ASSERT(!pressure.paused[RELAY_INPUT]);
+}
+
+/* --- the watermark -------------------------------------------------------------------- */
+
+#define OFFSETS	5000
+
+/* A watermark as it would be told to a child: look at all of them. */
+static struct {
+	bool pending[OFFSETS];
+	int64_t next;
+} plain;
+
+static int64_t plain_low(void)
+{
+	int64_t low;
+
+	for (low = 0; low < plain.next && !plain.pending[low]; low++)
+		;
+	return low;
+}
+
+static void done_one(struct watermark *mark)
+{
+	int64_t offset = random() % (mark->next ?: 1);
+
+	ASSERT_EQ(watermark_done(mark, offset), plain.pending[offset]);
+	plain.pending[offset] = false;
+}
+
+TEST(the_watermark_is_the_lowest_offset_that_is_not_done)
+{
+	struct watermark mark;
+	int i;
+
+	watermark_init(&mark, 0);
+	for (i = 0; i < 200000; i++) {
+		/* Some offsets are left out. */
+		int64_t offset = mark.next + (random() % 8 ? 0 : random() % 50);
+
+		if (random() % 20 == 0 && offset < OFFSETS) {
+			ASSERT_EQ(watermark_read(&mark, offset), 0);
+			plain.pending[offset] = true;
+			plain.next = offset + 1;
+		} else {
+			done_one(&mark);
+		}
+		ASSERT_EQ(mark.low, plain_low());
+	}
+	while (mark.pending)
+		done_one(&mark);
+	ASSERT_EQ(mark.low, mark.next);
+	ASSERT_GT(mark.next, OFFSETS - 100);
+	watermark_free(&mark);
+}
+
+TEST(an_offset_is_read_once_and_done_once)
+{
+	struct watermark mark;
+
+	watermark_init(&mark, 100);
+	ASSERT_EQ(watermark_read(&mark, 99), -EEXIST);
+	ASSERT_EQ(watermark_read(&mark, 100), 0);
+	ASSERT_EQ(watermark_read(&mark, 100), -EEXIST);
+	ASSERT_EQ(watermark_read(&mark, 101), 0);
+	ASSERT(watermark_done(&mark, 101));
+	ASSERT(!watermark_done(&mark, 101));
+	ASSERT(!watermark_done(&mark, 99));
+	ASSERT(!watermark_done(&mark, 102));
+	ASSERT_EQ(mark.low, 100);
+	ASSERT_EQ(watermark_done_above(&mark), 1);
+	ASSERT(watermark_done(&mark, 100));
+	ASSERT_EQ(mark.low, 102);
+	watermark_free(&mark);
+}
+
+TEST(the_window_of_a_watermark_is_bounded)
+{
+	int64_t first = 123456789;
+	struct watermark mark;
+
+	watermark_init(&mark, 0);
+	/* What lies before the first pending offset takes no memory. */
+	ASSERT_EQ(watermark_read(&mark, first), 0);
+	ASSERT_EQ(mark.low, first);
+	ASSERT_LE(mark.size, 1024);
+	ASSERT_EQ(watermark_read(&mark, first + WATERMARK_SPAN_MAX), -ENOSPC);
+	ASSERT_EQ(watermark_read(&mark, first + WATERMARK_SPAN_MAX - 1), 0);
+	ASSERT_LE(mark.size, 2 * WATERMARK_SPAN_MAX);
+	ASSERT(watermark_done(&mark, first));
+	ASSERT_EQ(mark.low, first + (int64_t)WATERMARK_SPAN_MAX - 1);
+	watermark_free(&mark);
+}
