@@ -154,8 +154,9 @@ static void put(unsigned int who, char key)
 	ASSERT(key);
 	if (sscanf(clients[who].line, "RESERVED %llu", &id) == 1) {
 		ASSERT_EQ(jobs[id].status, RESERVED);
+	} else if (sscanf(clients[who].line, "REPLACED %llu", &id) != 1) {
+		test_fail(__FILE__, __LINE__, "put-unique: %s", clients[who].line);
 	} else {
-		ASSERT_EQ(sscanf(clients[who].line, "REPLACED %llu", &id), 1);
 		job = &jobs[id];
 		ASSERT(job->status == READY || job->status == DELAYED ||
 		       job->status == BURIED || may_be_ready(job));

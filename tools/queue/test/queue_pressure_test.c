@@ -288,19 +288,23 @@ TEST(session_that_goes_in_the_middle_of_a_kick_leaves_the_rest)
 	queue_remove();
 }
 
+static unsigned long kicked_by(unsigned int who)
+{
+	static const char word[] = "KICKED ";
+
+	ASSERT(!strncmp(clients[who].line, word, strlen(word)));
+	return strtoul(clients[who].line + strlen(word), NULL, 10);
+}
+
 TEST(two_kicks_at_a_time_kick_each_job_once)
 {
-	unsigned int first, second;
-
 	open_with(1000);
 	bury_all(1000);
 	ASSERT(!client_begin(1, &kick_all, NULL));
 	ASSERT(!client_begin(2, &kick_all, NULL));
 	finish(1);
 	finish(2);
-	ASSERT_EQ(sscanf(clients[1].line, "KICKED %u", &first), 1);
-	ASSERT_EQ(sscanf(clients[2].line, "KICKED %u", &second), 1);
-	ASSERT_EQ(first + second, 1000);
+	ASSERT_EQ(kicked_by(1) + kicked_by(2), 1000);
 	ASSERT_EQ(queue->nr[IS_READY], 1000);
 	queue_remove();
 }

@@ -373,7 +373,7 @@ static void see_all(void (*harm)(struct file *file, size_t at, uint8_t *saved),
 			heal(&files[i], at, saved);
 		}
 	}
-	printf("# %zu files: %u refused, %u by an assertion, %u went on with less and said so, %u not harmed\n",
+	printf("# %zu files: %u refused, %u by an assertion, %u went on with less, %u unharmed\n",
 	       nr_files, shared->refused, asserted, shared->older, shared->unharmed);
 	/* An assertion is an exception. */
 	ASSERT_LT(asserted * 20, n / every + 20);
