@@ -462,6 +462,9 @@ static void job_alarm(struct queue *queue, uint64_t id)
 		note_lateness(queue, job, &queue->stats.ready_late);
 		job_is(queue, job, IS_READY);
 		job_settle(queue, job);
+	} else if (job->status == IS_RESERVED && alarms_now_ns(ALARM_BOOT) < job->deadline_ns) {
+		/* It was touched, and its alarm could not be moved. */
+		queue->has_unarmed = true;
 	} else if (job->status == IS_RESERVED) {
 		job_timed_out(queue, job);
 	}

@@ -489,8 +489,9 @@ static bool run_put_unique(struct session *session, const struct command *comman
 			    strlen(command->key), &id);
 	if (err == -ENOENT)
 		return put(session, command, body);
+	/* A key without a job is damage. */
 	if (!err)
-		err = job_find(queue, id, &job);
+		err = job_find(queue, id, &job) ? -EBADMSG : 0;
 	if (err)
 		say_error(session, err);
 	else if (job->status == IS_RESERVED)
