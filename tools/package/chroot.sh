@@ -76,11 +76,12 @@ apt_inside() {
 }
 
 # What there is in the chroot: type, mode, owner, size of files, path and target of
-# each. Not what dpkg and apt write down of their own work, and not /opt, for the test.
+# each. Not what dpkg and apt write down of their own work; not /run, which does not outlive
+# a system that runs; and not /opt, for the test.
 snapshot() {
 	(cd "$chroot" && find . -xdev \
-		\( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./opt -o -path ./var/log \
-		-o -path ./var/cache -o -path ./var/lib/apt -o -path './var/lib/dpkg/status*' \) \
+		\( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp \
+		-o -path ./opt -o -path ./var/log -o -path ./var/cache -o -path ./var/lib/apt -o -path './var/lib/dpkg/status*' \) \
 		-prune -o -type f -printf '%y %m %u %g %p %s\n' \
 		-o -printf '%y %m %u %g %p %l\n') | sort -k 5
 }
