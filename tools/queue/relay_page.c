@@ -36,7 +36,7 @@ static const struct page_sample number_samples[] = {
 	{ "twheelq_relay_partitions", "gauge", "Partitions that are assigned to it.", "",
 	  NUMBERS(partitions) },
 	{ "twheelq_relay_duplicates_possible", "gauge",
-	  "Records that would be written again if it ended now: done above what is committed.",
+	  "Records done above the committed offset: more are not written again if it ends now.",
 	  "", NUMBERS(duplicates) },
 	{ "twheelq_relay_targets_failing", "gauge", "Topics that cannot be written.", "",
 	  NUMBERS(failing) },
