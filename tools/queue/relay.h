@@ -86,6 +86,7 @@ enum relay_entry_state {
  * @in_queue: in the list that @state says.
  * @state: where it is.
  * @target: where it goes, from when it is sent.
+ * @alone: its target refused it for its size, in a batch: it is sent without others.
  * @decision: what is done with it.
  * @offset: its own.
  * @timestamp_ms: its own; negative: it has none.
@@ -101,6 +102,7 @@ struct relay_entry {
 	TAILQ_ENTRY(relay_entry) in_queue;
 	enum relay_entry_state state;
 	struct relay_target *target;
+	bool alone;
 	struct relay_decision decision;
 	int64_t offset;
 	int64_t timestamp_ms;
@@ -168,6 +170,7 @@ RB_HEAD(relay_partitions, relay_partition);
  * struct relay_target - a topic that is written to
  * @node: in the tree of those.
  * @nr: entries that have it as their target.
+ * @nr_sending: of these, those that librdkafka has.
  * @failing: it cannot be written: entries for it are in @held, and one at a time is tried.
  * @held: these.
  * @nr_held: how many.
@@ -179,6 +182,7 @@ RB_HEAD(relay_partitions, relay_partition);
 struct relay_target {
 	RB_ENTRY(relay_target) node;
 	uint64_t nr;
+	uint64_t nr_sending;
 	bool failing;
 	struct relay_entries held;
 	uint64_t nr_held;
