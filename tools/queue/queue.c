@@ -398,22 +398,39 @@ void queue_hungry(struct queue *queue, struct tube *tube)
 }
 
 /*
- * For the session that waits longest for the tube, the most urgent job of all that it waits
- * for; false: that is all.
+ * The most urgent job of all that the session waits for, which may be of another tube; and
+ * if somebody waits longer for that, then for that session, and so on. This ends, since each
+ * of these jobs is more urgent than the one before.
  */
+static struct job *next_job(struct session **session)
+{
+	struct session *first;
+	struct job *job;
+
+	for (;; *session = first) {
+		job = session_best_job(*session);
+		if (!job)
+			return NULL;
+		first = TAILQ_FIRST(&job->tube->waiting)->session;
+		if (first == *session)
+			return job;
+	}
+}
+
+/* A job of the tube, or a more urgent one, for a session that waits; false: that is all. */
 static bool serve_one(struct queue *queue, struct tube *tube)
 {
 	struct watch *watch = TAILQ_FIRST(&tube->waiting);
+	struct session *session;
 	struct job *job;
 
 	if (!watch || tube->pause_ns)
 		return false;
-	job = session_best_job(watch->session);
+	session = watch->session;
+	job = next_job(&session);
 	if (!job)
 		return false;
-	if (!job_reserve(queue, watch->session, job)) {
-		struct session *session = watch->session;
-
+	if (!job_reserve(queue, session, job)) {
 		session_stop_waiting(session);
 		session_resume(session);
 	}
@@ -445,6 +462,9 @@ static void job_alarm(struct queue *queue, uint64_t id)
 		note_lateness(queue, job, &queue->stats.ready_late);
 		job_is(queue, job, IS_READY);
 		job_settle(queue, job);
+	} else if (job->status == IS_RESERVED && alarms_now_ns(ALARM_BOOT) < job->deadline_ns) {
+		/* It was touched, and its alarm could not be moved. */
+		queue->has_unarmed = true;
 	} else if (job->status == IS_RESERVED) {
 		job_timed_out(queue, job);
 	}
@@ -546,6 +566,17 @@ static void arm_pauses(struct queue *queue)
 			queue->has_unarmed = true;
 }
 
+/* Some delayed jobs give way, not all; and none comes back to where these were. */
+static bool make_way(struct queue *queue)
+{
+	size_t some = queue->nr_armed / 2 + 1;
+
+	if (!window_shrink(queue, some < 64 ? some : 64, 0))
+		return false;
+	queue->max_armed = queue->nr_armed ?: 1;
+	return true;
+}
+
 /*
  * Arm what has to be armed, though the device was full. Where others have taken all of it,
  * and there is no delayed job to give way, this is tried again and again.
@@ -556,7 +587,7 @@ static void retry_unarmed(struct queue *queue)
 	struct session *session;
 	size_t i;
 
-	if (!window_shrink(queue, 64, 0))
+	if (!make_way(queue))
 		nanosleep(&pause, NULL);
 	queue->has_unarmed = false;
 	for (i = 0; i < SESSION_BUCKETS; i++)
@@ -676,14 +707,15 @@ static int queue_load(struct queue *queue)
 
 	clock_start(&queue->clock, store_get_number(queue->store, "skew", 0));
 	queue->next_id = store_next_id(queue->store);
+	/* Before those of the disk, which may be more than there is room for. */
+	queue->default_tube = tube_get(queue, "default");
+	if (!queue->default_tube)
+		return -ENOMEM;
 	err = recover_marks(queue);
 	if (!err)
 		err = tubes_load(queue);
 	if (err)
 		return err;
-	queue->default_tube = tube_get(queue, "default");
-	if (!queue->default_tube)
-		return -ENOMEM;
 	for (tube = tube_first(queue); tube; tube = next) {
 		next = tube_next(tube);
 		count_tube(queue, tube);

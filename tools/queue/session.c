@@ -489,8 +489,9 @@ static bool run_put_unique(struct session *session, const struct command *comman
 			    strlen(command->key), &id);
 	if (err == -ENOENT)
 		return put(session, command, body);
+	/* A key without a job is damage. */
 	if (!err)
-		err = job_find(queue, id, &job);
+		err = job_find(queue, id, &job) ? -EBADMSG : 0;
 	if (err)
 		say_error(session, err);
 	else if (job->status == IS_RESERVED)
@@ -750,34 +751,46 @@ static size_t find_jobs(struct queue *queue, const struct job_place *from,
 	return found.nr;
 }
 
-static size_t first_of(struct session *session, enum job_state state, uint64_t *id)
+static size_t first_of(struct session *session, enum job_state state,
+		       struct job_place *place)
 {
-	struct job_place from = first_place(session, state), place;
-	size_t nr = find_jobs(session->queue, &from, &place, 1);
+	struct job_place from = first_place(session, state);
 
-	*id = nr ? place.id : 0;
-	return nr;
+	return find_jobs(session->queue, &from, place, 1);
 }
 
-/* A piece of a kick, which goes on behind it; 0: there is nothing more in this index. */
-static uint64_t kick_piece(struct session *session)
+/*
+ * One whose record is damaged is set aside, in memory; all that is known of it is its entry
+ * in the index.
+ */
+static bool kick_at(struct queue *queue, const struct job_place *place)
+{
+	struct job *job = job_resident(queue, place->id);
+
+	if (!job)
+		job = job_new(queue, place);
+	return job && !kick_job(queue, job);
+}
+
+/* A piece of a kick, which goes on behind it; false: there is nothing more in this index. */
+static bool kick_piece(struct session *session)
 {
 	struct queue *queue = session->queue;
 	struct job_place places[KICK_PIECE];
 	size_t most = session->kicks_left < KICK_PIECE ? session->kicks_left : KICK_PIECE;
 	size_t nr = find_jobs(queue, &session->kick_from, places, most), i;
-	uint64_t kicked = 0;
-	struct job *job;
 
 	for (i = 0; i < nr; i++)
-		if (!job_find(queue, places[i].id, &job) && !kick_job(queue, job))
-			kicked++;
+		if (kick_at(queue, &places[i])) {
+			session->kicked++;
+			session->kicks_left--;
+		}
 	/* Not from the beginning: it is full of what was kicked. */
 	if (nr) {
 		session->kick_from.order = places[nr - 1].order;
 		session->kick_from.id = places[nr - 1].id + 1;
 	}
-	return kicked;
+	return nr > 0;
 }
 
 /* Buried jobs, or if there are none, delayed ones of both clocks; never both. */
@@ -792,11 +805,9 @@ static bool kick_elsewhere(struct session *session)
 /* True: it is over, and that was said. */
 static bool kick_on(struct session *session)
 {
-	uint64_t kicked = session->kicks_left ? kick_piece(session) : 0;
+	bool found = session->kicks_left && kick_piece(session);
 
-	session->kicked += kicked;
-	session->kicks_left -= kicked;
-	if (session->kicks_left && (kicked || kick_elsewhere(session)))
+	if (session->kicks_left && (found || kick_elsewhere(session)))
 		return false;
 	session->kicks_left = 0;
 	session_say(session, store_last(session->queue->store), "KICKED %llu",
@@ -872,29 +883,26 @@ static bool run_peek_ready(struct session *session, const struct command *comman
 }
 
 /* The one of two delayed jobs that is due first: one by each clock. */
-static uint64_t sooner(struct queue *queue, uint64_t delayed, uint64_t wall)
+static const struct job_place *sooner(struct queue *queue, const struct job_place *delayed,
+				      const struct job_place *wall)
 {
-	struct job_record a, b;
-
-	if (store_get(queue->store, delayed, &a) || store_get(queue->store, wall, &b))
-		return delayed;
-	return a.place.order - clock_now_ns(&queue->clock) <=
-	       b.place.order - alarms_now_ns(ALARM_WALL) ? delayed : wall;
+	return delayed->order - clock_now_ns(&queue->clock) <=
+	       wall->order - alarms_now_ns(ALARM_WALL) ? delayed : wall;
 }
 
 static bool run_peek_delayed(struct session *session, const struct command *command,
 			     const void *body)
 {
-	uint64_t delayed, wall;
+	struct job_place delayed, wall;
 	size_t nr_delayed = first_of(session, JOB_DELAYED, &delayed);
 	size_t nr_wall = first_of(session, JOB_WALL, &wall);
 
 	(void)command;
 	(void)body;
 	if (nr_delayed && nr_wall)
-		say_found(session, sooner(session->queue, delayed, wall));
+		say_found(session, sooner(session->queue, &delayed, &wall)->id);
 	else if (nr_delayed || nr_wall)
-		say_found(session, nr_delayed ? delayed : wall);
+		say_found(session, nr_delayed ? delayed.id : wall.id);
 	else
 		say(session, "NOT_FOUND");
 	return true;
@@ -903,12 +911,12 @@ static bool run_peek_delayed(struct session *session, const struct command *comm
 static bool run_peek_buried(struct session *session, const struct command *command,
 			    const void *body)
 {
-	uint64_t id;
+	struct job_place place;
 
 	(void)command;
 	(void)body;
-	if (first_of(session, JOB_BURIED, &id))
-		say_found(session, id);
+	if (first_of(session, JOB_BURIED, &place))
+		say_found(session, place.id);
 	else
 		say(session, "NOT_FOUND");
 	return true;

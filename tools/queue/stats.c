@@ -553,6 +553,20 @@ static void page_walk(struct page *page, const struct job_place *after)
 	}
 }
 
+/* Is the last job of the page before still in an index that has jobs of this status? */
+static bool page_goes_on(const struct page *page, const struct job_place *after)
+{
+	switch (page->status) {
+	case IS_READY:
+		return after->state != JOB_BURIED &&
+		       after->order <= page->until_ns[after->state];
+	case IS_DELAYED:
+		return after->state == JOB_DELAYED || after->state == JOB_WALL;
+	default:
+		return after->state == JOB_BURIED;
+	}
+}
+
 bool list_jobs(struct session *session, const struct command *command)
 {
 	static const enum job_status statuses[] = {
@@ -577,7 +591,8 @@ bool list_jobs(struct session *session, const struct command *command)
 	/* A page goes on from a job that is still there. */
 	if (!page.tube || (page.status != IS_RESERVED && command->id &&
 			   (store_get(queue->store, command->id, &after) ||
-			    after.place.tube != page.tube->number))) {
+			    after.place.tube != page.tube->number ||
+			    !page_goes_on(&page, &after.place)))) {
 		session_say(session, 0, "NOT_FOUND");
 		return true;
 	}

@@ -16,7 +16,7 @@
 
 #include "store_internal.h"
 
-void store_die(struct store *store, const char *what, char *error)
+void store_die(struct store *store, const char *what, const char *error)
 {
 	store_say(store, LOG_ERR, "%s: %s: %s; what was not answered yet is in doubt",
 		  store->dir, what, error);
@@ -80,6 +80,7 @@ static bool is_full(const char *error)
  */
 static void write_batch(struct store *store)
 {
+	unsigned int tries = 0;
 	char *error = NULL;
 	size_t bytes;
 
@@ -93,7 +94,7 @@ static void write_batch(struct store *store)
 			store_die(store, "cannot write", error);
 		rocksdb_free(error);
 		error = NULL;
-		store_space_retry(store);
+		store_space_retry(store, ++tries);
 	}
 }
 

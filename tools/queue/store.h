@@ -39,8 +39,7 @@ enum store_sync {
  * @sync_interval_ns: SYNC_INTERVAL: how often.
  * @memory: bytes for buffers and caches, at least 8 MiB.
  * @reserve: bytes of the disk that are kept for all but new jobs; 0: the lesser of 128 MiB and
- *	an eighth of the
- *	file system.
+ *	a quarter of the file system.
  * @log: where to say what was found (a torn tail that was cut, damage); a line each.
  */
 struct store_config {

@@ -195,7 +195,7 @@ void store_delete_raw(struct store *store, const void *key, size_t key_len);
 void store_drop_job(struct store *store, uint64_t id);
 void store_keep_job(struct store *store, const struct job_record *record);
 /* Say what RocksDB says, free that, and end the process. */
-void store_die(struct store *store, const char *what, char *error)
+void store_die(struct store *store, const char *what, const char *error)
 	__attribute__((noreturn));
 
 /* store_read.c: what it returns for an error of RocksDB, which is said and freed. */
@@ -270,7 +270,7 @@ void store_space_look(struct store *store);
 void store_space_add(struct store *store, size_t bytes);
 void store_space_write_out(struct store *store);
 /* Wait a little for room, which a failed write was for want of. */
-void store_space_retry(struct store *store);
+void store_space_retry(struct store *store, unsigned int tries);
 
 /* store_open.c */
 /* As store_open(), for reading only; what is in it is not looked at before. */

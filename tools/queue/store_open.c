@@ -36,8 +36,8 @@ static size_t write_buffer_size(const struct store *store)
 {
 	uint64_t bytes = store->config.memory / 4 / BUFFERS;
 
-	if (bytes > store->space.reserve / 128)
-		bytes = store->space.reserve / 128;
+	if (bytes > store->space.reserve / 256)
+		bytes = store->space.reserve / 256;
 	if (bytes < BUFFER_LEAST)
 		return BUFFER_LEAST;
 	return bytes > BUFFER_MOST ? BUFFER_MOST : bytes;

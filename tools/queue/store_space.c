@@ -36,6 +36,8 @@
 /* Free when a write of the log begins, beside what is written: its last block and files. */
 #define MARGIN		(256u << 10)
 #define WAIT_US		10000
+/* So often a write is tried again with room for it: some 20 s. */
+#define RETRIES		2000
 
 static uint64_t now_ns(void)
 {
@@ -57,14 +59,14 @@ static uint64_t free_bytes(const struct store *store)
 static uint64_t default_reserve(const struct store *store)
 {
 	struct statvfs disk;
-	uint64_t eighth;
+	uint64_t quarter;
 
 	if (fstatvfs(store->dir_fd, &disk))
 		return RESERVE_LEAST;
-	eighth = (uint64_t)disk.f_blocks * disk.f_frsize / 8;
-	if (eighth > RESERVE_MOST)
+	quarter = (uint64_t)disk.f_blocks * disk.f_frsize / 4;
+	if (quarter > RESERVE_MOST)
 		return RESERVE_MOST;
-	return eighth < RESERVE_LEAST ? RESERVE_LEAST : eighth;
+	return quarter < RESERVE_LEAST ? RESERVE_LEAST : quarter;
 }
 
 /* --- the ballast, with the lock ----------------------------------------------------------- */
@@ -164,9 +166,15 @@ void store_space_write_out(struct store *store)
 	wait_for_room(store, bytes + MARGIN);
 }
 
-void store_space_retry(struct store *store)
+/*
+ * After an error for want of room RocksDB may want more room for a compaction than there is,
+ * though there is enough to write: then only a new opening gets it to go on.
+ */
+void store_space_retry(struct store *store, unsigned int tries)
 {
 	wait_for_room(store, store->space.reserve / 8);
+	if (tries >= RETRIES)
+		store_die(store, "cannot write", "it does not recover from a full disk");
 	usleep(WAIT_US);
 }
 

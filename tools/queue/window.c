@@ -232,8 +232,9 @@ static bool window_load(struct queue *queue, struct window *window)
 
 	if (!room)
 		return false;
-	/* The store says what is damaged; what is behind that is not looked for again. */
-	if (!store_walk(queue->store, &from, load_one, &load) && !load.ended)
+	/* The store says what is damaged, and goes on with what is behind it. */
+	store_walk(queue->store, &from, load_one, &load);
+	if (!load.ended)
 		return load.room == 0 && window_room(queue) > 0;
 	move_cut(window, load.until_ns, 0);
 	return false;
@@ -441,7 +442,7 @@ static bool reclaim(struct queue *queue)
 
 	if (queue->nr_resident <= queue->max_resident)
 		return false;
-	if (queue->nr_armed < max_armed(queue))
+	if (queue->nr_armed <= max_armed(queue))
 		done = shrink_ready(queue, PIECE);
 	if (!done && !window_shrink(queue, PIECE, 0))
 		return false;
@@ -476,9 +477,9 @@ bool window_turn(struct queue *queue)
 	size_t first = ahead_ns(queue, &windows[1], windows[1].cut.order) <
 		       ahead_ns(queue, &windows[0], windows[0].cut.order);
 
-	more |= window_work(queue, &windows[first]);
-	more |= window_work(queue, &windows[!first]);
-	return more;
+	/* What made room for it is not to take that at once. */
+	return window_work(queue, &windows[first]) || window_work(queue, &windows[!first]) ||
+	       more;
 }
 
 void window_alarm(struct queue *queue, uint64_t number)

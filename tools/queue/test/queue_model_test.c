@@ -6,21 +6,17 @@
  * The model knows of each job what the replies have promised. Time is real, so a job whose
  * time has come may be ready or not yet; everything else is told exactly.
  */
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core.h"
-#include "harness.h"
 #include "log.h"
+#include "queue_sessions.h"
 
 #define NR_SESSIONS	5
 #define NR_TUBES	3
 #define NR_JOBS		20000
-#define NSEC_PER_USEC	1000ULL
 
 enum model_status {
 	NOWHERE,
@@ -41,135 +37,16 @@ struct model_job {
 	char key;
 };
 
-/* A session as client.c would have it: what was said to it last. */
-struct client {
-	struct session session;
-	char line[256];
-	char body[256];
-	size_t len;
-	unsigned int replies;
-	unsigned int used;
-};
-
-static struct store *store;
-static struct alarms *alarms;
-static struct queue *queue;
-static char dir[64];
-static struct client clients[NR_SESSIONS];
 static struct model_job jobs[NR_JOBS];
 static uint64_t last_id;
-static size_t max_seen_resident;
+static unsigned int used[NR_SESSIONS];	/* tubes */
 static uint64_t step_ns;	/* when the command began */
 
 static const char *const tube_names[NR_TUBES] = { "default", "b", "c" };
 
-/* --- what client.c has for the queue --------------------------------------------------- */
-
-static struct client *client_of(struct session *session)
-{
-	return (struct client *)session;
-}
-
-void session_reply(struct session *session, uint64_t seq, const char *line,
-		   const void *body, size_t len)
-{
-	struct client *client = client_of(session);
-
-	ASSERT(seq <= store_seq(store));
-	snprintf(client->line, sizeof(client->line), "%.*s", (int)strcspn(line, "\r"), line);
-	if (body) {
-		client->len = len < sizeof(client->body) ? len : sizeof(client->body) - 1;
-		memcpy(client->body, body, client->len);
-		client->body[client->len] = 0;
-	}
-	client->replies++;
-}
-
-void session_resume(struct session *session)
-{
-	(void)session;
-	test_fail(__FILE__, __LINE__, "nobody waits here");
-}
-
 static unsigned int pick(unsigned int n)
 {
 	return rand() % n;
-}
-
-/* --- the daemon's life ------------------------------------------------------------------- */
-
-static void start(void)
-{
-	struct store_config store_config = {
-		.dir = dir, .create = true, .sync = SYNC_NEVER, .memory = 8 << 20,
-		.log = log_say,
-	};
-	/* Some 45 jobs. */
-	struct queue_config config = {
-		.memory = 60 * (sizeof(struct job) + sizeof(void *)),
-		.max_job_size = 65535,
-		.window_ns = 2 * NSEC_PER_SEC,
-	};
-	unsigned int i;
-
-	ASSERT_EQ(store_open(&store, &store_config), 0);
-	ASSERT_EQ(alarms_open(&alarms, ALARM_PROCESS), 0);
-	ASSERT_EQ(queue_create(&queue, &config, store, alarms), 0);
-	for (i = 0; i < NR_SESSIONS; i++)
-		ASSERT_EQ(session_init(&clients[i].session, queue), 0);
-}
-
-static void stop(void)
-{
-	unsigned int i;
-
-	if (pick(2))
-		queue_stop(queue);
-	for (i = 0; i < NR_SESSIONS; i++)
-		session_destroy(&clients[i].session);
-	queue_destroy(queue);
-	alarms_close(alarms);
-	store_close(store);
-}
-
-/* A turn of the loop. */
-static void turn(void)
-{
-	struct pollfd ready = { .fd = alarms_fd(alarms), .events = POLLIN };
-
-	if (poll(&ready, 1, 0) > 0)
-		queue_alarms(queue);
-	queue_turn(queue);
-	if (queue->nr_resident > max_seen_resident)
-		max_seen_resident = queue->nr_resident;
-}
-
-static void turn_for(uint64_t ns)
-{
-	uint64_t end_ns = alarms_now_ns(ALARM_BOOT) + ns;
-
-	do {
-		turn();
-		usleep(200);
-	} while (alarms_now_ns(ALARM_BOOT) < end_ns);
-}
-
-static const char *run(unsigned int who, const struct command *command, const char *body)
-{
-	struct client *client = &clients[who];
-	unsigned int before = client->replies;
-
-	client->len = 0;
-	ASSERT(session_run(&client->session, command, body));
-	ASSERT_EQ(client->replies, before + 1);
-	return client->line;
-}
-
-static const char *run_id(unsigned int who, enum command_op op, uint64_t id)
-{
-	struct command command = { .op = op, .id = id };
-
-	return run(who, &command, NULL);
 }
 
 /* --- the model --------------------------------------------------------------------------- */
@@ -205,9 +82,9 @@ static void use(unsigned int who)
 {
 	struct command command = { .op = OP_USE };
 
-	clients[who].used = pick(NR_TUBES);
-	strcpy(command.tube, tube_names[clients[who].used]);
-	run(who, &command, NULL);
+	used[who] = pick(NR_TUBES);
+	strcpy(command.tube, tube_names[used[who]]);
+	client_run(who, &command, NULL);
 }
 
 /* From before the command was run: it is due then, or a little later. */
@@ -264,12 +141,12 @@ static void put(unsigned int who, char key)
 		strcpy(command.key, key_name(key));
 	body_of(body, last_id + 1, 0);
 	command.body_len = strlen(body);
-	if (sscanf(run(who, &command, body), "INSERTED %llu", &id) == 1) {
+	if (sscanf(client_run(who, &command, body), "INSERTED %llu", &id) == 1) {
 		ASSERT_EQ(id, last_id + 1);
-		check_unique(clients[who].used, key);
+		check_unique(used[who], key);
 		last_id = id;
 		job = &jobs[id];
-		*job = (struct model_job){ .tube = clients[who].used, .pri = command.pri,
+		*job = (struct model_job){ .tube = used[who], .pri = command.pri,
 					   .ttr_ns = command.ttr_ns, .key = key };
 		set_delay(job, command.delay_ns);
 		return;
@@ -277,8 +154,9 @@ static void put(unsigned int who, char key)
 	ASSERT(key);
 	if (sscanf(clients[who].line, "RESERVED %llu", &id) == 1) {
 		ASSERT_EQ(jobs[id].status, RESERVED);
+	} else if (sscanf(clients[who].line, "REPLACED %llu", &id) != 1) {
+		test_fail(__FILE__, __LINE__, "put-unique: %s", clients[who].line);
 	} else {
-		ASSERT_EQ(sscanf(clients[who].line, "REPLACED %llu", &id), 1);
 		job = &jobs[id];
 		ASSERT(job->status == READY || job->status == DELAYED ||
 		       job->status == BURIED || may_be_ready(job));
@@ -287,7 +165,7 @@ static void put(unsigned int who, char key)
 		set_delay(job, command.delay_ns);
 	}
 	ASSERT_EQ(jobs[id].key, key);
-	ASSERT_EQ(jobs[id].tube, clients[who].used);
+	ASSERT_EQ(jobs[id].tube, used[who]);
 }
 
 static void check_body(const struct client *client, uint64_t id)
@@ -344,7 +222,7 @@ static void reserve(unsigned int who)
 	struct command command = { .op = OP_RESERVE_WITH_TIMEOUT };
 	unsigned long long id;
 
-	if (sscanf(run(who, &command, NULL), "RESERVED %llu", &id) == 1) {
+	if (sscanf(client_run(who, &command, NULL), "RESERVED %llu", &id) == 1) {
 		ASSERT(may_be_ready(&jobs[id]));
 		ASSERT_EQ(jobs[id].tube, 0);
 		check_best(id);
@@ -359,7 +237,7 @@ static void reserve(unsigned int who)
 static void reserve_job(unsigned int who)
 {
 	uint64_t id = any_id();
-	const char *line = run_id(who, OP_RESERVE_JOB, id);
+	const char *line = client_run_id(who, OP_RESERVE_JOB, id);
 
 	if (!strncmp(line, "RESERVED", 8)) {
 		ASSERT(jobs[id].status != NOWHERE);
@@ -400,7 +278,7 @@ static void release(unsigned int who)
 	struct command command = { .op = OP_RELEASE, .id = held_id(who), .pri = pick(10),
 				   .delay_ns = some_delay_ns() };
 
-	if (!held(who, command.id, run(who, &command, NULL)))
+	if (!held(who, command.id, client_run(who, &command, NULL)))
 		return;
 	jobs[command.id].pri = command.pri;
 	set_delay(&jobs[command.id], command.delay_ns);
@@ -410,7 +288,7 @@ static void bury(unsigned int who)
 {
 	struct command command = { .op = OP_BURY, .id = held_id(who), .pri = pick(10) };
 
-	if (!held(who, command.id, run(who, &command, NULL)))
+	if (!held(who, command.id, client_run(who, &command, NULL)))
 		return;
 	jobs[command.id].pri = command.pri;
 	jobs[command.id].status = BURIED;
@@ -420,7 +298,7 @@ static void touch(unsigned int who)
 {
 	uint64_t id = held_id(who);
 
-	if (held(who, id, run_id(who, OP_TOUCH, id)))
+	if (held(who, id, client_run_id(who, OP_TOUCH, id)))
 		jobs[id].due_ns = step_ns + jobs[id].ttr_ns;
 }
 
@@ -429,7 +307,7 @@ static void delete(unsigned int who)
 	uint64_t id = held_id(who);
 	struct model_job *job = &jobs[id];
 
-	if (!strcmp(run_id(who, OP_DELETE, id), "DELETED")) {
+	if (!strcmp(client_run_id(who, OP_DELETE, id), "DELETED")) {
 		ASSERT(job->status != NOWHERE);
 		ASSERT(job->status != RESERVED || job->holder == who || may_be_ready(job));
 		job->status = NOWHERE;
@@ -445,7 +323,7 @@ static void reschedule(unsigned int who)
 				   .delay_ns = some_delay_ns() };
 	struct model_job *job = &jobs[command.id];
 
-	if (!strcmp(run(who, &command, NULL), "RESCHEDULED")) {
+	if (!strcmp(client_run(who, &command, NULL), "RESCHEDULED")) {
 		ASSERT(job->status == READY || job->status == DELAYED || may_be_ready(job));
 		set_delay(job, command.delay_ns);
 	} else {
@@ -458,7 +336,7 @@ static void kick_job(unsigned int who)
 	uint64_t id = any_id();
 	struct model_job *job = &jobs[id];
 
-	if (!strcmp(run_id(who, OP_KICK_JOB, id), "KICKED")) {
+	if (!strcmp(client_run_id(who, OP_KICK_JOB, id), "KICKED")) {
 		ASSERT(job->status == BURIED || job->status == DELAYED);
 		job->status = READY;
 	} else {
@@ -471,7 +349,7 @@ static void peek(unsigned int who)
 {
 	uint64_t id = any_id();
 
-	if (!strncmp(run_id(who, OP_PEEK, id), "FOUND", 5)) {
+	if (!strncmp(client_run_id(who, OP_PEEK, id), "FOUND", 5)) {
 		ASSERT(jobs[id].status != NOWHERE);
 		check_body(&clients[who], id);
 	} else {
@@ -497,17 +375,26 @@ static void check_counts(void)
 	ASSERT_EQ(queue->nr[IS_BROKEN], 0);
 }
 
+/* Some 45 jobs in memory. */
+static struct queue_config model_config(void)
+{
+	struct queue_config config = queue_test_config(45);
+
+	config.window_ns = 2 * NSEC_PER_SEC;
+	return config;
+}
+
 static void restart(void)
 {
+	struct queue_config config = model_config();
 	uint64_t id;
 
-	stop();
+	queue_reopen(&config, pick(2));
 	for (id = 1; id <= last_id; id++)
 		if (jobs[id].status == RESERVED)
 			jobs[id].status = READY;
-	start();
 	for (id = 0; id < NR_SESSIONS; id++)
-		clients[id].used = 0;
+		used[id] = 0;
 }
 
 static void step(void)
@@ -562,7 +449,7 @@ static void drain(void)
 
 	restart();
 	for (id = 1; id <= last_id; id++) {
-		bool there = !strcmp(run_id(0, OP_DELETE, id), "DELETED");
+		bool there = !strcmp(client_run_id(0, OP_DELETE, id), "DELETED");
 
 		ASSERT_EQ(there, jobs[id].status != NOWHERE);
 		left += there;
@@ -576,13 +463,12 @@ static void drain(void)
 TEST(queue_agrees_with_a_model_under_random_commands_and_restarts)
 {
 	unsigned long steps = test_count(20000), i;
+	struct queue_config config = model_config();
 
 	log_set_level(LOG_WARNING);
-	strcpy(dir, "/tmp/twheelq_model_XXXXXX");
-	ASSERT(mkdtemp(dir));
 	srand(getpid());
 	test_about("seed %d", getpid());
-	start();
+	queue_open(&config);
 	for (i = 0; i < steps && last_id < NR_JOBS - 1; i++) {
 		step();
 		if (!pick(10))
@@ -595,5 +481,5 @@ TEST(queue_agrees_with_a_model_under_random_commands_and_restarts)
 			restart();
 	}
 	drain();
-	stop();
+	queue_remove();
 }

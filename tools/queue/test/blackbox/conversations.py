@@ -798,7 +798,7 @@ a reserve
 """
 
 TIMED["touch_begins_the_ttr_anew"] = """
-a put 5 0 2 1 | x
+a put 5 0 4 1 | x
 < INSERTED $j
 a reserve
 < RESERVED $j 1 | x
@@ -807,5 +807,5 @@ mark
 a touch $j
 < TOUCHED
 b reserve
-b< after 2 RESERVED $j 1 | x
+b< after 4 RESERVED $j 1 | x
 """

@@ -25,8 +25,9 @@ import ledger
 import store
 from client import Gone
 
-# After so many kills, a lane begins with an empty store.
+# After so many kills, a lane begins with an empty store; and after so many it says so.
 KILLS_OF_A_STORE = 25
+KILLS_OF_A_NOTE = 500
 
 
 class Lane:
@@ -92,6 +93,8 @@ def run_lane(name, seed, kills, arguments, results):
     try:
         for done in range(1, kills + 1):
             lane.go()
+            if done % KILLS_OF_A_NOTE == 0:
+                print(f"# {name}: {done} kills, {lane.promises} promises", flush=True)
     except (ledger.Broken, AssertionError, Gone, OSError, daemon.NotUp, KeyError,
             ValueError) as error:
         where = traceback.format_exc() if not isinstance(error, ledger.Broken) else ""

@@ -211,7 +211,8 @@ async function conversation(client, tube) {
 	await client.remove(late);
 
 	// Bytes.
-	for (const body of [client.only_text ? Buffer.from('text') : bytes, Buffer.alloc(60000, 'ä€'), Buffer.from('\r\n\r\nOK 5\r\n')]) {
+	for (const body of [client.only_text ? Buffer.from('text') : bytes,
+			    Buffer.alloc(60000, 'ä€'), Buffer.from('\r\n\r\nOK 5\r\n')]) {
 		const id = await client.put(body, 5, 0, 60);
 		is_job(await client.peek(id), id, body);
 		is_job(await client.reserve(), id, body);

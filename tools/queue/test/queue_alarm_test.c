@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queue with clocks that the test sets, and a device that refuses alarms: what is in
+ * memory of what is delayed, times to run, pauses, and the wall clock.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "fake_alarm.h"
+#include "log.h"
+#include "queue_sessions.h"
+#include "store_internal.h"
+
+#define MSEC	NSEC_PER_MSEC
+#define SEC	NSEC_PER_SEC
+#define LONG	(100000 * SEC)
+
+/* 2026, on a machine that has been up for a while. */
+static void set_clocks(void)
+{
+	fake.now_ns[ALARM_BOOT] = 5000 * SEC;
+	fake.now_ns[ALARM_WALL] = 1790000000 * SEC;
+}
+
+static void open_with(size_t nr_jobs)
+{
+	struct queue_config config = queue_test_config(nr_jobs);
+
+	log_set_level(LOG_CRIT);
+	set_clocks();
+	queue_open(&config);
+}
+
+/* Reserve all that is ready, and take it away. */
+static size_t drain(uint64_t *ids, size_t room)
+{
+	size_t nr = 0;
+
+	while (nr < room && (ids[nr] = client_reserve(0))) {
+		ASSERT_SAID(client_run_id(0, OP_DELETE, ids[nr]), "DELETED");
+		nr++;
+	}
+	return nr;
+}
+
+/* Time goes on to @until_ns of ALARM_BOOT in steps, with turns enough in each. */
+static void go_to(uint64_t until_ns, uint64_t step_ns)
+{
+	while (fake.now_ns[ALARM_BOOT] < until_ns) {
+		fake_advance(MIN(step_ns, until_ns - fake.now_ns[ALARM_BOOT]));
+		settle();
+	}
+}
+
+/* --- what is near is in memory ---------------------------------------------------------- */
+
+#define ROOM	256
+
+/*
+ * Near jobs by one clock are put after ten times more far ones by the other than fit; all of
+ * the window's length, 100 s. Each of the near ones has to be ready at its time.
+ */
+static void near_and_far(bool far_by_wall)
+{
+	uint64_t start_ns, ids[8], i;
+
+	open_with(ROOM);
+	start_ns = fake.now_ns[ALARM_BOOT];
+	for (i = 0; i < ROOM * 10; i++) {
+		if (far_by_wall)
+			client_put_at(0, fake.now_ns[ALARM_WALL] + 30 * SEC + i * MSEC);
+		else
+			client_put(0, 1, 30 * SEC + i * MSEC, LONG);
+		if (i % 16 == 0)
+			turn();
+	}
+	settle();
+	ASSERT_GT(queue->nr_armed, ROOM / 2);
+	for (i = 1; i <= ROOM / 2; i++)
+		if (far_by_wall)
+			client_put(0, 1, i * 100 * MSEC, LONG);
+		else
+			client_put_at(0, fake.now_ns[ALARM_WALL] + i * 100 * MSEC);
+	settle();
+	for (i = 1; i <= ROOM / 2; i++) {
+		/* It is armed before its time comes. */
+		ASSERT(job_resident(queue, ROOM * 10 + i));
+		fake_advance(100 * MSEC - 1);
+		settle();
+		ASSERT_EQ(queue->nr[IS_READY], 0);
+		fake_advance(1);
+		/* One look at the alarms, no more. */
+		queue_alarms(queue);
+		ASSERT_EQ(drain(ids, 8), 1);
+		ASSERT_EQ(ids[0], ROOM * 10 + i);
+		settle();
+		ASSERT_LE(queue->nr_resident, queue->max_resident);
+	}
+	/* And all far ones at theirs. */
+	for (i = 0; i < ROOM * 10; i += 8) {
+		go_to(start_ns + 30 * SEC + i * MSEC - 1, LONG);
+		ASSERT_EQ(queue->nr[IS_READY], 0);
+		go_to(start_ns + 30 * SEC + (i + 7) * MSEC, 1 * MSEC);
+		ASSERT_EQ(queue->nr[IS_READY], 8);
+		ASSERT_EQ(drain(ids, 8), 8);
+		ASSERT_EQ(ids[0], i + 1);
+		ASSERT_EQ(ids[7], i + 8);
+	}
+	queue_remove();
+}
+
+TEST(near_delays_come_in_time_with_many_far_wall_clock_jobs)
+{
+	near_and_far(true);
+}
+
+TEST(near_wall_clock_jobs_come_in_time_with_many_far_delays)
+{
+	near_and_far(false);
+}
+
+/* Nothing comes into memory, or goes, in an idle queue. */
+static void check_settled(void)
+{
+	uint64_t loaded, evicted, i;
+
+	settle();
+	loaded = queue->stats.loaded;
+	evicted = queue->stats.evicted;
+	for (i = 0; i < 100; i++)
+		ASSERT(!turn());
+	ASSERT_EQ(queue->stats.loaded, loaded);
+	ASSERT_EQ(queue->stats.evicted, evicted);
+	ASSERT_LE(queue->nr_resident, queue->max_resident);
+}
+
+TEST(idle_queue_with_reserved_and_delayed_jobs_over_its_limit_settles)
+{
+	size_t i;
+
+	open_with(1000);
+	for (i = 0; i < 600; i++)
+		client_put(0, 1, 0, LONG);
+	for (i = 0; i < 600; i++)
+		ASSERT(client_reserve(i % 4));
+	for (i = 0; i < 3000; i++) {
+		client_put(0, 1, 20 * SEC + i * MSEC, LONG);
+		client_put_at(0, fake.now_ns[ALARM_WALL] + 20 * SEC + i * MSEC);
+	}
+	check_settled();
+	ASSERT_GT(queue->nr_armed, 0);
+	queue_remove();
+}
+
+/* A ready job is in memory for each of so many tubes, and they fill what delayed ones need. */
+TEST(idle_queue_with_reserved_delayed_and_ready_jobs_of_many_tubes_settles)
+{
+	char name[16];
+	size_t i;
+
+	open_with(1000);
+	for (i = 0; i < 600; i++)
+		client_put(0, 1, 0, LONG);
+	for (i = 0; i < 600; i++)
+		ASSERT(client_reserve(0));
+	for (i = 0; i < 3000; i++)
+		client_put(0, 1, 20 * SEC + i * MSEC, LONG);
+	settle();
+	for (i = 0; i < 700; i++) {
+		snprintf(name, sizeof(name), "t%zu", i);
+		client_run_tube(1, OP_USE, name);
+		client_put(1, 1, 0, LONG);
+		client_run(1, &(struct command){ .op = OP_PEEK_READY }, NULL);
+	}
+	check_settled();
+	ASSERT_GT(queue->nr_armed, 0);
+	queue_remove();
+}
+
+/* An entry of the index, of a job that is not in memory, is damaged. */
+static void damage_entry(uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+	struct job_record record;
+	char *error = NULL;
+
+	ASSERT(!job_resident(queue, id));
+	ASSERT_EQ(store_get(store, id, &record), 0);
+	store_flush(store);
+	rocksdb_put(store->db, store->write_options, (char *)key,
+		    store_key_place(key, &record.place), "?", 1, &error);
+	ASSERT(!error);
+}
+
+TEST(delayed_jobs_behind_a_damaged_one_come_in_time)
+{
+	size_t i;
+
+	open_with(500);
+	for (i = 0; i < 3000; i++) {
+		client_put(0, 1, 10 * SEC + i * MSEC, LONG);
+		turn();
+	}
+	settle();
+	damage_entry(1000);
+	damage_entry(1001);
+	damage_entry(2000);
+	fake_advance(10 * SEC);
+	for (i = 0; i < 3000; i++) {
+		settle();
+		ASSERT_EQ(client_reserve(0), i == 999 || i == 1000 || i == 1999 ? 0 : i + 1);
+		if (clients[0].len)
+			ASSERT_SAID(client_run_id(0, OP_DELETE, i + 1), "DELETED");
+		fake_advance(1 * MSEC);
+	}
+	queue_remove();
+}
+
+/* --- what is in memory at most ------------------------------------------------------------ */
+
+static void random_command(void)
+{
+	unsigned int who = rand() % 4;
+	uint64_t id;
+
+	if (clients[who].session.kicks_left)
+		return;
+	switch (rand() % 8) {
+	case 0 ... 2:
+		client_put(who, rand() % 5, rand() % 2000 * 100 * MSEC, 10 * SEC);
+		break;
+	case 3:
+		client_put_at(who, fake.now_ns[ALARM_WALL] + rand() % 200 * SEC);
+		break;
+	case 4:
+		client_put(who, rand() % 5, 0, 1 * SEC);
+		break;
+	case 5:
+		id = client_reserve(who);
+		if (id && rand() % 2)
+			client_release(who, id, rand() % 5, rand() % 3 * 20 * SEC);
+		break;
+	case 6:
+		client_run_tube(who, OP_USE, rand() % 2 ? "default" : "b");
+		break;
+	case 7:
+		client_begin(who, &(struct command){ .op = OP_KICK, .count = 3 }, NULL);
+		break;
+	}
+}
+
+TEST(memory_is_never_above_its_limit_and_what_one_turn_brings)
+{
+	unsigned long i, n = test_count(20000);
+
+	open_with(300);
+	srand(getpid());
+	test_about("seed %d", getpid());
+	client_run_tube(1, OP_WATCH, "b");
+	for (i = 0; i < n; i++) {
+		random_command();
+		/* One job a command, and a tube's first one. */
+		ASSERT_LE(queue->nr_resident, queue->max_resident + 256 + 8);
+		if (rand() % 4 == 0) {
+			fake_advance(rand() % 400 * MSEC);
+			turn();
+			ASSERT_LE(queue->nr_resident, queue->max_resident + 256);
+		}
+		if (rand() % 50 == 0) {
+			settle();
+			ASSERT_LE(queue->nr_resident, queue->max_resident);
+		}
+	}
+	printf("# %zu jobs were in memory at most, with a limit of %zu, of %llu\n",
+	       max_seen_resident, queue->max_resident,
+	       (unsigned long long)queue->stats.total_jobs);
+	queue_remove();
+}
+
+/* --- a device with little room ----------------------------------------------------------- */
+
+#define NR_MANY	10000
+
+/* Jobs that are put in no order, due a millisecond apart; they come in theirs, never early. */
+static void come_in_order(void)
+{
+	uint64_t start_ns, ids[64], due[64];
+	size_t i, j, nr;
+
+	open_with(NR_MANY * 2);
+	fake.capacity = 100;
+	start_ns = fake.now_ns[ALARM_BOOT];
+	for (i = 0; i < NR_MANY; i++) {
+		client_put(0, 1, (1 + i * 7919 % NR_MANY) * MSEC, LONG);
+		if (i % 64 == 0)
+			turn();
+	}
+	settle();
+	for (i = 0; i < NR_MANY; i += nr) {
+		fake_advance(20 * MSEC);
+		settle();
+		nr = drain(ids, ARRAY_SIZE(ids));
+		ASSERT_GT(nr, 0);
+		/* They are ready together, so that they come by id: order them by time. */
+		memset(due, 0, sizeof(due));
+		for (j = 0; j < nr; j++) {
+			uint64_t at = 1 + (ids[j] - 1) * 7919 % NR_MANY;
+
+			ASSERT_GE(fake.now_ns[ALARM_BOOT], start_ns + at * MSEC);
+			ASSERT(at > i && at <= i + nr);
+			ASSERT_EQ(due[at - i - 1]++, 0);
+		}
+		settle();
+	}
+	ASSERT_EQ(queue->nr[IS_DELAYED], 0);
+	ASSERT(fake.refuse_at_add ? fake.nr_refused : fake.nr_refused_flush);
+	queue_remove();
+}
+
+TEST(delayed_jobs_all_come_in_order_from_a_device_that_refuses_at_the_flush)
+{
+	come_in_order();
+}
+
+TEST(delayed_jobs_all_come_in_order_from_a_device_that_refuses_at_add)
+{
+	fake.refuse_at_add = true;
+	come_in_order();
+}
+
+static void near_push_far(void)
+{
+	uint64_t ids[64];
+	size_t i;
+
+	open_with(1000);
+	fake.capacity = 100;
+	for (i = 0; i < 300; i++)
+		client_put(0, 1, 20 * SEC + i * MSEC, LONG);
+	settle();
+	for (i = 0; i < 50; i++)
+		client_put(0, 1, 1 * SEC + i * MSEC, LONG);
+	settle();
+	fake_advance(1 * SEC + 49 * MSEC);
+	queue_alarms(queue);
+	ASSERT_EQ(drain(ids, ARRAY_SIZE(ids)), 50);
+	ASSERT_EQ(ids[0], 301);
+	ASSERT_EQ(ids[49], 350);
+	queue_remove();
+}
+
+TEST(near_jobs_push_far_ones_out_of_a_full_device)
+{
+	near_push_far();
+}
+
+TEST(near_jobs_push_far_ones_out_of_a_device_that_is_full_at_add)
+{
+	fake.refuse_at_add = true;
+	near_push_far();
+}
+
+/* Nearly all of a full device is for jobs that are reserved, a session and a pause. */
+static void ttr_has_room(void)
+{
+	size_t i;
+
+	open_with(1000);
+	fake.capacity = 100;
+	for (i = 0; i < 90; i++)
+		client_put(0, 1, 0, 5 * SEC);
+	for (i = 0; i < 1000; i++)
+		client_put(0, 1, 10 * SEC + i * MSEC, LONG);
+	settle();
+	for (i = 0; i < 90; i++)
+		ASSERT(client_reserve(0));
+	settle();
+	fake_advance(5 * SEC - 1);
+	settle();
+	ASSERT_EQ(queue->nr[IS_RESERVED], 90);
+	fake_advance(1);
+	queue_alarms(queue);
+	ASSERT_EQ(queue->nr[IS_RESERVED], 0);
+	ASSERT_EQ(queue->nr[IS_READY], 90);
+	queue_remove();
+}
+
+TEST(times_to_run_get_room_in_a_full_device)
+{
+	ttr_has_room();
+}
+
+TEST(times_to_run_get_room_in_a_device_that_is_full_at_add)
+{
+	fake.refuse_at_add = true;
+	ttr_has_room();
+}
+
+static void full_for_good(void)
+{
+	struct command pause = { .op = OP_PAUSE_TUBE, .delay_ns = 2 * SEC, .tube = "paused" };
+	uint64_t ids[8];
+	size_t i;
+
+	open_with(1000);
+	fake.capacity = 0;
+	client_run_tube(1, OP_USE, "paused");
+	client_run_tube(1, OP_WATCH, "paused");
+	ASSERT_SAID(client_run(1, &pause, NULL), "PAUSED");
+	client_put(1, 1, 0, LONG);
+	client_put(0, 1, 1 * SEC, LONG);
+	client_put_at(0, fake.now_ns[ALARM_WALL] + 1 * SEC);
+	client_run_tube(2, OP_WATCH, "nothing");
+	client_run_tube(2, OP_IGNORE, "default");
+	client_wait(2, 2 * SEC);
+	/* Nothing can come, and nothing is lost. */
+	for (i = 0; i < 20; i++) {
+		fake_advance(1 * SEC);
+		ASSERT(turn());
+	}
+	ASSERT_EQ(client_reserve(1), 0);
+	ASSERT_EQ(queue->nr[IS_DELAYED], 2);
+	ASSERT_EQ(clients[2].replies, 0);
+	fake.capacity = 100;
+	for (i = 0; i < 5; i++)
+		turn();
+	ASSERT_EQ(drain(ids, 8), 2);
+	ASSERT_EQ(client_reserve(1), 1);
+	ASSERT_SAID(clients[2].line, "TIMED_OUT");
+	check_settled();
+	queue_remove();
+}
+
+TEST(device_full_with_others_alarms_gives_all_once_there_is_room)
+{
+	full_for_good();
+}
+
+TEST(device_full_with_others_alarms_at_add_gives_all_once_there_is_room)
+{
+	fake.refuse_at_add = true;
+	full_for_good();
+}
+
+/* --- times to run ------------------------------------------------------------------------ */
+
+TEST(time_to_run_that_ends_while_the_holder_is_gone_makes_the_job_ready_once)
+{
+	uint64_t ids[512];
+	size_t i;
+
+	open_with(1000);
+	for (i = 0; i < 300; i++)
+		client_put(0, 1, 0, 1 * SEC);
+	for (i = 0; i < 300; i++)
+		ASSERT(client_reserve(1));
+	client_leave(1);
+	/* Before the first turn gives a piece of them back, and after it. */
+	fake_advance(1 * SEC);
+	queue_alarms(queue);
+	settle();
+	ASSERT_EQ(queue->nr[IS_READY], 300);
+	ASSERT_EQ(drain(ids, ARRAY_SIZE(ids)), 300);
+	queue_remove();
+}
+
+/* Its time is over, and nobody has looked at the alarms yet. */
+TEST(commands_about_a_job_whose_time_to_run_is_just_over_are_whole)
+{
+	uint64_t touched, released, buried;
+
+	open_with(1000);
+	client_put(0, 1, 0, 1 * SEC);
+	client_put(0, 1, 0, 1 * SEC);
+	client_put(0, 1, 0, 1 * SEC);
+	touched = client_reserve(0);
+	released = client_reserve(0);
+	buried = client_reserve(0);
+	settle();
+	fake_advance(1 * SEC);
+	ASSERT_SAID(client_run_id(0, OP_TOUCH, touched), "TOUCHED");
+	ASSERT_SAID(client_release(0, released, 1, 0), "RELEASED");
+	ASSERT_SAID(client_run_id(0, OP_BURY, buried), "BURIED");
+	settle();
+	ASSERT_EQ(queue->stats.job_timeouts, 0);
+	ASSERT_EQ(queue->nr[IS_RESERVED], 1);
+	ASSERT_EQ(queue->nr[IS_READY], 1);
+	ASSERT_EQ(queue->nr[IS_BURIED], 1);
+	fake_advance(1 * SEC - 1);
+	settle();
+	ASSERT_EQ(queue->nr[IS_RESERVED], 1);
+	fake_advance(1);
+	settle();
+	ASSERT_EQ(queue->stats.job_timeouts, 1);
+	ASSERT_SAID(client_run_id(0, OP_TOUCH, touched), "NOT_FOUND");
+	ASSERT_EQ(queue->nr[IS_READY], 2);
+	queue_remove();
+}
+
+TEST(waiting_session_is_warned_a_second_before_its_time_to_run_is_over)
+{
+	open_with(1000);
+	client_put(0, 1, 0, 10 * SEC);
+	ASSERT(client_reserve(0));
+	client_wait(0, LONG);
+	settle();
+	fake_advance(9 * SEC - 1);
+	settle();
+	ASSERT_EQ(clients[0].replies, 0);
+	fake_advance(1);
+	settle();
+	ASSERT_EQ(clients[0].resumed, 1);
+	ASSERT_SAID(clients[0].line, "DEADLINE_SOON");
+	/* And again, as long as it is so. */
+	ASSERT_EQ(client_reserve(0), 0);
+	ASSERT_SAID(clients[0].line, "DEADLINE_SOON");
+	ASSERT_SAID(client_run_id(0, OP_TOUCH, 1), "TOUCHED");
+	client_wait(0, 3 * SEC);
+	fake_advance(3 * SEC);
+	settle();
+	ASSERT_SAID(clients[0].line, "TIMED_OUT");
+	queue_remove();
+}
+
+TEST(time_to_run_counts_as_an_attempt_where_a_policy_is_set)
+{
+	unsigned int k;
+
+	open_with(1000);
+	client_policy(0, "default", 3, 4 * SEC);
+	client_put(0, 7, 0, 1 * SEC);
+	for (k = 1; k <= 3; k++) {
+		ASSERT_EQ(client_reserve(0), 1);
+		settle();
+		fake_advance(1 * SEC);
+		settle();
+		ASSERT_EQ(client_stat(1, 1, "attempts"), k);
+		ASSERT_EQ(client_stat(1, 1, "timeouts"), k);
+		ASSERT_EQ(queue->nr[IS_DELAYED], k < 3);
+		fake_advance(4 * SEC - 1);
+		settle();
+		ASSERT_EQ(client_reserve(0), 0);
+		fake_advance(1);
+		settle();
+	}
+	ASSERT_EQ(queue->nr[IS_BURIED], 1);
+	ASSERT_EQ(tube_find(queue, "default.dead")->nr[IS_BURIED], 1);
+	ASSERT_EQ(queue->stats.dead, 1);
+	queue_remove();
+}
+
+/* --- the wall clock ---------------------------------------------------------------------- */
+
+TEST(wall_clock_that_is_set_moves_put_at_and_no_delay)
+{
+	uint64_t ids[4];
+
+	open_with(1000);
+	client_put(0, 1, 100 * SEC, LONG);
+	client_put_at(0, fake.now_ns[ALARM_WALL] + 100 * SEC);
+	settle();
+	fake_set_wall(-1000 * (int64_t)SEC);
+	settle();
+	fake_advance(100 * SEC);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 1);
+	ASSERT_EQ(ids[0], 1);
+	client_put(0, 1, 950 * SEC, LONG);
+	settle();
+	fake_set_wall(900 * (int64_t)SEC - 1);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 0);
+	fake_set_wall(100 * (int64_t)SEC + 1);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 1);
+	ASSERT_EQ(ids[0], 2);
+	fake_advance(950 * SEC - 1);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 0);
+	fake_advance(1);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 1);
+	ASSERT_EQ(ids[0], 3);
+	queue_remove();
+}
+
+/* The machine is booted anew: the one clock begins again, and the other has gone on. */
+static void reboot(uint64_t down_ns)
+{
+	struct queue_config config = queue_test_config(1000);
+
+	queue_close(true);
+	fake.now_ns[ALARM_BOOT] = 10 * SEC;
+	fake.now_ns[ALARM_WALL] += down_ns;
+	queue_open(&config);
+}
+
+TEST(clock_that_was_set_is_kept_over_a_restart_and_a_boot)
+{
+	uint64_t ids[4];
+
+	open_with(1000);
+	client_put(0, 1, 1000 * SEC, LONG);
+	settle();
+	fake_set_wall(7000 * (int64_t)SEC);
+	settle();
+	fake_advance(100 * SEC);
+	reboot(300 * SEC);
+	settle();
+	client_put(0, 1, 600 * SEC + 1, LONG);
+	fake_set_wall(-5000 * (int64_t)SEC);
+	settle();
+	reboot(500 * SEC);
+	fake_advance(100 * SEC - 1);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 0);
+	fake_advance(1);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 1);
+	ASSERT_EQ(ids[0], 1);
+	fake_advance(1);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 1);
+	queue_remove();
+}
