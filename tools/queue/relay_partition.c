@@ -222,7 +222,7 @@ static void stop(struct relay *relay, struct relay_partition *partition, const c
 {
 	if (!(partition->pauses & PAUSE_STOPPED))
 		log_say(LOG_ERR, "%s [%" PRId32 "] is stopped at offset %" PRId64
-			": %s. Records may be lost: see twheelq-relay(8), LOST RECORDS",
+			": records may be gone. Stop the relays and set the group's offset: %s",
 			partition->topic, partition->number, partition->next, why);
 	pause_for(relay, partition, PAUSE_STOPPED);
 }
