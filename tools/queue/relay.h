@@ -14,6 +14,7 @@
  *	relay_page.c		metrics
  *	relay_rules.c		what is to be done with a record: pure
  *	relay_watermark.c	which offsets are done: pure
+ *	relay_runs.c		the same as text, for whoever is next: pure
  *
  * All belongs to one thread. librdkafka's own threads reach it only through queues, which
  * the loop polls: there are no locks. Callbacks run within relay_group_read() (records and
@@ -31,6 +32,7 @@
 #include "histogram.h"
 #include "relay_options.h"
 #include "relay_rules.h"
+#include "relay_runs.h"
 #include "relay_watermark.h"
 
 struct relay;
@@ -84,6 +86,7 @@ enum relay_entry_state {
  * @in_queue: in the list that @state says.
  * @state: where it is.
  * @target: where it goes, from when it is sent.
+ * @alone: its target refused it for its size, in a batch: it is sent without others.
  * @decision: what is done with it.
  * @offset: its own.
  * @timestamp_ms: its own; negative: it has none.
@@ -99,6 +102,7 @@ struct relay_entry {
 	TAILQ_ENTRY(relay_entry) in_queue;
 	enum relay_entry_state state;
 	struct relay_target *target;
+	bool alone;
 	struct relay_decision decision;
 	int64_t offset;
 	int64_t timestamp_ms;
@@ -132,6 +136,8 @@ enum relay_pause {
  * @mark: which offsets are done.
  * @next: what Kafka gives next.
  * @committed: what is committed, RD_KAFKA_OFFSET_INVALID if nothing is.
+ * @dirty: something was done that is not committed.
+ * @done_before: what of it was done when it was assigned; its text is @done_text.
  * @entries: all that is in memory.
  * @ahead: of these, those not decided.
  * @head: wakes when the first of @ahead is ready.
@@ -148,6 +154,9 @@ struct relay_partition {
 	struct watermark mark;
 	int64_t next;
 	int64_t committed;
+	bool dirty;
+	struct runs done_before;
+	char *done_text;
 	struct relay_entries entries;
 	struct relay_entries ahead;
 	struct relay_waker head;
@@ -161,6 +170,7 @@ RB_HEAD(relay_partitions, relay_partition);
  * struct relay_target - a topic that is written to
  * @node: in the tree of those.
  * @nr: entries that have it as their target.
+ * @nr_sending: of these, those that librdkafka has.
  * @failing: it cannot be written: entries for it are in @held, and one at a time is tried.
  * @held: these.
  * @nr_held: how many.
@@ -172,6 +182,7 @@ RB_HEAD(relay_partitions, relay_partition);
 struct relay_target {
 	RB_ENTRY(relay_target) node;
 	uint64_t nr;
+	uint64_t nr_sending;
 	bool failing;
 	struct relay_entries held;
 	uint64_t nr_held;
@@ -189,6 +200,7 @@ RB_HEAD(relay_targets, relay_target);
  * @send_errors: that failed, and are tried again or given up.
  * @maybe_twice: of these, those that may have been written all the same.
  * @repeated: records that came again from Kafka and were passed over.
+ * @done_before: records that another relay had done, and were passed over.
  * @rebalances: partitions were assigned or revoked.
  * @commit_errors: commits that failed.
  * @late: how late records were written to their targets, the delivery report included.
@@ -198,6 +210,7 @@ struct relay_stats {
 	uint64_t send_errors;
 	uint64_t maybe_twice;
 	uint64_t repeated;
+	uint64_t done_before;
 	uint64_t rebalances;
 	uint64_t commit_errors;
 	struct histogram late;
@@ -231,8 +244,9 @@ struct relay {
 	struct relay_entries blocked;
 	uint64_t nr_entries;
 	uint64_t nr_sending;
-	uint64_t committed_ms;
 	uint64_t started_ms;
+	/* Brokers take no text with an offset. */
+	bool no_text;
 };
 
 static inline uint64_t relay_now_ms(void)
@@ -290,9 +304,8 @@ void relay_group_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t error,
 
 /* --- relay_partition.c ---------------------------------------------------------------- */
 
-/* One is assigned, from an offset on, which is RD_KAFKA_OFFSET_INVALID at the first time. */
-void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
-			 int64_t committed);
+/* One is assigned: its committed offset is RD_KAFKA_OFFSET_INVALID at the first time. */
+void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *assigned);
 
 /* Forget it and all its entries, but those that librdkafka has. */
 void relay_partition_forget(struct relay *relay, struct relay_partition *partition);

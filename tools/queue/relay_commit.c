@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commits: of each partition the lowest offset that is not done, as soon as that has
- * changed, but at most so often as the loop asks.
+ * Commits: of each partition the lowest offset that is not done, and with it, as text, what
+ * is done above (relay_runs.c). So the next to read the partition does not do that again:
+ * after a rebalance nothing comes twice, and after a crash what was done since the last
+ * commit; or more, where more is done out of order than the text has room for.
+ *
+ * While a partition is read to where its last reader was, nothing of it is committed: its
+ * old commit says more.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "log.h"
 #include "relay.h"
 
@@ -11,21 +19,56 @@
 
 static bool has_changed(const struct relay_partition *partition)
 {
-	return partition->begun && partition->mark.low != partition->committed;
+	return partition->dirty || partition->mark.low != partition->committed;
 }
 
-static void add(rd_kafka_topic_partition_list_t *list, const struct relay_partition *partition)
+/* Does what was committed say no more than is known here? */
+static bool has_caught_up(struct relay_partition *partition)
 {
-	rd_kafka_topic_partition_list_add(list, partition->topic, partition->number)->offset =
-		partition->mark.low;
+	return partition->begun && runs_over(&partition->done_before, partition->mark.next);
 }
 
-static void note(struct relay *relay, const rd_kafka_topic_partition_t *committed)
+static void add_text(rd_kafka_topic_partition_t *to, const struct watermark *mark)
+{
+	char text[RUNS_TEXT_MAX];
+	size_t len = runs_write(mark, text);
+
+	if (!len)
+		return;
+	to->metadata = strdup(text);
+	to->metadata_size = to->metadata ? len : 0;
+}
+
+static void add(struct relay *relay, rd_kafka_topic_partition_list_t *list,
+		struct relay_partition *partition)
+{
+	rd_kafka_topic_partition_t *to;
+
+	if (!has_caught_up(partition) || !has_changed(partition))
+		return;
+	to = rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
+	to->offset = partition->mark.low;
+	if (!relay->no_text)
+		add_text(to, &partition->mark);
+	partition->dirty = false;
+}
+
+static void note(struct relay *relay, const rd_kafka_topic_partition_t *committed,
+		 rd_kafka_resp_err_t error)
 {
 	struct relay_partition *partition;
 
+	if (committed->err == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE && !relay->no_text) {
+		log_say(LOG_WARNING, "offset.metadata.max.bytes is below %d: more may come twice",
+			RUNS_TEXT_MAX);
+		relay->no_text = true;
+	}
 	partition = relay_partition_find(relay, committed->topic, committed->partition);
-	if (partition && !committed->err)
+	if (!partition)
+		return;
+	if (error || committed->err)
+		partition->dirty = true;
+	else
 		partition->committed = committed->offset;
 }
 
@@ -36,14 +79,13 @@ void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,
 	int i;
 
 	(void)client;
-	if (error && error != RD_KAFKA_RESP_ERR__NO_OFFSET) {
+	if (error) {
 		relay->stats.commit_errors++;
 		log_say(LOG_INFO, "a commit failed, and is tried again: %s",
 			rd_kafka_err2str(error));
-		return;
 	}
 	for (i = 0; list && i < list->cnt; i++)
-		note(relay, &list->elems[i]);
+		note(relay, &list->elems[i], error);
 }
 
 void relay_commit(struct relay *relay)
@@ -52,8 +94,7 @@ void relay_commit(struct relay *relay)
 	struct relay_partition *partition;
 
 	RB_FOREACH(partition, relay_partitions, &relay->partitions)
-		if (has_changed(partition))
-			add(list, partition);
+		add(relay, list, partition);
 	if (list->cnt)
 		rd_kafka_commit(relay->consumer, list, 1);
 	rd_kafka_topic_partition_list_destroy(list);
@@ -69,8 +110,8 @@ void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_
 	for (i = 0; i < which->cnt; i++) {
 		partition = relay_partition_find(relay, which->elems[i].topic,
 						 which->elems[i].partition);
-		if (partition && has_changed(partition))
-			add(list, partition);
+		if (partition)
+			add(relay, list, partition);
 	}
 	if (list->cnt && !rd_kafka_commit_queue(relay->consumer, list, queue,
 						relay_commit_report, relay) &&

@@ -56,7 +56,7 @@ static bool ask_committed(struct relay *relay, rd_kafka_topic_partition_list_t *
  */
 static void add_partition(struct relay *relay, rd_kafka_topic_partition_t *assigned)
 {
-	relay_partition_add(relay, assigned->topic, assigned->partition, assigned->offset);
+	relay_partition_add(relay, assigned);
 	if (assigned->offset < 0)
 		assigned->offset = RD_KAFKA_OFFSET_BEGINNING;
 	log_say(LOG_DEBUG, "%s [%" PRId32 "] is ours from offset %" PRId64, assigned->topic,

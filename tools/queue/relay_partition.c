@@ -158,16 +158,26 @@ static void window_is_full(struct relay *relay, struct relay_partition *partitio
 	pause_for(relay, partition, PAUSE_WINDOW);
 }
 
+/* Another relay has done it, before the partition came to us. */
+static void pass_over(struct relay *relay, struct relay_entry *entry)
+{
+	relay->stats.done_before++;
+	relay_partition_done(relay, entry);
+}
+
 /* Look at the first of those ahead. Returns whether there may be more to do. */
 static bool take_one(struct relay *relay, struct relay_partition *partition)
 {
 	struct relay_entry *entry = TAILQ_FIRST(&partition->ahead);
+	bool done;
 	int error;
 
 	if (!entry)
 		return false;
-	decide(relay, entry);
-	if (entry->decision.action == RELAY_WAIT) {
+	done = runs_has(&partition->done_before, entry->offset);
+	if (!done)
+		decide(relay, entry);
+	if (!done && entry->decision.action == RELAY_WAIT) {
 		pause_for(relay, partition, PAUSE_HEAD);
 		relay_wake_at(relay, &partition->head,
 			      entry->decision.until_ms + relay->rules.linger_ms);
@@ -178,7 +188,10 @@ static bool take_one(struct relay *relay, struct relay_partition *partition)
 		window_is_full(relay, partition, error);
 		return false;
 	}
-	go_on_with(relay, entry);
+	if (done)
+		pass_over(relay, entry);
+	else
+		go_on_with(relay, entry);
 	return true;
 }
 
@@ -209,7 +222,7 @@ static void stop(struct relay *relay, struct relay_partition *partition, const c
 {
 	if (!(partition->pauses & PAUSE_STOPPED))
 		log_say(LOG_ERR, "%s [%" PRId32 "] is stopped at offset %" PRId64
-			": %s. Records may be lost: see twheelq-relay(8), LOST RECORDS",
+			": records may be gone. Stop the relays and set the group's offset: %s",
 			partition->topic, partition->number, partition->next, why);
 	pause_for(relay, partition, PAUSE_STOPPED);
 }
@@ -286,6 +299,7 @@ void relay_partition_done(struct relay *relay, struct relay_entry *entry)
 	struct relay_partition *partition = entry->partition;
 
 	watermark_done(&partition->mark, entry->offset);
+	partition->dirty = true;
 	relay_entry_free(relay, entry);
 	if ((partition->pauses & PAUSE_WINDOW) && has_window(partition)) {
 		end_pause(relay, partition, PAUSE_WINDOW);
@@ -301,27 +315,41 @@ static enum relay_kind kind_of(struct relay *relay, const char *topic, uint64_t 
 	return relay_is_bucket(&relay->rules, topic, width_ms) ? RELAY_BUCKET : RELAY_INPUT;
 }
 
-void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
-			 int64_t committed)
+/* Copy the name, and the text that was committed with the offset, if there is one. */
+static struct relay_partition *new_partition(const rd_kafka_topic_partition_t *assigned)
 {
 	struct relay_partition *partition = calloc(1, sizeof(*partition));
 
-	if (partition)
-		partition->topic = strdup(topic);
-	if (!partition || !partition->topic) {
+	if (!partition)
+		return NULL;
+	partition->topic = strdup(assigned->topic);
+	partition->done_text = strndup(assigned->metadata ?: "", assigned->metadata_size);
+	if (partition->topic && partition->done_text)
+		return partition;
+	free(partition->topic);
+	free(partition->done_text);
+	free(partition);
+	return NULL;
+}
+
+void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *assigned)
+{
+	struct relay_partition *partition = new_partition(assigned);
+
+	if (!partition) {
 		log_say(LOG_ERR, "there is no memory for a partition");
-		free(partition);
 		relay_end(relay, EX_OSERR);
 		return;
 	}
-	partition->number = number;
-	partition->kind = kind_of(relay, topic, &partition->width_ms);
-	partition->committed = committed;
+	partition->number = assigned->partition;
+	partition->kind = kind_of(relay, assigned->topic, &partition->width_ms);
+	partition->committed = assigned->offset;
 	TAILQ_INIT(&partition->entries);
 	TAILQ_INIT(&partition->ahead);
 	partition->head.wake = wake_head;
-	if (committed >= 0)
-		begin(partition, committed);
+	if (assigned->offset >= 0)
+		begin(partition, assigned->offset);
+	runs_begin(&partition->done_before, partition->done_text, assigned->offset);
 	RB_INSERT(relay_partitions, &relay->partitions, partition);
 }
 
@@ -343,5 +371,6 @@ void relay_partition_forget(struct relay *relay, struct relay_partition *partiti
 	RB_REMOVE(relay_partitions, &relay->partitions, partition);
 	watermark_free(&partition->mark);
 	free(partition->topic);
+	free(partition->done_text);
 	free(partition);
 }

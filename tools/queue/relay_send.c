@@ -12,7 +12,9 @@
  *	      |   the probe was written     v        |
  *	      +------------------------- (probing) --+
  *
- * An entry that its target refuses for what it is goes to the invalid ones.
+ * An entry that its target refuses for what it is goes to the invalid ones. Where that is
+ * its size, it may be that of the batch that it was in, which is refused as one: so it is
+ * sent once more, alone, with nothing else of its target in flight.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -60,7 +62,19 @@ static void name_target(const struct relay *relay, const struct relay_entry *ent
 			 action == RELAY_BURY ? RELAY_DEAD_SUFFIX : "");
 }
 
-/* Try the next of those that are held. */
+static void take_held(struct relay_target *target, struct relay_entry *entry)
+{
+	TAILQ_REMOVE(&target->held, entry, in_queue);
+	target->nr_held--;
+}
+
+/* Try one of those that are held, when others had their time. */
+static void probe_after(struct relay *relay, struct relay_target *target, uint64_t ms)
+{
+	if (!alarm_pending(&target->probe.alarm) && !target->probe.refused)
+		relay_wake_at(relay, &target->probe, relay_now_ms() + ms);
+}
+
 static void wake_probe(struct relay *relay, struct relay_waker *waker)
 {
 	struct relay_target *target = container_of(waker, struct relay_target, probe);
@@ -68,11 +82,12 @@ static void wake_probe(struct relay *relay, struct relay_waker *waker)
 
 	if (!entry) {
 		target->failing = false;
-		return;
+	} else if (entry->alone && target->nr_sending) {
+		probe_after(relay, target, BACKOFF_MIN_MS);
+	} else {
+		take_held(target, entry);
+		send_to_target(relay, entry);
 	}
-	TAILQ_REMOVE(&target->held, entry, in_queue);
-	target->nr_held--;
-	send_to_target(relay, entry);
 }
 
 /* The target of a name, which is made if there is none; NULL: there is no memory. */
@@ -111,10 +126,11 @@ void relay_send_forget(struct relay *relay, struct relay_entry *entry)
 		return;
 	if (entry->state == ENTRY_BLOCKED)
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
-	if (entry->state == ENTRY_HELD) {
-		TAILQ_REMOVE(&target->held, entry, in_queue);
-		target->nr_held--;
-	}
+	if (entry->state == ENTRY_HELD)
+		take_held(target, entry);
+	/* It may have been the one that others waited for. */
+	if (!TAILQ_EMPTY(&target->held))
+		probe_after(relay, target, target->backoff_ms);
 	entry->target = NULL;
 	put_target(relay, target);
 }
@@ -168,17 +184,21 @@ static void fail(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_e
 	else if (!alarm_pending(&target->probe.alarm) && target->backoff_ms < BACKOFF_MAX_MS)
 		target->backoff_ms *= 2;
 	target->failing = true;
-	if (!alarm_pending(&target->probe.alarm) && !target->probe.refused)
-		relay_wake_at(relay, &target->probe, relay_now_ms() + target->backoff_ms);
+	probe_after(relay, target, target->backoff_ms);
 }
 
+/* Send all but those that have to be alone: up to the first of them. */
 static void send_held(struct relay *relay, struct relay_target *target)
 {
 	struct relay_entry *entry;
 
 	while (!target->failing && (entry = TAILQ_FIRST(&target->held))) {
-		TAILQ_REMOVE(&target->held, entry, in_queue);
-		target->nr_held--;
+		if (entry->alone) {
+			target->failing = true;
+			probe_after(relay, target, 0);
+			return;
+		}
+		take_held(target, entry);
 		send_to_target(relay, entry);
 	}
 }
@@ -186,35 +206,49 @@ static void send_held(struct relay *relay, struct relay_target *target)
 /* It has answered. */
 static void recover(struct relay *relay, struct relay_target *target)
 {
+	const struct relay_entry *entry = TAILQ_FIRST(&target->held);
+
 	if (!target->failing)
 		return;
+	relay_wake_never(relay, &target->probe);
+	if (entry && entry->alone) {
+		probe_after(relay, target, 0);
+		return;
+	}
 	log_say(LOG_NOTICE, "%s can be written again", target->name);
 	target->failing = false;
-	relay_wake_never(relay, &target->probe);
 	send_held(relay, target);
 }
 
 /* The record goes to the invalid ones; the target itself has answered. */
 static void refuse(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
 {
-	struct relay_target *target = entry->target;
-	bool has_more = target->nr > 1;
-
-	log_say(LOG_WARNING, "%s does not take a record: %s", target->name,
+	log_say(LOG_WARNING, "%s does not take a record: %s", entry->target->name,
 		rd_kafka_err2str(error));
+	/* Its target is there as long as this one is of it. */
+	recover(relay, entry->target);
 	relay_send_forget(relay, entry);
-	if (has_more)
-		recover(relay, target);
+	entry->alone = false;
 	entry->decision.action = RELAY_REFUSE;
 	entry->decision.reason = rd_kafka_err2str(error);
 	relay_send(relay, entry);
 }
 
+static bool is_of_size(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+		error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
+		error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE;
+}
+
 static void give_up_or_fail(struct relay *relay, struct relay_entry *entry,
 			    rd_kafka_resp_err_t error)
 {
+	bool again = is_of_size(error) && !entry->alone;
+
 	relay->stats.send_errors++;
-	if (is_hopeless(error) && entry->decision.action != RELAY_REFUSE)
+	entry->alone |= again;
+	if (is_hopeless(error) && !again && entry->decision.action != RELAY_REFUSE)
 		refuse(relay, entry, error);
 	else
 		fail(relay, entry, error);
@@ -259,6 +293,7 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
 	if (!error) {
 		entry->state = ENTRY_SENDING;
 		entry->partition->nr_sending++;
+		entry->target->nr_sending++;
 		relay->nr_sending++;
 	} else if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
 		entry->state = ENTRY_BLOCKED;
@@ -330,6 +365,7 @@ void relay_send_report(rd_kafka_t *client, const rd_kafka_message_t *message, vo
 
 	(void)client;
 	relay->nr_sending--;
+	entry->target->nr_sending--;
 	if (entry->partition)
 		entry->partition->nr_sending--;
 	if (message->err && rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)

@@ -99,28 +99,30 @@ static bool is_bucket(const struct topics *topics, unsigned int i)
 }
 
 /* Say what is wrong with a topic; returns whether something is. */
-static bool is_wrong(const struct topics *topics, unsigned int i)
+static bool is_wrong(const struct relay *relay, const struct topics *topics, unsigned int i)
 {
+	const char *hint = relay->options.create ? "and it could not be made" :
+		"and --create was not told";
 	const struct topic *topic = &topics->topic[i];
 	int least = is_bucket(topics, i) ? topics->topic[0].partitions : 1;
 
 	if (topic->partitions >= least && topic->partitions)
 		return false;
 	if (!topic->partitions)
-		log_say(LOG_ERR, "there is no topic %s: --create makes it", topic->name);
+		log_say(LOG_ERR, "there is no topic %s, %s", topic->name, hint);
 	else
-		log_say(LOG_ERR, "%s has %d partitions, and %s has %d: --create adds them",
-			topic->name, topic->partitions, topics->topic[0].name, least);
+		log_say(LOG_ERR, "%s has %d partitions, and should have %d, %s", topic->name,
+			topic->partitions, least, hint);
 	return true;
 }
 
-static int judge(const struct topics *topics)
+static int judge(const struct relay *relay, const struct topics *topics)
 {
 	bool wrong = false;
 	unsigned int i;
 
 	for (i = 0; i < topics->nr; i++)
-		wrong |= is_wrong(topics, i);
+		wrong |= is_wrong(relay, topics, i);
 	return wrong ? EXIT_CANNOT : 0;
 }
 
@@ -263,5 +265,5 @@ int relay_topics_open(struct relay *relay)
 		create(relay, &topics);
 		status = look(relay, &topics);
 	}
-	return status ?: judge(&topics);
+	return status ?: judge(relay, &topics);
 }

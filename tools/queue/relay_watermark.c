@@ -96,10 +96,15 @@ static void advance(struct watermark *mark)
 	}
 }
 
+bool watermark_is_pending(const struct watermark *mark, int64_t offset)
+{
+	return offset >= mark->low && offset < mark->next &&
+		(*word_of(mark, offset) & bit_of(offset));
+}
+
 bool watermark_done(struct watermark *mark, int64_t offset)
 {
-	if (offset < mark->low || offset >= mark->next ||
-	    !(*word_of(mark, offset) & bit_of(offset)))
+	if (!watermark_is_pending(mark, offset))
 		return false;
 	*word_of(mark, offset) &= ~bit_of(offset);
 	mark->pending--;

@@ -53,6 +53,9 @@ int watermark_read(struct watermark *mark, int64_t offset);
 /* It is done. Returns false if it was not pending. */
 bool watermark_done(struct watermark *mark, int64_t offset);
 
+/* Was it read, and is it not done? */
+bool watermark_is_pending(const struct watermark *mark, int64_t offset);
+
 /* Offsets above @low that are done: after a crash they are read, and done, again. */
 uint64_t watermark_done_above(const struct watermark *mark);
 

@@ -18,6 +18,7 @@
 
 #include "harness.h"
 #include "relay_rules.h"
+#include "relay_runs.h"
 #include "relay_watermark.h"
 #include "retry_policy.h"
 #include "util.h"
@@ -88,10 +89,12 @@ struct event {
  * @message: all it ever had.
  * @width_ms: of its bucket, 0 for the topic of delays.
  * @append_step: nothing is appended earlier, as what a producer sends stays in order.
- * @committed: where the next owner begins.
+ * @committed: where the next owner begins, and @text what is done above that.
+ * @done_before: that text, as the owner reads it.
  * @owner: NULL, and at @orphan_until somebody gets it.
  * @generation: counts owners.
  * @readable_ms: since when it has its owner, in true time.
+ * @mark: which offsets are done; @dirty: more than is committed.
  * @head_ms: the owner reads on at this time of its clock.
  * @in_flight: produced, and not reported.
  * @revoking: the owner waits for @in_flight to be 0.
@@ -105,12 +108,16 @@ struct log {
 	uint64_t append_step;
 
 	int64_t committed;
+	char text[RUNS_TEXT_MAX];
+	char done_text[RUNS_TEXT_MAX];
+	struct runs done_before;
 	struct relay *owner;
 	uint64_t orphan_until;
 	uint32_t generation;
 	uint64_t readable_ms;
 
 	struct watermark mark;
+	bool dirty;
 	uint64_t head_ms;
 	uint64_t in_flight;
 	uint64_t near;
@@ -145,6 +152,7 @@ static struct world {
 
 	uint64_t span_s;	/* records are sent within it */
 	uint64_t crash_every_s;
+	bool no_text;		/* nothing is committed but offsets */
 	bool in_time;		/* there is memory enough that all are delivered in time */
 	uint64_t cap;
 
@@ -228,15 +236,30 @@ static struct log *bucket_log(unsigned int bucket, unsigned int partition)
 
 static void commit(struct log *log)
 {
+	/* The text that is there says more, or the same. */
+	if (!log->dirty || !runs_over(&log->done_before, log->mark.next))
+		return;
 	ASSERT_GE(log->mark.low, log->committed);
 	log->committed = log->mark.low;
+	log->dirty = false;
+	if (world.no_text)
+		*log->text = '\0';
+	else
+		runs_write(&log->mark, log->text);
 }
 
 /* What is above the committed offset and may be in another log: it is produced again. */
 static uint64_t produced_above(const struct log *log)
 {
-	return log->mark.low - log->committed + watermark_done_above(&log->mark) +
-		log->in_flight;
+	uint64_t again = log->in_flight;
+	struct runs committed;
+	int64_t offset;
+
+	runs_begin(&committed, log->text, log->committed);
+	for (offset = log->committed; offset < log->mark.next; offset++)
+		again += !watermark_is_pending(&log->mark, offset) &&
+			!runs_has(&committed, offset);
+	return again;
 }
 
 /* The owner forgets the partition, and somebody gets it within some seconds. */
@@ -260,6 +283,8 @@ static void assign(struct log *log, struct relay *relay)
 	log->readable_ms = true_ms();
 	log->head_ms = 0;
 	watermark_init(&log->mark, log->committed);
+	memcpy(log->done_text, log->text, sizeof(log->text));
+	runs_begin(&log->done_before, log->done_text, log->committed);
 }
 
 static void end_revoke(struct log *log)
@@ -399,6 +424,12 @@ static bool read_record(struct log *log)
 	int64_t offset = log->mark.next;
 	struct relay_decision decision;
 
+	if (runs_has(&log->done_before, offset)) {
+		ASSERT_EQ(watermark_read(&log->mark, offset), 0);
+		ASSERT(watermark_done(&log->mark, offset));
+		log->dirty = true;
+		return true;
+	}
 	decide(log, offset, &decision);
 	if (decision.action == RELAY_WAIT) {
 		log->head_ms = decision.until_ms + world.rules.linger_ms;
@@ -460,6 +491,7 @@ static void on_event(struct event *event)
 		on_append(event);
 	} else if (ours && event->kind == EVENT_REPORT) {
 		ASSERT(watermark_done(&log->mark, event->offset));
+		log->dirty = true;
 		log->in_flight--;
 		if (log->revoking)
 			end_revoke(log);
@@ -633,6 +665,19 @@ TEST(a_million_delays_survive_crashes_and_rebalances)
 	look_at_ledger();
 	ASSERT_GT(world.crashes, 100);
 	ASSERT_GT(world.rebalances, 100);
+}
+
+TEST(without_text_only_what_is_above_the_watermark_comes_twice)
+{
+	world.span_s = DAY_MS / SECOND_MS;
+	world.crash_every_s = 1500;
+	world.no_text = true;
+	world.in_time = true;
+	world.cap = UINT64_MAX;
+	make_world(test_count(100000));
+	run_world();
+	look_at_ledger();
+	ASSERT_GT(world.delivered, world.nr_sent);
 }
 
 TEST(without_trouble_nothing_is_delivered_twice)

@@ -7,6 +7,7 @@
 
 #include "harness.h"
 #include "relay_rules.h"
+#include "relay_runs.h"
 #include "relay_watermark.h"
 #include "retry_policy.h"
 #include "util.h"
@@ -467,4 +468,118 @@ TEST(the_window_of_a_watermark_is_bounded)
 	ASSERT(watermark_done(&mark, first));
 	ASSERT_EQ(mark.low, first + (int64_t)WATERMARK_SPAN_MAX - 1);
 	watermark_free(&mark);
+}
+
+/* --- what is done above it, as text ---------------------------------------------------- */
+
+/* Read offsets from @low on, of which @permille are done; the first is not. */
+static void make_mark(struct watermark *mark, int64_t low, int nr, int permille)
+{
+	int64_t offset;
+
+	watermark_init(mark, low);
+	for (offset = low; offset < low + nr; offset++)
+		ASSERT_EQ(watermark_read(mark, offset), 0);
+	for (offset = low + 1; offset < low + nr; offset++)
+		if (random() % 1000 < permille)
+			watermark_done(mark, offset);
+}
+
+/* Nothing is done by the text that is not, and what is not by the text is after its end. */
+static int64_t compare(const struct watermark *mark, const char *text)
+{
+	int64_t offset, wrong = 0;
+	struct runs runs;
+
+	ASSERT(runs_begin(&runs, text, mark->low));
+	for (offset = mark->low; offset < mark->next + 100; offset++) {
+		bool done = offset < mark->next && !watermark_is_pending(mark, offset);
+		bool said = runs_has(&runs, offset);
+
+		ASSERT(done || !said);
+		wrong += done && !said;
+		if (wrong)
+			ASSERT(!said && runs_over(&runs, offset));
+	}
+	return wrong;
+}
+
+TEST(what_is_done_above_the_watermark_is_told_as_text)
+{
+	static const int permilles[] = { 1, 20, 500, 980, 1000 };
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(permilles); i++) {
+		make_mark(&mark, 1234567890123 + i, 3000, permilles[i]);
+		ASSERT_GT(runs_write(&mark, text), 0);
+		ASSERT_EQ(compare(&mark, text), 0);
+		watermark_free(&mark);
+	}
+}
+
+TEST(a_text_that_is_too_long_tells_the_first_of_it)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	int64_t missing;
+
+	make_mark(&mark, 77, 200000, 500);
+	ASSERT_LT(runs_write(&mark, text), RUNS_TEXT_MAX);
+	ASSERT_GT(strlen(text), RUNS_TEXT_MAX - 40);
+	missing = compare(&mark, text);
+	ASSERT_GT(missing, 90000);
+	ASSERT_LT(missing, 99000);
+	watermark_free(&mark);
+}
+
+TEST(long_runs_are_told_with_few_letters)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+
+	make_mark(&mark, 5, 1000000, 1000);
+	ASSERT_EQ(runs_write(&mark, text), strlen("1:5:Bxxxx"));
+	ASSERT_EQ(compare(&mark, text), 0);
+	watermark_free(&mark);
+}
+
+TEST(where_nothing_is_done_above_there_is_no_text)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	struct runs runs;
+
+	make_mark(&mark, 5, 100, 0);
+	ASSERT_EQ(runs_write(&mark, text), 0);
+	ASSERT(!*text);
+	ASSERT(!runs_begin(&runs, text, 5));
+	ASSERT(!runs_has(&runs, 6));
+	watermark_free(&mark);
+	watermark_init(&mark, 9);
+	ASSERT_EQ(runs_write(&mark, text), 0);
+}
+
+TEST(a_text_that_is_not_whole_tells_nothing)
+{
+	static const char * const texts[] = {
+		"", "1:", "1:5", "1:5:B", "1:5:BB*", "1:5:B*B", "1:6:BB", "2:5:BB", "1:5:BBB",
+		"1:5:BAAA", "1:5:ggggggggggB", "1:5:BBg", "1:05:BB", " 1:5:BB", "1:5:BB ",
+		"1:-5:BB", "hello",
+	};
+	struct runs runs;
+	size_t i;
+
+	ASSERT(runs_begin(&runs, "1:5:BB", 5));
+	ASSERT(!runs_has(&runs, 5));
+	ASSERT(runs_has(&runs, 6));
+	ASSERT(!runs_has(&runs, 7));
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		test_about("\"%s\"", texts[i]);
+		ASSERT(!runs_begin(&runs, texts[i], 5));
+		ASSERT(!runs_has(&runs, 6));
+		ASSERT(runs_over(&runs, 5));
+	}
+	ASSERT(!runs_begin(&runs, NULL, 5));
 }
