@@ -24,11 +24,13 @@ RB_HEAD(job_tree, job);
 /**
  * struct holder - what holds reserved jobs: a session's, which may be gone
  * @reserved: by when their time to run is over.
+ * @nr: how many they are.
  * @session: whose they are; NULL: it is gone, and they are given back.
  * @orphans: in the queue's list of those whose session is gone.
  */
 struct holder {
 	struct job_tree reserved;
+	size_t nr;
 	struct session *session;
 	TAILQ_ENTRY(holder) orphans;
 };

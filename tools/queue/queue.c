@@ -140,6 +140,7 @@ static void job_displace(struct queue *queue, struct job *job)
 		break;
 	case IS_RESERVED:
 		RB_REMOVE(job_tree, &job->holder->reserved, job);
+		job->holder->nr--;
 		alarm_cancel(queue->alarms, &job->alarm);
 		if (job->holder->session)
 			session_rearm(job->holder->session);
@@ -343,6 +344,7 @@ int job_reserve(struct queue *queue, struct session *session, struct job *job)
 	job->holder = session->holder;
 	job->deadline_ns = alarms_now_ns(ALARM_BOOT) + record.ttr_ns;
 	RB_INSERT(job_tree, &job->holder->reserved, job);
+	job->holder->nr++;
 	job->placed = true;
 	/* Without room for its alarm: see retry_unarmed(). */
 	if (alarm_add(queue->alarms, &job->alarm, job_id(job), ALARM_BOOT, job->deadline_ns))

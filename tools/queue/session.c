@@ -300,10 +300,17 @@ struct job *session_best_job(struct session *session)
 	return best;
 }
 
-/* What is reserved has to be in memory. */
-static bool too_much_reserved(const struct queue *queue)
+/*
+ * What is reserved has to be in memory. A session may have eight times as much of it as it
+ * leaves for all others, so that none can take all.
+ */
+static bool too_much_reserved(const struct session *session)
 {
-	return queue->nr[IS_RESERVED] >= queue->max_resident / 4 * 3;
+	const struct queue *queue = session->queue;
+	size_t most = queue->max_resident / 4 * 3;
+
+	return queue->nr[IS_RESERVED] >= most ||
+	       session->holder->nr / 8 >= most - queue->nr[IS_RESERVED];
 }
 
 static bool reserve(struct session *session, uint64_t timeout_ns)
@@ -313,7 +320,7 @@ static bool reserve(struct session *session, uint64_t timeout_ns)
 	struct job *job;
 
 	session->worker = true;
-	if (too_much_reserved(queue)) {
+	if (too_much_reserved(session)) {
 		say(session, "OUT_OF_MEMORY");
 		return true;
 	}
@@ -360,7 +367,7 @@ static bool run_reserve_job(struct session *session, const struct command *comma
 		say_error(session, err);
 	} else if (job->status == IS_RESERVED) {
 		say(session, "NOT_FOUND");
-	} else if (too_much_reserved(queue)) {
+	} else if (too_much_reserved(session)) {
 		job_settle(queue, job);
 		say(session, "OUT_OF_MEMORY");
 	} else if (job_reserve(queue, session, job)) {

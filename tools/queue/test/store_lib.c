@@ -39,6 +39,8 @@ const char *test_dir(void)
 
 	if (!*path) {
 		snprintf(path, sizeof(path), "/tmp/store_test.%d", getpid());
+		/* Of a process that had this number before, and was killed. */
+		remove_tree(path);
 		atexit(remove_own);
 	}
 	return path;

@@ -507,7 +507,10 @@ def a_client_that_reserves_all_there_is_leaves_memory_bounded():
         note(f"it was answered with {words}")
         equal(int(client.stats()["current-jobs-reserved"]), words["RESERVED"])
         holds(set(words) <= {"RESERVED", "OUT_OF_MEMORY"}, words)
-        # There is no more for others now, until it lets go of some.
+        # It cannot take all: others get some.
+        other = stack.enter_context(daemon.client(60))
+        equal(other.ask("reserve-with-timeout 0").line.split()[0], "RESERVED")
+        other.close()
         client.close()
         wait_for(lambda: look_at(daemon, "current-jobs-ready") == str(count), "all of them")
 
