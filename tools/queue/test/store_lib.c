@@ -25,11 +25,19 @@ void remove_tree(const char *path)
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Of this process. */
+static void name_own(char *path, size_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(path, size, "%.40s/store_test.%d", tmp ? tmp : "/tmp", getpid());
+}
+
 static void remove_own(void)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/tmp/store_test.%d", getpid());
+	name_own(path, sizeof(path));
 	remove_tree(path);
 }
 
@@ -38,7 +46,7 @@ const char *test_dir(void)
 	static char path[64];
 
 	if (!*path) {
-		snprintf(path, sizeof(path), "/tmp/store_test.%d", getpid());
+		name_own(path, sizeof(path));
 		/* Of a process that had this number before, and was killed. */
 		remove_tree(path);
 		atexit(remove_own);

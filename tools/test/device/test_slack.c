@@ -42,21 +42,41 @@ static __u64 round_up(__u64 value, __u64 to)
 	return (value + to - 1) / to * to;
 }
 
+#define NR_COARSE	(3 * COARSE_TICKS)
+
+/* Arm events, each due a tick later; returns when the first one is, or 0: it was by then. */
+static __u64 arm_at_each_tick(int fd, __u64 slack_ns, __u64 soon_ns)
+{
+	__u64 tick_ns = get_info(fd).tick_ns;
+	__u64 start_ns = round_up(monotonic_ns() + soon_ns, tick_ns);
+	__u64 ids[NR_COARSE];
+	size_t i;
+
+	for (i = 0; i < NR_COARSE; i++)
+		ids[i] = add_by(fd, make_slack_add(TWHEEL_ABS, start_ns + i * tick_ns,
+						   slack_ns, i));
+	if (monotonic_ns() < start_ns)
+		return start_ns;
+	/* What is armed for a time that is past does not wait. */
+	for (i = 0; i < NR_COARSE; i++)
+		ASSERT_EQ(cancel(fd, ids[i]), 0);
+	return 0;
+}
+
 /*
  * Check that events of a coarse slack, each due at another tick, wait for the
  * one round tick that the slack lets them reach.
  */
 static void check_wait_for_round_tick(int fd, __u64 slack_ns)
 {
-	const size_t nr = 3 * COARSE_TICKS;
+	const size_t nr = NR_COARSE;
 	__u64 tick_ns = get_info(fd).tick_ns;
 	__u64 coarse_ns = COARSE_TICKS * tick_ns;
-	__u64 start_ns = round_up(monotonic_ns() + SOON_NS, tick_ns);
+	__u64 start_ns = 0, soon_ns;
 	size_t i;
 
-	for (i = 0; i < nr; i++)
-		add_by(fd, make_slack_add(TWHEEL_ABS, start_ns + i * tick_ns,
-					  slack_ns, i));
+	for (soon_ns = SOON_NS; !start_ns; soon_ns *= 2)
+		start_ns = arm_at_each_tick(fd, slack_ns, soon_ns);
 	for (i = 0; i < nr; i++) {
 		struct twheel_record record = wait_record(fd);
 
