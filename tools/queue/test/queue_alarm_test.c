@@ -178,6 +178,26 @@ TEST(idle_queue_with_reserved_delayed_and_ready_jobs_of_many_tubes_settles)
 	queue_remove();
 }
 
+/* What the one window gives up is for the other, which would have it all the same. */
+TEST(idle_queue_with_far_delays_and_denser_near_wall_clock_jobs_settles)
+{
+	size_t i;
+
+	open_with(300);
+	for (i = 0; i < 150; i++)
+		client_put(0, 1, 55 * SEC + i * 250 * MSEC, LONG);
+	for (i = 0; i < 2000; i++) {
+		client_put_at(0, fake.now_ns[ALARM_WALL] + 30 * SEC + i * 10 * MSEC);
+		turn();
+	}
+	check_settled();
+	fake_advance(30 * SEC);
+	check_settled();
+	fake_advance(5 * SEC);
+	check_settled();
+	queue_remove();
+}
+
 /* An entry of the index, of a job that is not in memory, is damaged. */
 static void damage_entry(uint64_t id)
 {

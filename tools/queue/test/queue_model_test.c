@@ -155,7 +155,8 @@ static void put(unsigned int who, char key)
 	if (sscanf(clients[who].line, "RESERVED %llu", &id) == 1) {
 		ASSERT_EQ(jobs[id].status, RESERVED);
 	} else {
-		ASSERT_EQ(sscanf(clients[who].line, "REPLACED %llu", &id), 1);
+		if (sscanf(clients[who].line, "REPLACED %llu", &id) != 1)
+			test_fail(__FILE__, __LINE__, "%s", clients[who].line);
 		job = &jobs[id];
 		ASSERT(job->status == READY || job->status == DELAYED ||
 		       job->status == BURIED || may_be_ready(job));
