@@ -178,6 +178,22 @@ TEST(idle_queue_with_reserved_delayed_and_ready_jobs_of_many_tubes_settles)
 	queue_remove();
 }
 
+/* What the one window gives up is for the other, which would have it all the same. */
+TEST(idle_queue_with_far_delays_and_denser_near_wall_clock_jobs_settles)
+{
+	size_t i;
+
+	open_with(300);
+	for (i = 0; i < 150; i++)
+		client_put(0, 1, 55 * SEC + i * 250 * MSEC, LONG);
+	for (i = 0; i < 2000; i++) {
+		client_put_at(0, fake.now_ns[ALARM_WALL] + 30 * SEC + i * 10 * MSEC);
+		turn();
+	}
+	check_settled();
+	queue_remove();
+}
+
 /* An entry of the index, of a job that is not in memory, is damaged. */
 static void damage_entry(uint64_t id)
 {
@@ -250,13 +266,13 @@ static void random_command(void)
 	}
 }
 
-TEST(memory_is_never_above_its_limit_and_what_one_turn_brings)
+static void run_at_random(unsigned int seed)
 {
 	unsigned long i, n = test_count(20000);
 
 	open_with(300);
-	srand(getpid());
-	test_about("seed %d", getpid());
+	srand(seed);
+	test_about("seed %u", seed);
 	client_run_tube(1, OP_WATCH, "b");
 	for (i = 0; i < n; i++) {
 		random_command();
@@ -276,6 +292,17 @@ TEST(memory_is_never_above_its_limit_and_what_one_turn_brings)
 	       max_seen_resident, queue->max_resident,
 	       (unsigned long long)queue->stats.total_jobs);
 	queue_remove();
+}
+
+TEST(memory_is_never_above_its_limit_and_what_one_turn_brings)
+{
+	run_at_random(getpid());
+}
+
+/* With this seed each window once took what the other had made room for, for ever. */
+TEST(queue_settles_in_a_run_that_had_windows_take_each_others_room)
+{
+	run_at_random(16803);
 }
 
 /* --- a device with little room ----------------------------------------------------------- */
