@@ -72,7 +72,7 @@ struct job {
 struct watch {
 	struct session *session;
 	struct tube *tube;
-	LIST_ENTRY(watch) entry;
+	TAILQ_ENTRY(watch) entry;
 	TAILQ_ENTRY(watch) waiting;
 };
 
@@ -217,6 +217,17 @@ static inline uint64_t job_id(const struct job *job)
 	return job->alarm.id;
 }
 
+/* Jobs of all statuses. */
+static inline uint64_t nr_of_all(const uint64_t nr[NR_STATUS])
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < NR_STATUS; i++)
+		sum += nr[i];
+	return sum;
+}
+
 /* --- job.c: jobs in memory, whatever they are ----------------------------------------- */
 
 RB_PROTOTYPE(job_tree, job, node, job_compare)
@@ -354,6 +365,9 @@ void window_cut(struct queue *queue, const struct job_place *place);
 
 /* Arm a delayed job; false: there is no room for its alarm, and the window is shorter. */
 bool window_arm(struct queue *queue, struct job *job);
+
+/* The alarm of a delayed job is not wanted any more. */
+void window_disarm(struct queue *queue, struct job *job);
 
 /* The alarm of a delayed job was refused: the window ends before it. */
 void window_refused(struct queue *queue, struct job *job);

@@ -135,8 +135,7 @@ static void job_displace(struct queue *queue, struct job *job)
 		job_leave_tube(job);
 		break;
 	case IS_DELAYED:
-		alarm_cancel(queue->alarms, &job->alarm);
-		queue->nr_armed--;
+		window_disarm(queue, job);
 		break;
 	case IS_RESERVED:
 		RB_REMOVE(job_tree, &job->holder->reserved, job);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "core.h"
-#include "log.h"
 
 /* A client that reserves is warned so long before its time to run is over. */
 #define SAFETY_MARGIN_NS	NSEC_PER_SEC
@@ -69,7 +68,7 @@ static struct watch *watch_find(struct session *session, const struct tube *tube
 {
 	struct watch *watch;
 
-	LIST_FOREACH(watch, &session->watches, entry)
+	TAILQ_FOREACH(watch, &session->watches, entry)
 		if (watch->tube == tube)
 			return watch;
 	return NULL;
@@ -77,7 +76,7 @@ static struct watch *watch_find(struct session *session, const struct tube *tube
 
 static int watch_add(struct session *session, struct tube *tube)
 {
-	struct watch *watch, *last = NULL, *each;
+	struct watch *watch;
 
 	if (session->nr_watches >= MAX_WATCHES ||
 	    session->queue->nr_watches >= session->queue->max_watches)
@@ -87,12 +86,7 @@ static int watch_add(struct session *session, struct tube *tube)
 		return -ENOMEM;
 	watch->session = session;
 	watch->tube = tube;
-	LIST_FOREACH(each, &session->watches, entry)
-		last = each;
-	if (last)
-		LIST_INSERT_AFTER(last, watch, entry);
-	else
-		LIST_INSERT_HEAD(&session->watches, watch, entry);
+	TAILQ_INSERT_TAIL(&session->watches, watch, entry);
 	session->nr_watches++;
 	session->queue->nr_watches++;
 	tube->nr_watching++;
@@ -103,7 +97,7 @@ static void watch_remove(struct session *session, struct watch *watch)
 {
 	struct tube *tube = watch->tube;
 
-	LIST_REMOVE(watch, entry);
+	TAILQ_REMOVE(&session->watches, watch, entry);
 	free(watch);
 	session->nr_watches--;
 	session->queue->nr_watches--;
@@ -127,7 +121,7 @@ int session_init(struct session *session, struct queue *queue)
 {
 	memset(session, 0, sizeof(*session));
 	session->queue = queue;
-	LIST_INIT(&session->watches);
+	TAILQ_INIT(&session->watches);
 	session->holder = calloc(1, sizeof(*session->holder));
 	if (!session->holder)
 		return -ENOMEM;
@@ -191,7 +185,7 @@ void session_destroy(struct session *session)
 	if (session->kicks_left)
 		TAILQ_REMOVE(&queue->kicking, session, kicking);
 	holder_orphan(queue, session->holder);
-	while ((watch = LIST_FIRST(&session->watches)))
+	while ((watch = TAILQ_FIRST(&session->watches)))
 		watch_remove(session, watch);
 	session->used->nr_using--;
 	tube_put(queue, session->used);
@@ -210,7 +204,7 @@ void session_stop_waiting(struct session *session)
 		return;
 	session->waiting = false;
 	session->queue->stats.waiting--;
-	LIST_FOREACH(watch, &session->watches, entry) {
+	TAILQ_FOREACH(watch, &session->watches, entry) {
 		TAILQ_REMOVE(&watch->tube->waiting, watch, waiting);
 		watch->tube->nr_waiting--;
 	}
@@ -224,7 +218,7 @@ static void start_waiting(struct session *session, uint64_t until_ns)
 	session->waiting = true;
 	session->wait_until_ns = until_ns;
 	session->queue->stats.waiting++;
-	LIST_FOREACH(watch, &session->watches, entry) {
+	TAILQ_FOREACH(watch, &session->watches, entry) {
 		TAILQ_INSERT_TAIL(&watch->tube->waiting, watch, waiting);
 		watch->tube->nr_waiting++;
 	}
@@ -290,7 +284,7 @@ struct job *session_best_job(struct session *session)
 	struct job *best = NULL, *job;
 	struct watch *watch;
 
-	LIST_FOREACH(watch, &session->watches, entry) {
+	TAILQ_FOREACH(watch, &session->watches, entry) {
 		if (watch->tube->pause_ns)
 			continue;
 		job = tube_next_job(session->queue, watch->tube);
@@ -378,17 +372,12 @@ static bool run_reserve_job(struct session *session, const struct command *comma
 
 /* --- put ------------------------------------------------------------------------------ */
 
-static bool is_full(struct queue *queue, const struct tube *tube)
+static bool is_full(const struct queue *queue, const struct tube *tube)
 {
-	uint64_t nr = 0, nr_tube = 0;
-	size_t i;
+	const struct queue_config *config = &queue->config;
 
-	for (i = 0; i < NR_STATUS; i++) {
-		nr += queue->nr[i];
-		nr_tube += tube->nr[i];
-	}
-	return (queue->config.max_jobs && nr >= queue->config.max_jobs) ||
-	       (queue->config.max_tube_jobs && nr_tube >= queue->config.max_tube_jobs);
+	return (config->max_jobs && nr_of_all(queue->nr) >= config->max_jobs) ||
+	       (config->max_tube_jobs && nr_of_all(tube->nr) >= config->max_tube_jobs);
 }
 
 /* May it put a body at all? If not, that was said. */

@@ -16,7 +16,7 @@ struct queue;
 struct tube;
 struct watch;
 
-LIST_HEAD(watch_list, watch);
+TAILQ_HEAD(watch_list, watch);
 
 /**
  * struct session - a client of the queue

@@ -113,6 +113,16 @@ void queue_stats(struct queue *queue, struct queue_stats *stats)
 	stats->draining = queue->draining;
 }
 
+static void yaml_ops(struct yaml *yaml, const struct queue_stats *stats,
+		     const enum command_op *ops, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		fprintf(yaml->file, "cmd-%s: %llu\n", command_name(ops[i]),
+			(unsigned long long)stats->commands[ops[i]]);
+}
+
 /* As beanstalkd names them, in its order. */
 static void yaml_commands(struct yaml *yaml, const struct queue_stats *stats)
 {
@@ -122,11 +132,8 @@ static void yaml_commands(struct yaml *yaml, const struct queue_stats *stats)
 		OP_BURY, OP_KICK, OP_TOUCH, OP_STATS, OP_STATS_JOB, OP_STATS_TUBE,
 		OP_LIST_TUBES, OP_LIST_TUBE_USED, OP_LIST_TUBES_WATCHED, OP_PAUSE_TUBE,
 	};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		fprintf(yaml->file, "cmd-%s: %llu\n", command_name(ops[i]),
-			(unsigned long long)stats->commands[ops[i]]);
+	yaml_ops(yaml, stats, ops, ARRAY_SIZE(ops));
 }
 
 static void yaml_more_commands(struct yaml *yaml, const struct queue_stats *stats)
@@ -135,11 +142,8 @@ static void yaml_more_commands(struct yaml *yaml, const struct queue_stats *stat
 		OP_RESERVE_JOB, OP_KICK_JOB, OP_PUT_AT, OP_PUT_UNIQUE, OP_RESCHEDULE, OP_FAIL,
 		OP_POLICY, OP_LIST_JOBS,
 	};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		fprintf(yaml->file, "cmd-%s: %llu\n", command_name(ops[i]),
-			(unsigned long long)stats->commands[ops[i]]);
+	yaml_ops(yaml, stats, ops, ARRAY_SIZE(ops));
 }
 
 static void yaml_times(struct yaml *yaml)
@@ -449,7 +453,7 @@ bool list_watched(struct session *session)
 
 	if (!yaml_begin(&yaml))
 		return no_memory(session);
-	LIST_FOREACH(watch, &session->watches, entry)
+	TAILQ_FOREACH(watch, &session->watches, entry)
 		fprintf(yaml.file, "- %s\n", watch->tube->name);
 	return yaml_say(&yaml, session, 0);
 }

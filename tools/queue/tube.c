@@ -159,21 +159,11 @@ void tube_keep(struct queue *queue, struct tube *tube)
 	tube_save(queue, tube);
 }
 
-static bool has_jobs(const struct tube *tube)
-{
-	size_t i;
-
-	for (i = 0; i < NR_STATUS; i++)
-		if (tube->nr[i])
-			return true;
-	return false;
-}
-
 void tube_put(struct queue *queue, struct tube *tube)
 {
 	if (tube == queue->default_tube || tube->nr_using || tube->nr_watching ||
 	    tube->policy.max_attempts || *tube->policy.dead || tube->pause_ns ||
-	    has_jobs(tube))
+	    nr_of_all(tube->nr))
 		return;
 	if (tube->number)
 		store_delete_tube(queue->store, tube->number);

@@ -132,6 +132,13 @@ bool window_arm(struct queue *queue, struct job *job)
 	return true;
 }
 
+void window_disarm(struct queue *queue, struct job *job)
+{
+	alarm_cancel(queue->alarms, &job->alarm);
+	job->placed = false;
+	queue->nr_armed--;
+}
+
 void window_refused(struct queue *queue, struct job *job)
 {
 	job->placed = false;
@@ -258,9 +265,7 @@ static bool shrink_one(void *context, const struct job_place *place)
 		return false;
 	if (!job || job->status != IS_DELAYED)
 		return true;
-	alarm_cancel(queue->alarms, &job->alarm);
-	job->placed = false;
-	queue->nr_armed--;
+	window_disarm(queue, job);
 	job_forget(queue, job);
 	window_cut(queue, place);
 	queue->stats.evicted++;
