@@ -67,6 +67,12 @@ static const struct page_sample store_samples[] = {
 	  STORE(disk_bytes) },
 	{ "twheelq_store_free_bytes", "gauge", "What its file system has left.", "",
 	  STORE(free_bytes) },
+	{ "twheelq_store_damaged", "gauge", "1 if damage was found since the start.", "",
+	  STORE(damaged) },
+	{ "twheelq_store_scrubs_total", "counter",
+	  "Times that all was read in the background.", "", STORE(scrubs) },
+	{ "twheelq_store_scrubbed_bytes_total", "counter", "What was read then.", "",
+	  STORE(scrubbed_bytes) },
 	{ "twheelq_store_memory_bytes", "gauge", "What its buffers and caches take.", "",
 	  STORE(memory_bytes) },
 };

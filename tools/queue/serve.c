@@ -93,6 +93,7 @@ static int open_store(struct daemon *daemon)
 		.sync_interval_ns = options->sync_interval_ns,
 		.memory = daemon->memory.store,
 		.reserve = options->reserve,
+		.scrub_interval_ns = options->scrub_interval_ns,
 		.log = log_say,
 	};
 	int error = store_open(&daemon->store, &config);

@@ -34,6 +34,7 @@ enum option_key {
 	OPTION_LOG_LEVEL,
 	OPTION_REPAIR,
 	OPTION_RESERVE,
+	OPTION_SCRUB,
 };
 
 static const struct argp_option argp_options[] = {
@@ -60,6 +61,8 @@ static const struct argp_option argp_options[] = {
 	{ "metrics", OPTION_METRICS, "ADDRESS", 0, "Where Prometheus finds /metrics", 0 },
 	{ "log-level", OPTION_LOG_LEVEL, "LEVEL", 0,
 	  "error, warning, notice, info (default) or debug", 0 },
+	{ "scrub", OPTION_SCRUB, "DURATION", 0,
+	  "How often all jobs are read, to find damage (default 24h)", 0 },
 	{ "repair", OPTION_REPAIR, NULL, 0, "Start without the jobs that are damaged", 0 },
 	{ "reserve", OPTION_RESERVE, "SIZE", 0,
 	  "What is kept free of the disk, for all but new jobs", 0 },
@@ -79,6 +82,12 @@ static void take_sync(struct argp_state *state, const char *arg, struct serve_op
 			argp_error(state, "--sync \"%s\" is not always, never or a time",
 				   arg);
 	}
+}
+
+static void take_scrub(struct argp_state *state, const char *arg, struct serve_options *options)
+{
+	if (!command_duration(arg, &options->scrub_interval_ns))
+		argp_error(state, "--scrub \"%s\" is no time, such as 24h, or 0", arg);
 }
 
 static void take_mode(struct argp_state *state, const char *arg, struct serve_options *options)
@@ -176,6 +185,9 @@ static error_t parse_manner(int key, char *arg, struct argp_state *state)
 	case OPTION_REPAIR:
 		options->repair = true;
 		return 0;
+	case OPTION_SCRUB:
+		take_scrub(state, arg, options);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -225,6 +237,7 @@ void serve_options_parse(struct serve_options *options, int argc, char **argv)
 		.max_connections = 16384,
 		.max_job_size = 65535,
 		.window_ns = 600 * NS_PER_S,
+		.scrub_interval_ns = 24 * 3600 * NS_PER_S,
 		.log_level = LOG_INFO,
 	};
 	STAILQ_INIT(&options->listen);

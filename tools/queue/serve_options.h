@@ -34,6 +34,7 @@ STAILQ_HEAD(address_options, address_option);
  * @log_level: what is said.
  * @repair: start with a damaged store.
  * @reserve: bytes of the disk; 0: the store knows.
+ * @scrub_interval_ns: how often all is read; 0: never.
  */
 struct serve_options {
 	const char *dir;
@@ -52,6 +53,7 @@ struct serve_options {
 	int log_level;
 	bool repair;
 	uint64_t reserve;
+	uint64_t scrub_interval_ns;
 };
 
 /**

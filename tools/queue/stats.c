@@ -230,6 +230,7 @@ static void yaml_own(struct yaml *yaml, struct queue *queue, const struct queue_
 	yaml_number(yaml, "sync-max-us", store.sync_max_ns / 1000);
 	yaml_number(yaml, "disk-bytes", store.disk_bytes);
 	yaml_number(yaml, "disk-free-bytes", store.free_bytes);
+	yaml_number(yaml, "disk-damaged", store.damaged);
 	yaml_lateness(yaml, "due-to-ready", &stats->ready_late);
 	yaml_lateness(yaml, "due-to-reserved", &stats->reserved_late);
 }

@@ -40,7 +40,9 @@ enum store_sync {
  * @memory: bytes for buffers and caches, at least 8 MiB.
  * @reserve: bytes of the disk that are kept for all but new jobs; 0: the lesser of 128 MiB and
  *	a quarter of the file system.
+ * @scrub_interval_ns: how often all is read in the background, to find damage; 0: never.
  * @log: where to say what was found (a torn tail that was cut, damage); a line each.
+ *	The store's own threads call it, too.
  */
 struct store_config {
 	const char *dir;
@@ -51,6 +53,7 @@ struct store_config {
 	uint64_t sync_interval_ns;
 	size_t memory;
 	uint64_t reserve;
+	uint64_t scrub_interval_ns;
 	void (*log)(int priority, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 };
@@ -144,7 +147,7 @@ bool store_has_room(struct store *store);
 
 /*
  * They see all changes before them. -EBADMSG: what was read is damaged, which @log was
- * told; nothing of it is given out.
+ * told; nothing of it is given out, and the store opens only with @repair from then on.
  */
 
 /* Returns 0; -ENOENT, there is no such job; -EBADMSG. */
@@ -208,6 +211,9 @@ int store_walk_back(struct store *store, const struct job_place *from,
  * @disk_bytes: what the directory takes, but for the reserve.
  * @free_bytes: what the file system has left.
  * @memory_bytes: what buffers and caches take.
+ * @scrubs: how often all was read in the background.
+ * @scrubbed_bytes: what was read then.
+ * @damaged: 1 if damage was found since it was opened.
  */
 struct store_stats {
 	uint64_t changes;
@@ -217,6 +223,9 @@ struct store_stats {
 	uint64_t disk_bytes;
 	uint64_t free_bytes;
 	uint64_t memory_bytes;
+	uint64_t scrubs;
+	uint64_t scrubbed_bytes;
+	uint64_t damaged;
 };
 
 void store_stats(struct store *store, struct store_stats *stats);

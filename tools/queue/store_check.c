@@ -165,6 +165,8 @@ int store_check(const struct store_config *config, FILE *out)
 		return 1;
 	if (ret)
 		return ret;
+	if (store_dir_is_marked(check.store))
+		say(&check, "damage was found while it was served");
 	if (store_scan_entries(check.store, 0, check_next, &check))
 		say(&check, "not all of it can be read");
 	check_sums(&check);

@@ -5,6 +5,7 @@
  *	twheelq		the marker: says that it is a store, and of which version
  *	twheelq.new	the same, while the store is being made
  *	synced		the witness: the number of the last change that was synced
+ *	damaged		damage was found while the store was served, and what
  *	reserve		the ballast, see store_space.c
  *	db/		RocksDB's files
  *
@@ -32,6 +33,7 @@
 #define MARKER		"twheelq"
 #define MARKER_NEW	"twheelq.new"
 #define WITNESS		"synced"
+#define DAMAGED		"damaged"
 
 /* --- the marker --------------------------------------------------------------------------- */
 
@@ -75,6 +77,41 @@ int store_dir_made(struct store *store)
 	if (renameat(store->dir_fd, MARKER_NEW, store->dir_fd, MARKER) || fsync(store->dir_fd))
 		return -errno;
 	return 0;
+}
+
+/* --- damage that was found ---------------------------------------------------------------- */
+
+void store_dir_mark(struct store *store, const char *what)
+{
+	int fd = openat(store->dir_fd, DAMAGED,
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 || dprintf(fd, "%s\n", what) < 0 || fsync(fd) || fsync(store->dir_fd))
+		store_say(store, LOG_ERR, "%s/%s: cannot be written: %m", store->dir, DAMAGED);
+	if (fd >= 0)
+		close(fd);
+}
+
+bool store_dir_is_marked(struct store *store)
+{
+	char what[80] = "";
+	int fd = openat(store->dir_fd, DAMAGED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return false;
+	if (read(fd, what, sizeof(what) - 1) < 0)
+		*what = 0;
+	close(fd);
+	what[strcspn(what, "\n")] = 0;
+	store_say(store, LOG_ERR, "%s: damaged: this was found while it was served: %s",
+		  store->dir, *what ? what : "something");
+	return true;
+}
+
+void store_dir_unmark(struct store *store)
+{
+	if (unlinkat(store->dir_fd, DAMAGED, 0) && errno != ENOENT)
+		store_say(store, LOG_ERR, "%s/%s: cannot be removed: %m", store->dir, DAMAGED);
 }
 
 /* --- whose it is -------------------------------------------------------------------------- */

@@ -11,12 +11,14 @@
  *	store_dir.c	the directory: whose it is, its lock, its marker, the witness
  *	store_log.c	a look at RocksDB's log before it is opened
  *	store_scan.c	reading everything once, before it is served
+ *	store_scrub.c	reading it now and then, while it is
  *	store_check.c	store_check()
  *	store_repair.c	going on with what is intact
+ *	store_salvage.c	copying what can be read of tables and logs
  *	store_dump.c	store_dump(), and store_load.c the other way round
  *
- * All belongs to the thread of the queue, but for struct store_syncer, and for struct
- * store_space, whose fields that two threads use are atomic.
+ * All belongs to the thread of the queue, but for struct store_syncer, struct store_scrubber,
+ * and struct store_space, whose fields that two threads use are atomic.
  */
 #ifndef TWHEELQ_STORE_INTERNAL_H
 #define TWHEELQ_STORE_INTERNAL_H
@@ -38,6 +40,10 @@
 #define NUMBER_NEXT_ID	".next"
 #define NUMBER_CHANGES	".changes"
 #define NUMBER_VERSION	".version"
+
+/* How RocksDB is to read its logs, whose header for C has no name for it. */
+#define TOLERATE_TORN_TAIL	0
+#define SKIP_CORRUPT		3
 
 /* The version of a store that this program writes, and the only one it reads. */
 #define STORE_VERSION	1
@@ -139,6 +145,26 @@ struct store_space {
 	_Atomic uint64_t unwritten;
 };
 
+/**
+ * struct store_scrubber - the thread that reads all of it now and then
+ * @thread: it.
+ * @lock: guards @stop.
+ * @wake: @stop is set.
+ * @running: there is a thread.
+ * @stop: end.
+ * @passes: how often all was read.
+ * @bytes: how much was read.
+ */
+struct store_scrubber {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool running;
+	bool stop;
+	_Atomic uint64_t passes;
+	_Atomic uint64_t bytes;
+};
+
 /* Bits for ids and keys that the batch has changes of. */
 #define TOUCHED_BITS	1024
 
@@ -151,6 +177,11 @@ struct store {
 	bool fresh;
 	/* Who opens it looks at everything. */
 	bool unscanned;
+	/* All of it was read when it was opened. */
+	bool scanned;
+	/* It is open: damage that is found now is marked; and it was. */
+	_Atomic bool served;
+	_Atomic bool marked;
 
 	rocksdb_t *db;
 	rocksdb_options_t *options;
@@ -181,6 +212,7 @@ struct store {
 	rocksdb_pinnableslice_t *body;
 
 	struct store_syncer syncer;
+	struct store_scrubber scrubber;
 	struct store_space space;
 };
 
@@ -198,7 +230,10 @@ void store_keep_job(struct store *store, const struct job_record *record);
 void store_die(struct store *store, const char *what, const char *error)
 	__attribute__((noreturn));
 
-/* store_read.c: what it returns for an error of RocksDB, which is said and freed. */
+/*
+ * store_read.c: what it returns for an error of RocksDB, which is said and freed. In a store
+ * that is served, damage is marked, too. Of any thread.
+ */
 int store_damaged(struct store *store, const char *what, char *error);
 /* A number of the store's; returns as store_get(). */
 int store_number(struct store *store, const char *name, uint64_t *number);
@@ -230,6 +265,7 @@ int store_log_look(struct store *store, bool cut_torn);
  * @kind: the first letter of its key.
  * @sound: it could be decoded; else @job and @tube are of no use.
  * @key: its key, of @key_len bytes.
+ * @value_len: how long its value is.
  * @job: 'j': the record; an entry of an index: its place; 'p', 'v': its id.
  * @tube: 't'.
  */
@@ -238,6 +274,7 @@ struct store_entry {
 	bool sound;
 	const char *key;
 	size_t key_len;
+	size_t value_len;
 	struct job_record job;
 	struct tube_record tube;
 };
@@ -247,16 +284,31 @@ struct store_entry {
 int store_scan_entries(struct store *store, char first,
 		       bool (*each)(void *context, const struct store_entry *entry),
 		       void *context);
+/* The same from a key on, without what is not handed over yet: of any thread. */
+int store_scan_from(struct store *store, const char *from, size_t len,
+		    bool (*each)(void *context, const struct store_entry *entry), void *context);
 /* Is it a sound entry of an index? */
 bool store_is_place(const struct store_entry *entry);
 /* Read every entry, and hold the counts against the indexes. Returns 0 or -EBADMSG. */
 int store_scan(struct store *store);
 
 /* store_repair.c: before RocksDB is opened, and after that. Return 0 or a negative errno. */
-int store_repair_tables(struct store *store);
+int store_repair_files(struct store *store);
 int store_repair_jobs(struct store *store);
 
+/*
+ * store_salvage.c: a copy takes the place of db/. -EBADMSG, it cannot be opened at all, and
+ * nothing was changed; or another errno.
+ */
+int store_salvage(struct store *store);
+
+/* store_scrub.c */
+int store_scrub_start(struct store *store);
+void store_scrub_stop(struct store *store);
+
 /* store_sync.c */
+/* A condition whose time is that of CLOCK_MONOTONIC. Returns 0 or a negative errno. */
+int store_monotonic_cond(pthread_cond_t *cond);
 int store_sync_start(struct store *store);
 void store_sync_stop(struct store *store);
 void store_sync_commit(struct store *store);
@@ -282,6 +334,11 @@ int store_dir_open(struct store *store);
 /* A fresh store is made: from now on it is one. Returns 0 or a negative errno. */
 int store_dir_made(struct store *store);
 void store_dir_close(struct store *store);
+/* Damage was found: the next to open the store is told. */
+void store_dir_mark(struct store *store, const char *what);
+/* Was it? Then says so, and what. */
+bool store_dir_is_marked(struct store *store);
+void store_dir_unmark(struct store *store);
 /* Is all there that was synced once? Returns 0 or -EBADMSG. */
 int store_witness_open(struct store *store);
 void store_witness_write(struct store *store, uint64_t changes);

@@ -12,10 +12,18 @@
 
 #include "store_internal.h"
 
+/* What RocksDB says for want of files or memory is no damage of the disk's. */
+static bool is_lasting(const char *error)
+{
+	return !error || strstr(error, "Corruption") || strstr(error, "Input/output error");
+}
+
 int store_damaged(struct store *store, const char *what, char *error)
 {
 	store_say(store, LOG_ERR, "%s: damaged: %s: %s", store->dir, what,
 		  error ? error : "it does not make sense");
+	if (store->served && is_lasting(error) && !atomic_exchange(&store->marked, true))
+		store_dir_mark(store, what);
 	rocksdb_free(error);
 	return -EBADMSG;
 }

@@ -2,8 +2,9 @@
 /*
  * Reading everything once, which has RocksDB check every block, and decoding all of it.
  *
- * A store that is small is read before it is served. Counts are held against the indexes
- * then, too: a count that was written with changes that are lost does not agree.
+ * A store that is small is read before it is served, a larger one while it is, see
+ * store_scrub.c. Where it is before, counts are held against the indexes, too: a count that
+ * was written with changes that are lost does not agree.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -77,6 +78,7 @@ static void go_over(rocksdb_iterator_t *iterator,
 		value = rocksdb_iter_value(iterator, &len);
 		entry.key = key;
 		entry.key_len = key_len;
+		entry.value_len = len;
 		entry.kind = key_len ? *key : '?';
 		entry.sound = decode(&entry, key, key_len, value, len);
 		if (!each(context, &entry))
@@ -84,24 +86,30 @@ static void go_over(rocksdb_iterator_t *iterator,
 	}
 }
 
-int store_scan_entries(struct store *store, char first,
-		       bool (*each)(void *context, const struct store_entry *entry),
-		       void *context)
+int store_scan_from(struct store *store, const char *from, size_t len,
+		    bool (*each)(void *context, const struct store_entry *entry), void *context)
 {
 	rocksdb_readoptions_t *options = rocksdb_readoptions_create();
 	rocksdb_iterator_t *iterator;
 	char *error = NULL;
 
-	store_hand_over(store);
 	rocksdb_readoptions_set_fill_cache(options, 0);
 	rocksdb_readoptions_set_verify_checksums(options, 1);
 	iterator = rocksdb_create_iterator(store->db, options);
-	rocksdb_iter_seek(iterator, &first, 1);
+	rocksdb_iter_seek(iterator, from, len);
 	go_over(iterator, each, context);
 	rocksdb_iter_get_error(iterator, &error);
 	rocksdb_iter_destroy(iterator);
 	rocksdb_readoptions_destroy(options);
 	return error ? store_damaged(store, "a block", error) : 0;
+}
+
+int store_scan_entries(struct store *store, char first,
+		       bool (*each)(void *context, const struct store_entry *entry),
+		       void *context)
+{
+	store_hand_over(store);
+	return store_scan_from(store, &first, 1, each, context);
 }
 
 /* --- all of them ---------------------------------------------------------------------------- */

@@ -178,7 +178,7 @@ void store_flush(struct store *store)
 	pthread_mutex_unlock(&syncer->lock);
 }
 
-static int init_conditions(struct store_syncer *syncer)
+int store_monotonic_cond(pthread_cond_t *cond)
 {
 	pthread_condattr_t monotonic;
 	int error = pthread_condattr_init(&monotonic);
@@ -186,9 +186,7 @@ static int init_conditions(struct store_syncer *syncer)
 	if (error)
 		return -error;
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&syncer->lock, NULL);
-	pthread_cond_init(&syncer->done, NULL);
-	error = pthread_cond_init(&syncer->work, &monotonic);
+	error = pthread_cond_init(cond, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	return -error;
 }
@@ -201,7 +199,9 @@ int store_sync_start(struct store *store)
 	syncer->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (syncer->event_fd < 0)
 		return -errno;
-	ret = init_conditions(syncer);
+	pthread_mutex_init(&syncer->lock, NULL);
+	pthread_cond_init(&syncer->done, NULL);
+	ret = store_monotonic_cond(&syncer->work);
 	if (!ret)
 		ret = -pthread_create(&syncer->thread, NULL, run, store);
 	syncer->running = !ret;

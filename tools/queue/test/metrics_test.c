@@ -202,6 +202,9 @@ TEST(each_number_of_the_store_is_on_the_page)
 	ASSERT_LINE(text, "twheelq_store_disk_bytes 2004");
 	ASSERT_LINE(text, "twheelq_store_free_bytes 2005");
 	ASSERT_LINE(text, "twheelq_store_memory_bytes 2006");
+	ASSERT_LINE(text, "twheelq_store_scrubs_total 2007");
+	ASSERT_LINE(text, "twheelq_store_scrubbed_bytes_total 2008");
+	ASSERT_LINE(text, "twheelq_store_damaged 2009");
 }
 
 TEST(the_largest_number_keeps_all_its_digits)

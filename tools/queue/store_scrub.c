@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Scrubbing: a thread reads the whole store now and then, so that damage of what nobody asks
+ * for is known while there are still copies of it, and not on the day it is due.
+ *
+ * A store that is small was read before it was served; of one that is not, the first pass
+ * begins at once. A pass goes in steps of a MiB, each of which sees the store as it is then:
+ * a walk of hours would keep all files on the disk that it began with. Between two steps it
+ * sleeps ten times as long as the last one took, so it takes at most a tenth of what the
+ * disk, and a core, can do.
+ *
+ * Blocks that are in RocksDB's cache are not read from the disk; another pass will.
+ *
+ * It reads, and RocksDB lets many threads read at once; the batch, which the thread of the
+ * queue has not handed over yet, it does not see. What is damaged store_damaged() says, and
+ * marks; the pass is over then, as the rest is read by the repair.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "store_internal.h"
+
+#define STEP_BYTES	(1u << 20)
+#define STEP_SHARE	10
+
+/**
+ * struct step - how far the scrub has come
+ * @bytes: read in this step.
+ * @from: where the next step begins: right behind the last key that was seen.
+ * @from_len: its length; 0: at the beginning.
+ * @kind: of an entry that made no sense; 0: all did.
+ * @more: the step ended before the store did.
+ */
+struct step {
+	size_t bytes;
+	char from[STORE_KEY_MAX + 1];
+	size_t from_len;
+	char kind;
+	bool more;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* --- steps -------------------------------------------------------------------------------- */
+
+static bool see(void *context, const struct store_entry *entry)
+{
+	struct step *step = context;
+
+	if (!entry->sound || entry->key_len > STORE_KEY_MAX) {
+		step->kind = entry->kind;
+		return false;
+	}
+	step->bytes += entry->key_len + entry->value_len;
+	memcpy(step->from, entry->key, entry->key_len);
+	step->from[entry->key_len] = 0;
+	step->from_len = entry->key_len + 1;
+	step->more = step->bytes >= STEP_BYTES;
+	return !step->more;
+}
+
+/* Returns whether there is more to read. */
+static bool take_step(struct store *store, struct step *step)
+{
+	char what[64];
+
+	step->bytes = 0;
+	step->more = false;
+	if (store_scan_from(store, step->from, step->from_len, see, step))
+		return false;
+	if (!step->kind)
+		return step->more;
+	snprintf(what, sizeof(what), "an entry of kind '%c'", step->kind);
+	store_damaged(store, what, NULL);
+	return false;
+}
+
+/* --- the thread --------------------------------------------------------------------------- */
+
+/* Returns false if it is to end. */
+static bool rest_until(struct store_scrubber *scrubber, uint64_t until_ns)
+{
+	const struct timespec until = {
+		.tv_sec = (time_t)(until_ns / 1000000000),
+		.tv_nsec = (long)(until_ns % 1000000000),
+	};
+
+	pthread_mutex_lock(&scrubber->lock);
+	while (!scrubber->stop &&
+	       pthread_cond_timedwait(&scrubber->wake, &scrubber->lock, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&scrubber->lock);
+	return !scrubber->stop;
+}
+
+/* Read it all. Returns false if the thread is to end. */
+static bool pass(struct store *store)
+{
+	struct step step = { 0 };
+	uint64_t began_ns;
+	bool more;
+
+	do {
+		began_ns = now_ns();
+		more = take_step(store, &step);
+		store->scrubber.bytes += step.bytes;
+		if (!rest_until(&store->scrubber,
+				now_ns() + STEP_SHARE * (now_ns() - began_ns)))
+			return false;
+	} while (more);
+	store->scrubber.passes++;
+	return true;
+}
+
+static void *run(void *context)
+{
+	struct store *store = context;
+	uint64_t next_ns = now_ns();
+
+	if (store->scanned)
+		next_ns += store->config.scrub_interval_ns;
+	while (rest_until(&store->scrubber, next_ns)) {
+		next_ns = now_ns() + store->config.scrub_interval_ns;
+		if (!pass(store))
+			break;
+	}
+	return NULL;
+}
+
+int store_scrub_start(struct store *store)
+{
+	struct store_scrubber *scrubber = &store->scrubber;
+	int ret;
+
+	if (!store->config.scrub_interval_ns)
+		return 0;
+	ret = store_monotonic_cond(&scrubber->wake);
+	if (ret)
+		return ret;
+	pthread_mutex_init(&scrubber->lock, NULL);
+	ret = -pthread_create(&scrubber->thread, NULL, run, store);
+	scrubber->running = !ret;
+	return ret;
+}
+
+void store_scrub_stop(struct store *store)
+{
+	struct store_scrubber *scrubber = &store->scrubber;
+
+	if (!scrubber->running)
+		return;
+	pthread_mutex_lock(&scrubber->lock);
+	scrubber->stop = true;
+	pthread_cond_signal(&scrubber->wake);
+	pthread_mutex_unlock(&scrubber->lock);
+	pthread_join(scrubber->thread, NULL);
+}

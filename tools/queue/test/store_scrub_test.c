@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Damage that comes while a store is served: it is found in the background, or by who reads
+ * it; what is intact is served on, and the next opening is told.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store_lib.h"
+
+#define TUBE		3
+#define OFTEN_NS	1000000ull
+#define ONCE_NS		(3600 * 1000000000ull)
+#define WAIT_MS		120000
+#define JOBS		200
+/* Above what is read before a store is served. */
+#define LARGE_JOBS	80
+#define LARGE_BODY	(1u << 20)
+
+/* --- stores ------------------------------------------------------------------------------- */
+
+static struct store *open_with(uint64_t scrub_interval_ns)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+
+	config.scrub_interval_ns = scrub_interval_ns;
+	*log_text = 0;
+	ASSERT_EQ(store_open(&store, &config), 0);
+	return store;
+}
+
+/* Each @step-th job, in a table, which the second opening makes of the log. */
+static void make_table(uint64_t first, uint64_t step)
+{
+	struct store *store = open_with(0);
+	uint64_t id;
+
+	put_tube(store, TUBE, "three");
+	for (id = first; id <= JOBS; id += step) {
+		struct job_record job = make_job(id, JOB_READY, TUBE, (uint32_t)id, 0);
+
+		put_job(store, &job);
+	}
+	store_close(store);
+	store_close(open_with(0));
+}
+
+static void make_small(void)
+{
+	make_table(1, 1);
+}
+
+/* With bodies that no compression makes smaller. */
+static void make_large(void)
+{
+	struct store *store = open_with(0);
+	uint32_t *body = malloc(LARGE_BODY), seed = 1, id, i;
+
+	put_tube(store, TUBE, "three");
+	for (id = 1; id <= LARGE_JOBS; id++) {
+		struct job_record job = make_job(id, JOB_READY, TUBE, id, 0);
+
+		for (i = 0; i < LARGE_BODY / sizeof(*body); i++) {
+			seed = seed * 1664525 + 1013904223;
+			body[i] = seed;
+		}
+		job.body_len = LARGE_BODY;
+		store_put(store, &job, body);
+		store_flush(store);
+	}
+	free(body);
+	store_close(store);
+	store_close(open_with(0));
+}
+
+/* The largest table of the store, and how large it is. */
+static off_t find_table(char *path, size_t size)
+{
+	char db[100], name[400];
+	struct dirent *entry;
+	struct stat stat_of;
+	off_t most = 0;
+	DIR *list;
+
+	snprintf(db, sizeof(db), "%s/db", test_dir());
+	list = opendir(db);
+	ASSERT(list);
+	while ((entry = readdir(list))) {
+		snprintf(name, sizeof(name), "%s/%s", db, entry->d_name);
+		if (!strstr(name, ".sst") || stat(name, &stat_of) || stat_of.st_size <= most)
+			continue;
+		most = stat_of.st_size;
+		snprintf(path, size, "%s", name);
+	}
+	closedir(list);
+	ASSERT_GT(most, 0);
+	return most;
+}
+
+/* Change a byte in the middle of the largest table: the first block was read before. */
+static void harm(void)
+{
+	char path[400];
+	uint8_t byte;
+	off_t at;
+	int fd;
+
+	at = find_table(path, sizeof(path)) / 2;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT(fd >= 0);
+	ASSERT_EQ(pread(fd, &byte, 1, at), 1);
+	byte ^= 1;
+	ASSERT_EQ(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+static struct store_stats stats_of(struct store *store)
+{
+	struct store_stats stats;
+
+	store_stats(store, &stats);
+	return stats;
+}
+
+static void wait_for_damage(struct store *store)
+{
+	int ms;
+
+	for (ms = 0; !stats_of(store).damaged; ms += 10) {
+		ASSERT_LT(ms, WAIT_MS);
+		usleep(10000);
+	}
+}
+
+static void wait_for_passes(struct store *store, uint64_t passes)
+{
+	int ms;
+
+	for (ms = 0; stats_of(store).scrubs < passes; ms += 10) {
+		ASSERT_LT(ms, WAIT_MS);
+		usleep(10000);
+	}
+}
+
+static uint64_t count_jobs(struct store *store)
+{
+	uint64_t nr = 0, id;
+
+	for (id = 1; id < store_next_id(store); id++) {
+		struct job_record job;
+		const void *body;
+		size_t len;
+
+		nr += !store_get(store, id, &job) && !store_get_body(store, id, &body, &len) &&
+			len == job.body_len;
+	}
+	return nr;
+}
+
+/*
+ * The store was damaged while it was served: it is refused, until it is repaired. Returns
+ * how many jobs it has then.
+ */
+static uint64_t see_refused(void)
+{
+	struct store_config config = test_config(test_dir());
+	FILE *out = fopen("/dev/null", "w");
+	struct store *store;
+	uint64_t nr;
+
+	*log_text = 0;
+	ASSERT_EQ(store_open(&store, &config), -EBADMSG);
+	ASSERT(strstr(log_text, "while it was served"));
+	ASSERT_GT(store_check(&config, out), 0);
+	config.repair = true;
+	ASSERT_EQ(store_open(&store, &config), 0);
+	store_close(store);
+	config.repair = false;
+	ASSERT_EQ(store_open(&store, &config), 0);
+	nr = count_jobs(store);
+	store_close(store);
+	ASSERT_EQ(store_check(&config, out), 0);
+	fclose(out);
+	return nr;
+}
+
+/* --- tests -------------------------------------------------------------------------------- */
+
+TEST(damage_that_nobody_asks_for_is_found)
+{
+	struct job_record job = make_job(JOBS + 1, JOB_READY, TUBE, 1, 0);
+	struct store *store;
+
+	make_small();
+	store = open_with(OFTEN_NS);
+	wait_for_passes(store, 2);
+	ASSERT_EQ(stats_of(store).damaged, 0);
+	harm();
+	wait_for_damage(store);
+	ASSERT(strstr(log_text, "damaged: a block"));
+	/* It goes on meanwhile. */
+	put_job(store, &job);
+	see_body(store, &job);
+	store_close(store);
+	ASSERT_GT(see_refused(), JOBS / 2);
+}
+
+/* Read each job. Returns how many are damaged, which the next opening is told. */
+static unsigned int harm_and_read(void)
+{
+	struct store *store = open_with(0);
+	unsigned int damaged = 0;
+	const void *body;
+	uint64_t id;
+	size_t len;
+
+	harm();
+	for (id = 1; id <= JOBS; id++) {
+		struct job_record job;
+
+		damaged += store_get(store, id, &job) == -EBADMSG ||
+			store_get_body(store, id, &body, &len) == -EBADMSG;
+	}
+	ASSERT_GT(damaged, 0);
+	ASSERT_EQ(stats_of(store).damaged, 1);
+	ASSERT_EQ(stats_of(store).scrubs, 0);
+	store_close(store);
+	return damaged;
+}
+
+TEST(damage_that_is_read_is_marked_without_a_scrub)
+{
+	unsigned int damaged;
+
+	make_small();
+	damaged = harm_and_read();
+	ASSERT_EQ(see_refused(), JOBS - damaged);
+}
+
+/* A walk over both tables cannot pass the block, and each would take the other's with it. */
+TEST(a_repair_keeps_what_another_table_has_of_the_same_ids)
+{
+	unsigned int damaged;
+
+	make_table(1, 2);
+	make_table(2, 2);
+	damaged = harm_and_read();
+	ASSERT_EQ(see_refused(), JOBS - damaged);
+}
+
+TEST(a_store_too_large_to_be_read_before_is_read_while_it_is_served)
+{
+	struct store *store;
+
+	make_large();
+	harm();
+	store = open_with(ONCE_NS);
+	wait_for_damage(store);
+	store_close(store);
+	/* A body has a block of its own. */
+	ASSERT_EQ(see_refused(), LARGE_JOBS - 1);
+}
+
+TEST(a_store_that_was_read_before_is_not_read_again_at_once)
+{
+	struct store *store;
+
+	make_small();
+	store = open_with(ONCE_NS);
+	usleep(300000);
+	ASSERT_EQ(stats_of(store).scrubbed_bytes, 0);
+	store_close(store);
+}
+
+TEST(each_pass_reads_all_once_however_large_an_entry_is)
+{
+	const uint64_t least = (uint64_t)LARGE_JOBS * LARGE_BODY;
+	struct store_stats stats;
+	struct store *store;
+
+	make_large();
+	store = open_with(ONCE_NS);
+	wait_for_passes(store, 1);
+	stats = stats_of(store);
+	printf("# %llu bytes of bodies, %llu read\n", (unsigned long long)least,
+	       (unsigned long long)stats.scrubbed_bytes);
+	ASSERT_GE(stats.scrubbed_bytes, least);
+	ASSERT_LT(stats.scrubbed_bytes, least + least / 10);
+	ASSERT_EQ(stats.damaged, 0);
+	store_close(store);
+}
+
+TEST(jobs_that_come_and_go_meanwhile_are_no_damage)
+{
+	struct store *store;
+	uint64_t id;
+
+	make_small();
+	store = open_with(OFTEN_NS);
+	for (id = JOBS + 1; id <= JOBS + 20000 || stats_of(store).scrubs < 20; id++) {
+		struct job_record job = make_job(id, JOB_READY, TUBE, (uint32_t)id, 0);
+
+		put_job(store, &job);
+		if (id % 4) {
+			store_delete(store, &job.place, NULL, 0);
+			store_commit(store);
+		}
+		ASSERT_LT(id, 100000000);
+	}
+	ASSERT_EQ(stats_of(store).damaged, 0);
+	store_close(store);
+}
