@@ -15,6 +15,7 @@
  *	store_check.c	store_check()
  *	store_repair.c	going on with what is intact
  *	store_salvage.c	copying what can be read of tables and logs
+ *	store_pieces.c	the same where RocksDB cannot open them
  *	store_dump.c	store_dump(), and store_load.c the other way round
  *
  * All belongs to the thread of the queue, but for struct store_syncer, struct store_scrubber,
@@ -292,15 +293,17 @@ bool store_is_place(const struct store_entry *entry);
 /* Read every entry, and hold the counts against the indexes. Returns 0 or -EBADMSG. */
 int store_scan(struct store *store);
 
-/* store_repair.c: before RocksDB is opened, and after that. Return 0 or a negative errno. */
-int store_repair_files(struct store *store);
+/* store_repair.c: after the files were salvaged. Returns 0 or a negative errno. */
 int store_repair_jobs(struct store *store);
 
-/*
- * store_salvage.c: a copy takes the place of db/. -EBADMSG, it cannot be opened at all, and
- * nothing was changed; or another errno.
- */
+/* store_salvage.c: a copy takes the place of db/. Returns 0 or a negative errno. */
 int store_salvage(struct store *store);
+
+/*
+ * store_pieces.c: call @each while a part of the store is open, which was not to be opened as
+ * a whole. Returns 0; -EBADMSG, nothing can be read; or another errno.
+ */
+int store_each_piece(struct store *store, void (*each)(void *context), void *context);
 
 /* store_scrub.c */
 int store_scrub_start(struct store *store);

@@ -202,7 +202,8 @@ static int open_repaired(struct store *store)
 	int ret;
 
 	close_db(store);
-	ret = store_repair_files(store);
+	store_say(store, LOG_WARNING, "%s: is repaired", store->dir);
+	ret = store_salvage(store);
 	if (!ret)
 		ret = open_db(store, false);
 	if (!ret && store->syncer.witness_fd < 0) {

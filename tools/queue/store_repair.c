@@ -2,15 +2,10 @@
 /*
  * Going on with what is intact of a damaged store.
  *
- * What can be read is copied (store_salvage.c). Where the list of tables is damaged, and so
- * RocksDB cannot open them, it makes a new list from those that it can read, and tables of
- * what it can read of the logs; what it cannot read it moves to db/lost. That list does not
- * know which of two tables is newer if both have changes of the same time; RocksDB refuses
- * it then.
- *
- * Then all that follows from records is made anew: entries of indexes, keys, counts. A job
- * whose record or body is gone is lost, and is named if its id is known. A job that was
- * deleted may be back, where what told of that was damaged: that is said, too.
+ * What can be read is copied before, see store_salvage.c. Here all that follows from records
+ * is made anew: entries of indexes, keys, counts. A job whose record or body is gone is lost,
+ * and is named if its id is known. A job that was deleted may be back, where what told of
+ * that was damaged: that is said, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -158,19 +153,6 @@ static int rebuild(struct repair *repair)
 		  store->dir, repair->kept, repair->lost);
 	store_say(store, LOG_WARNING, "%s: some that were deleted may be back", store->dir);
 	return 0;
-}
-
-int store_repair_files(struct store *store)
-{
-	char *error = NULL;
-	int ret;
-
-	store_say(store, LOG_WARNING, "%s: is repaired", store->dir);
-	ret = store_salvage(store);
-	if (ret != -EBADMSG)
-		return ret;
-	rocksdb_repair_db(store->options, store->db_path, &error);
-	return error ? store_damaged(store, "it cannot be repaired", error) : 0;
 }
 
 int store_repair_jobs(struct store *store)

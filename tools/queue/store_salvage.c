@@ -11,7 +11,8 @@
  *	                ^ last id + 1                       ^ the first that a walk can
  *	                                                      begin with, by bisection
  *
- * The copy is made beside the damaged one, and takes its place as a whole.
+ * What cannot be opened is read in pieces, see store_pieces.c. The copy is made beside the
+ * damaged one, and takes its place as a whole.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -240,8 +241,10 @@ static void copy_numbers(struct salvage *salvage)
 	rocksdb_iter_destroy(iterator);
 }
 
-static void copy_all(struct salvage *salvage)
+/* All that can be read of what is open. */
+static void copy_open(void *context)
 {
+	struct salvage *salvage = context;
 	struct kind tubes = {
 		.letter = 't', .bytes = 4, .next = UINT32_MAX, .most = UNKNOWN_MOST,
 	};
@@ -284,6 +287,40 @@ static int say_error(struct salvage *salvage)
 	return ret;
 }
 
+/* Logs are read beyond what is damaged of them. */
+static int copy_all(struct salvage *salvage)
+{
+	struct store *store = salvage->store;
+	char *error = NULL;
+	int ret = 0;
+
+	rocksdb_options_set_wal_recovery_mode(store->options, SKIP_CORRUPT);
+	store->db = rocksdb_open_for_read_only(store->options, store->db_path, 0, &error);
+	if (!error) {
+		copy_open(salvage);
+		rocksdb_close(store->db);
+	} else {
+		store_damaged(store, "its files cannot be put together", error);
+		store->db = NULL;
+		ret = store_each_piece(store, copy_open, salvage);
+	}
+	store->db = NULL;
+	rocksdb_options_set_wal_recovery_mode(store->options, TOLERATE_TORN_TAIL);
+	return ret;
+}
+
+static void fill_copy(struct salvage *salvage)
+{
+	salvage->options = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_disable_WAL(salvage->options, 1);
+	salvage->batch = rocksdb_writebatch_create();
+	if (copy_all(salvage) && !salvage->error)
+		salvage->error = strdup("nothing of it can be read");
+	flush(salvage);
+	rocksdb_writebatch_destroy(salvage->batch);
+	rocksdb_writeoptions_destroy(salvage->options);
+}
+
 /* Make the copy, and close both. */
 static int make_copy(struct salvage *salvage)
 {
@@ -294,13 +331,7 @@ static int make_copy(struct salvage *salvage)
 	if (!salvage->error)
 		salvage->to = rocksdb_open(options, salvage->path, &salvage->error);
 	if (!salvage->error) {
-		salvage->options = rocksdb_writeoptions_create();
-		rocksdb_writeoptions_disable_WAL(salvage->options, 1);
-		salvage->batch = rocksdb_writebatch_create();
-		copy_all(salvage);
-		flush(salvage);
-		rocksdb_writebatch_destroy(salvage->batch);
-		rocksdb_writeoptions_destroy(salvage->options);
+		fill_copy(salvage);
 		rocksdb_close(salvage->to);
 	}
 	rocksdb_options_destroy(options);
@@ -324,29 +355,14 @@ static int take_its_place(struct store *store)
 	return 0;
 }
 
-/* Logs are read beyond what is damaged of them. */
-static int open_damaged(struct store *store)
-{
-	char *error = NULL;
-
-	rocksdb_options_set_wal_recovery_mode(store->options, SKIP_CORRUPT);
-	store->db = rocksdb_open_for_read_only(store->options, store->db_path, 0, &error);
-	rocksdb_options_set_wal_recovery_mode(store->options, TOLERATE_TORN_TAIL);
-	return error ? store_damaged(store, "its files cannot be put together", error) : 0;
-}
-
 int store_salvage(struct store *store)
 {
 	struct salvage salvage = { .store = store };
-	int ret = open_damaged(store);
+	int ret;
 
-	if (ret)
-		return ret;
 	if (asprintf(&salvage.path, "%s/" COPY, store->dir) < 0)
 		abort();
 	ret = make_copy(&salvage);
-	rocksdb_close(store->db);
-	store->db = NULL;
 	if (!ret)
 		ret = take_its_place(store);
 	free(salvage.path);

@@ -317,3 +317,40 @@ TEST(jobs_that_come_and_go_meanwhile_are_no_damage)
 	ASSERT_EQ(stats_of(store).damaged, 0);
 	store_close(store);
 }
+
+static void lose_the_list(void)
+{
+	char db[100], name[400];
+	struct dirent *entry;
+	DIR *list;
+
+	snprintf(db, sizeof(db), "%s/db", test_dir());
+	list = opendir(db);
+	ASSERT(list);
+	while ((entry = readdir(list))) {
+		snprintf(name, sizeof(name), "%s/%s", db, entry->d_name);
+		if (strstr(name, "MANIFEST"))
+			ASSERT_EQ(truncate(name, 30), 0);
+	}
+	closedir(list);
+}
+
+/* RocksDB's own repair refuses this one, as it has tables whose changes overlap in time. */
+TEST(a_repair_goes_on_without_the_list_of_tables)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+
+	make_large();
+	lose_the_list();
+	ASSERT_EQ(store_open(&store, &config), -EBADMSG);
+	config.repair = true;
+	*log_text = 0;
+	ASSERT_EQ(store_open(&store, &config), 0);
+	test_about("%s", log_text);
+	ASSERT(strstr(log_text, "one by one"));
+	ASSERT_EQ(count_jobs(store), LARGE_JOBS);
+	store_close(store);
+	config.repair = false;
+	ASSERT_EQ(store_check(&config, stdout), 0);
+}
