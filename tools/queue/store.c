@@ -20,6 +20,9 @@ void store_die(struct store *store, const char *what, const char *error)
 {
 	store_say(store, LOG_ERR, "%s: %s: %s; what was not answered yet is in doubt",
 		  store->dir, what, error);
+	/* A compaction has met it. */
+	if (strstr(error, "Corruption"))
+		store_mark_damage(store, what);
 	_exit(STORE_EXIT_IO);
 }
 

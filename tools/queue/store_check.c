@@ -159,13 +159,14 @@ static void check_sums(struct check *check)
 int store_check(const struct store_config *config, FILE *out)
 {
 	struct check check = { .out = out };
+	bool unfinished;
 	int ret = store_open_unscanned(&check.store, config);
 
 	if (ret == -EBADMSG)
 		return 1;
 	if (ret)
 		return ret;
-	if (store_dir_is_marked(check.store))
+	if (store_dir_is_marked(check.store, &unfinished))
 		say(&check, "damage was found while it was served");
 	if (store_scan_entries(check.store, 0, check_next, &check))
 		say(&check, "not all of it can be read");

@@ -5,7 +5,8 @@
  *	twheelq		the marker: says that it is a store, and of which version
  *	twheelq.new	the same, while the store is being made
  *	synced		the witness: the number of the last change that was synced
- *	damaged		damage was found while the store was served, and what
+ *	damaged		damage was found while the store was served, and what; or a repair was
+ *			begun, and not ended
  *	reserve		the ballast, see store_space.c
  *	db/		RocksDB's files
  *
@@ -81,28 +82,35 @@ int store_dir_made(struct store *store)
 
 /* --- damage that was found ---------------------------------------------------------------- */
 
-void store_dir_mark(struct store *store, const char *what)
+bool store_dir_mark(struct store *store, const char *what)
 {
 	int fd = openat(store->dir_fd, DAMAGED,
 			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	bool marked = fd >= 0 && dprintf(fd, "%s\n", what) >= 0 && !fsync(fd) &&
+		!fsync(store->dir_fd);
 
-	if (fd < 0 || dprintf(fd, "%s\n", what) < 0 || fsync(fd) || fsync(store->dir_fd))
+	if (!marked)
 		store_say(store, LOG_ERR, "%s/%s: cannot be written: %m", store->dir, DAMAGED);
 	if (fd >= 0)
 		close(fd);
+	return marked;
 }
 
-bool store_dir_is_marked(struct store *store)
+/* A mark that cannot be read is one, too. */
+bool store_dir_is_marked(struct store *store, bool *unfinished)
 {
 	char what[80] = "";
 	int fd = openat(store->dir_fd, DAMAGED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd < 0)
+	*unfinished = false;
+	if (fd < 0 && errno == ENOENT)
 		return false;
-	if (read(fd, what, sizeof(what) - 1) < 0)
+	if (fd < 0 || read(fd, what, sizeof(what) - 1) < 0)
 		*what = 0;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	what[strcspn(what, "\n")] = 0;
+	*unfinished = !*what || !strcmp(what, MARK_UNFINISHED);
 	store_say(store, LOG_ERR, "%s: damaged: this was found while it was served: %s",
 		  store->dir, *what ? what : "something");
 	return true;
@@ -110,7 +118,7 @@ bool store_dir_is_marked(struct store *store)
 
 void store_dir_unmark(struct store *store)
 {
-	if (unlinkat(store->dir_fd, DAMAGED, 0) && errno != ENOENT)
+	if (unlinkat(store->dir_fd, DAMAGED, 0) ? errno != ENOENT : fsync(store->dir_fd))
 		store_say(store, LOG_ERR, "%s/%s: cannot be removed: %m", store->dir, DAMAGED);
 }
 

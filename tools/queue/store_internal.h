@@ -180,8 +180,9 @@ struct store {
 	bool unscanned;
 	/* All of it was read when it was opened. */
 	bool scanned;
-	/* It is open: damage that is found now is marked; and it was. */
+	/* It is open: damage that is found now is marked; some was; and it is marked. */
 	_Atomic bool served;
+	_Atomic bool damaged;
 	_Atomic bool marked;
 
 	rocksdb_t *db;
@@ -232,10 +233,12 @@ void store_die(struct store *store, const char *what, const char *error)
 	__attribute__((noreturn));
 
 /*
- * store_read.c: what it returns for an error of RocksDB, which is said and freed. In a store
- * that is served, damage is marked, too. Of any thread.
+ * store_read.c: what it returns for an error of RocksDB, which is said and freed: -EBADMSG,
+ * or -EIO if that may pass. In a store that is served, damage is marked, too. Of any thread.
  */
 int store_damaged(struct store *store, const char *what, char *error);
+bool store_is_damage(const char *error);
+void store_mark_damage(struct store *store, const char *what);
 /* A number of the store's; returns as store_get(). */
 int store_number(struct store *store, const char *name, uint64_t *number);
 /* A tube, without counts; returns as store_get(). */
@@ -337,11 +340,12 @@ int store_dir_open(struct store *store);
 /* A fresh store is made: from now on it is one. Returns 0 or a negative errno. */
 int store_dir_made(struct store *store);
 void store_dir_close(struct store *store);
-/* Damage was found: the next to open the store is told. */
-void store_dir_mark(struct store *store, const char *what);
-/* Was it? Then says so, and what. */
-bool store_dir_is_marked(struct store *store);
+/* Damage was found: the next to open the store is told. Returns whether that is on disk. */
+bool store_dir_mark(struct store *store, const char *what);
+/* Was it? Then says so, and what; @unfinished: it was a repair that did not come to its end. */
+bool store_dir_is_marked(struct store *store, bool *unfinished);
 void store_dir_unmark(struct store *store);
+#define MARK_UNFINISHED	"a repair did not come to its end"
 /* Is all there that was synced once? Returns 0 or -EBADMSG. */
 int store_witness_open(struct store *store);
 void store_witness_write(struct store *store, uint64_t changes);

@@ -264,7 +264,8 @@ static int get_job(struct load *load, const json_t *object, struct job_record *j
 	int ret;
 
 	memset(job, 0, sizeof(*job));
-	if (!get_u64(object, "id", &job->place.id) || !job->place.id)
+	if (!get_u64(object, "id", &job->place.id) || !job->place.id ||
+	    job->place.id > INT64_MAX)
 		return wrong(load, "need an \"id\"");
 	ret = get_numbers(load, object, job);
 	if (!ret)

@@ -4,13 +4,13 @@
  *
  * Memory: half of config.memory is the block cache, which holds index and filter blocks
  * too, and a quarter are write buffers: four, of which RocksDB writes out those that are
- * full. Disk: a write buffer is at most a 128th of the reserve. 32 tables of that size wait
- * for their first compaction at most, which is the largest there can be: with it, the
- * buffers and the logs, all that is needed for going on is less than the reserve. When 24
- * wait, writes are slowed down. The first compaction comes when there are 12, not 4: each of
- * them is merged with all of the level below, which took more time than the puts themselves
- * (110,000 puts/s then, 61,000 before). A file of which half of a stretch is deletes is
- * compacted at once, as a queue deletes all that it puts.
+ * full. Disk: a write buffer is at most a 256th of the reserve. 32 tables of that size wait
+ * for their first compaction at most, which takes about as much of the next level: with the
+ * result, the buffers and the logs, all that is needed for going on is less than the reserve,
+ * if that is 8 MiB or more. When 24 wait, writes are slowed down. The first compaction comes
+ * when there are 12, not 4: they are merged with all of the level below, which took more time
+ * than the puts themselves (61,000 puts/s then, and 110,000 now). A file of which half of a
+ * stretch is deletes is compacted at once, as a queue deletes all that it puts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -115,7 +115,7 @@ static void set_options(struct store *store)
 
 static int open_error(struct store *store, char *error)
 {
-	int ret = -EBADMSG;
+	int ret = store_is_damage(error) ? -EBADMSG : -EIO;
 
 	if (strstr(error, "No space"))
 		ret = -ENOSPC;
@@ -173,9 +173,10 @@ static int load_numbers(struct store *store)
  */
 static int look_before(struct store *store)
 {
+	bool unfinished, marked = !store->unscanned && store_dir_is_marked(store, &unfinished);
 	int ret = store_log_look(store, false);
 
-	if (!ret && !store->unscanned && store_dir_is_marked(store))
+	if (marked && (unfinished || !store->config.repair))
 		ret = -EBADMSG;
 	if (!ret)
 		ret = open_db(store, true);
@@ -187,7 +188,11 @@ static int look_before(struct store *store)
 	    (!store->config.repair && store_dir_bytes(store) > SCAN_MOST))
 		return ret;
 	store->scanned = true;
-	return store_scan(store);
+	ret = store_scan(store);
+	/* What was marked was an error that has passed. */
+	if (!ret && marked && !store->config.read_only)
+		store_dir_unmark(store);
+	return ret;
 }
 
 static void close_db(struct store *store)
@@ -203,6 +208,8 @@ static int open_repaired(struct store *store)
 
 	close_db(store);
 	store_say(store, LOG_WARNING, "%s: is repaired", store->dir);
+	if (!store_dir_mark(store, MARK_UNFINISHED))
+		return -EIO;
 	ret = store_salvage(store);
 	if (!ret)
 		ret = open_db(store, false);
@@ -384,5 +391,5 @@ void store_stats(struct store *store, struct store_stats *stats)
 	stats->memory_bytes = memory_bytes(store);
 	stats->scrubs = store->scrubber.passes;
 	stats->scrubbed_bytes = store->scrubber.bytes;
-	stats->damaged = store->marked;
+	stats->damaged = store->damaged;
 }

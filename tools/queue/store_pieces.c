@@ -74,11 +74,16 @@ static int has_changes(const struct dirent *file)
 
 static int link_file(const struct store *store, const char *name, const char *path)
 {
-	char from[400], to[400];
+	char *from, *to;
+	int ret;
 
-	snprintf(from, sizeof(from), "%s/%s", store->db_path, name);
-	snprintf(to, sizeof(to), "%s/%s", path, name);
-	return link(from, to) ? -errno : 0;
+	if (asprintf(&from, "%s/%s", store->db_path, name) < 0 ||
+	    asprintf(&to, "%s/%s", path, name) < 0)
+		abort();
+	ret = link(from, to) ? -errno : 0;
+	free(from);
+	free(to);
+	return ret;
 }
 
 /* --- opening ------------------------------------------------------------------------------ */
@@ -103,13 +108,28 @@ static bool open_piece(struct store *store, const char *path)
 	return false;
 }
 
+/* RocksDB puts a table away of which it cannot read all. */
+static void say_lost(const struct store *store, const char *path)
+{
+	char *lost;
+
+	if (asprintf(&lost, "%s/lost", path) < 0)
+		abort();
+	if (!access(lost, F_OK))
+		store_say(store, LOG_ERR, "%s: not all of its files can be read, and these are lost",
+			  path);
+	free(lost);
+}
+
 static bool repair_piece(struct store *store, const char *path)
 {
 	char *error = NULL;
 
 	rocksdb_repair_db(store->options, path, &error);
-	if (!error)
+	if (!error) {
+		say_lost(store, path);
 		return open_piece(store, path);
+	}
 	store_say(store, LOG_WARNING, "%s: %s", path, error);
 	rocksdb_free(error);
 	return false;
@@ -192,7 +212,7 @@ static int give_out_all(struct store *store, struct dirent **files, int nr,
 		close_piece(store);
 	} else {
 		store_say(store, LOG_WARNING,
-			  "%s: its files are read one by one: some jobs may come in an earlier state",
+			  "%s: its files are read one by one: jobs may be in an earlier state",
 			  store->dir);
 		given = one_by_one(store, files, nr, each, context);
 	}

@@ -12,20 +12,33 @@
 
 #include "store_internal.h"
 
-/* What RocksDB says for want of files or memory is no damage of the disk's. */
-static bool is_lasting(const char *error)
+/* What RocksDB says for want of files or memory is no damage, and passes. */
+bool store_is_damage(const char *error)
 {
 	return !error || strstr(error, "Corruption") || strstr(error, "Input/output error");
 }
 
+/* A mark that could not be written is tried again by the next damage. */
+void store_mark_damage(struct store *store, const char *what)
+{
+	if (!store->served)
+		return;
+	store->damaged = true;
+	if (!atomic_exchange(&store->marked, true) && !store_dir_mark(store, what))
+		store->marked = false;
+}
+
 int store_damaged(struct store *store, const char *what, char *error)
 {
-	store_say(store, LOG_ERR, "%s: damaged: %s: %s", store->dir, what,
+	bool damage = store_is_damage(error);
+
+	store_say(store, LOG_ERR, "%s: %s: %s: %s", store->dir,
+		  damage ? "damaged" : "cannot be read", what,
 		  error ? error : "it does not make sense");
-	if (store->served && is_lasting(error) && !atomic_exchange(&store->marked, true))
-		store_dir_mark(store, what);
+	if (damage)
+		store_mark_damage(store, what);
 	rocksdb_free(error);
-	return -EBADMSG;
+	return damage ? -EBADMSG : -EIO;
 }
 
 /* --- gets --------------------------------------------------------------------------------- */
@@ -147,12 +160,18 @@ uint64_t store_next_id(const struct store *store)
 
 /* --- walks -------------------------------------------------------------------------------- */
 
-/* Keys from @begin on and before @end; the buffers are the iterator's until it is closed. */
+/*
+ * Keys from @begin on and before @end; the buffers are the iterator's until it is closed.
+ * @last is where it was last, and @prefix_len of its bytes are the same in all keys.
+ */
 struct range {
 	uint8_t begin[STORE_KEY_MAX];
 	size_t begin_len;
 	uint8_t end[STORE_KEY_MAX];
 	size_t end_len;
+	uint8_t last[STORE_KEY_MAX];
+	size_t last_len;
+	size_t prefix_len;
 	rocksdb_readoptions_t *options;
 	rocksdb_iterator_t *iterator;
 };
@@ -202,7 +221,8 @@ static void range_of_index(struct store *store, struct range *range,
 	const struct store_head *head = store_head(store, place);
 	struct job_place first = *place;
 
-	range_end(range, range->begin, store_key_prefix(range->begin, place));
+	range->prefix_len = store_key_prefix(range->begin, place);
+	range_end(range, range->begin, range->prefix_len);
 	first.order = head->order;
 	first.pri = (uint32_t)head->order;
 	first.id = head->id;
@@ -219,6 +239,17 @@ static bool range_place(struct range *range, struct job_place *place)
 	return store_decode_place(key, key_len, value, len, place);
 }
 
+static void note_last(struct range *range)
+{
+	size_t len;
+	const char *key = rocksdb_iter_key(range->iterator, &len);
+
+	if (len > sizeof(range->last))
+		return;
+	memcpy(range->last, key, len);
+	range->last_len = len;
+}
+
 static int go_over_places(struct store *store, struct range *range,
 			  void (*next)(rocksdb_iterator_t *iterator),
 			  bool (*each)(void *context, const struct job_place *place),
@@ -229,6 +260,7 @@ static int go_over_places(struct store *store, struct range *range,
 
 	/* What makes no sense is left out, and what is behind it is still found. */
 	for (; rocksdb_iter_valid(range->iterator); next(range->iterator)) {
+		note_last(range);
 		if (!range_place(range, &place))
 			ret = store_damaged(store, "an entry of an index", NULL);
 		else if (!each(context, &place))
@@ -236,6 +268,94 @@ static int go_over_places(struct store *store, struct range *range,
 	}
 	return ret;
 }
+
+/* --- walks past what is damaged ----------------------------------------------------------- */
+
+/*
+ * What follows the prefix of a key, its suffix, is taken for a number here. Seek the key that
+ * has this one, with a new iterator: one that has met damage may say so again. Returns whether
+ * it can be read from there on.
+ */
+static bool seek_suffix(struct store *store, struct range *range, unsigned __int128 suffix)
+{
+	uint8_t key[STORE_KEY_MAX];
+	char *error = NULL;
+	size_t i;
+
+	memcpy(key, range->last, range->last_len);
+	for (i = range->last_len; i-- > range->prefix_len; suffix >>= 8)
+		key[i] = (uint8_t)suffix;
+	rocksdb_iter_destroy(range->iterator);
+	range->iterator = rocksdb_create_iterator(store->db, range->options);
+	rocksdb_iter_seek(range->iterator, (char *)key, range->last_len);
+	rocksdb_iter_get_error(range->iterator, &error);
+	rocksdb_free(error);
+	return !error;
+}
+
+static unsigned __int128 last_suffix(const struct range *range)
+{
+	unsigned __int128 suffix = 0;
+	size_t i;
+
+	for (i = range->prefix_len; i < range->last_len; i++)
+		suffix = suffix << 8 | range->last[i];
+	return suffix;
+}
+
+/*
+ * The iterator cannot read what follows the last entry: let it go on behind that. Where it
+ * can is found by doubling steps, and bisection. Returns false if there is no such place.
+ */
+static bool skip_damage(struct store *store, struct range *range)
+{
+	unsigned int unused = 128 - 8 * (unsigned int)(range->last_len - range->prefix_len);
+	unsigned __int128 most = ~(unsigned __int128)0 >> unused;
+	unsigned __int128 cannot = last_suffix(range), can, step = 1;
+
+	/* A step that has grown out of its type is 0. */
+	while (step && step <= most - cannot && !seek_suffix(store, range, cannot + step)) {
+		cannot += step;
+		step *= 2;
+	}
+	if (!step || step > most - cannot)
+		return false;
+	can = cannot + step;
+	while (can - cannot > 1) {
+		unsigned __int128 middle = cannot + (can - cannot) / 2;
+
+		if (seek_suffix(store, range, middle))
+			can = middle;
+		else
+			cannot = middle;
+	}
+	return seek_suffix(store, range, can);
+}
+
+/* The iterator is where the walk begins, and @range->last too. Closes the range. */
+static int walk_places(struct store *store, struct range *range,
+		       bool (*each)(void *context, const struct job_place *place), void *context)
+{
+	char *error = NULL;
+	int ret;
+
+	ret = go_over_places(store, range, rocksdb_iter_next, each, context);
+	rocksdb_iter_get_error(range->iterator, &error);
+	while (error) {
+		ret = store_damaged(store, "an index", error);
+		error = NULL;
+		if (!skip_damage(store, range))
+			break;
+		if (go_over_places(store, range, rocksdb_iter_next, each, context))
+			ret = -EBADMSG;
+		rocksdb_iter_get_error(range->iterator, &error);
+	}
+	rocksdb_iter_destroy(range->iterator);
+	rocksdb_readoptions_destroy(range->options);
+	return ret;
+}
+
+/* --- walks through an index --------------------------------------------------------------- */
 
 /* Is @place not after the head, as far as an index goes? */
 static bool from_head(const struct store_head *head, const struct job_place *place)
@@ -263,12 +383,13 @@ int store_walk(struct store *store, const struct job_place *from,
 	       bool (*each)(void *context, const struct job_place *place), void *context)
 {
 	struct store_head *head = store_head(store, from);
-	uint8_t key[STORE_KEY_MAX];
 	struct range range;
 	char *error = NULL;
 
 	store_hand_over(store);
 	range_of_index(store, &range, from);
+	memcpy(range.last, range.begin, range.begin_len);
+	range.last_len = range.begin_len;
 	if (from_head(head, from)) {
 		rocksdb_iter_seek_to_first(range.iterator);
 		rocksdb_iter_get_error(range.iterator, &error);
@@ -276,10 +397,10 @@ int store_walk(struct store *store, const struct job_place *from,
 			move_head(head, &range);
 		rocksdb_free(error);
 	} else {
-		rocksdb_iter_seek(range.iterator, (char *)key, store_key_place(key, from));
+		range.last_len = store_key_place(range.last, from);
+		rocksdb_iter_seek(range.iterator, (char *)range.last, range.last_len);
 	}
-	return range_close(store, &range, "an index",
-			   go_over_places(store, &range, rocksdb_iter_next, each, context));
+	return walk_places(store, &range, each, context);
 }
 
 int store_walk_tube(struct store *store, const struct job_place *from,
@@ -291,12 +412,14 @@ int store_walk_tube(struct store *store, const struct job_place *from,
 	store_hand_over(store);
 	range.begin_len = store_key_tube(range.begin, store_key_tube_kind(from->state),
 					 from->tube);
+	range.prefix_len = range.begin_len;
 	range_end(&range, range.begin, range.begin_len);
 	range.begin_len = store_key_of_tube(range.begin, from);
+	memcpy(range.last, range.begin, range.begin_len);
+	range.last_len = range.begin_len;
 	range_open(store, &range);
 	rocksdb_iter_seek_to_first(range.iterator);
-	return range_close(store, &range, "an index",
-			   go_over_places(store, &range, rocksdb_iter_next, each, context));
+	return walk_places(store, &range, each, context);
 }
 
 int store_walk_back(struct store *store, const struct job_place *from,

@@ -11,8 +11,15 @@
  *	                ^ last id + 1                       ^ the first that a walk can
  *	                                                      begin with, by bisection
  *
- * What cannot be opened is read in pieces, see store_pieces.c. The copy is made beside the
- * damaged one, and takes its place as a whole.
+ * What cannot be opened is read in pieces, see store_pieces.c. An error that is no damage,
+ * such as a lack of memory, ends it, and nothing is changed.
+ *
+ *	db/ is damaged			db.copy/ is made, and thrown away if that fails
+ *	db/ -> damaged-SECONDS/		db.copy/ is whole
+ *	db.copy/ -> db/			has records and bodies; store_repair.c adds the rest
+ *
+ * The store is marked all the while, so who is ended between two steps leaves one that is
+ * not served. A repair that finds db.copy/ and no db/ goes on with the last step.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +32,7 @@
 
 #include "store_internal.h"
 
-#define COPY		"db.new"
+#define COPY		"db.copy"
 #define BATCH_BYTES	(1u << 20)
 /* So many numbers are asked for one by one; and where it is not known how many there are. */
 #define ONE_BY_ONE_MOST	(16u << 20)
@@ -38,7 +45,8 @@
  * @to: the copy.
  * @batch: what it gets next, @bytes of keys and values.
  * @options: of writes; there is no log.
- * @error: of a write; NULL: none.
+ * @entries: that were copied.
+ * @error: of a write, or one that is no damage; NULL: none.
  */
 struct salvage {
 	struct store *store;
@@ -47,6 +55,7 @@ struct salvage {
 	rocksdb_writebatch_t *batch;
 	size_t bytes;
 	rocksdb_writeoptions_t *options;
+	uint64_t entries;
 	char *error;
 };
 
@@ -77,6 +86,7 @@ static void hand_over(struct salvage *salvage)
 static void copy(struct salvage *salvage, const char *key, size_t key_len, const char *value,
 		 size_t len)
 {
+	salvage->entries++;
 	rocksdb_writebatch_put(salvage->batch, key, key_len, value, len);
 	salvage->bytes += key_len + len;
 	if (salvage->bytes >= BATCH_BYTES)
@@ -105,25 +115,32 @@ static uint64_t number_of(const struct kind *kind, const char *key)
 	return number;
 }
 
-/* Returns whether there was an error, which is freed. */
-static bool failed(rocksdb_iterator_t *iterator)
+/* Returns whether there is one, and keeps it if it is no damage, else frees it. */
+static bool take_error(struct salvage *salvage, char *error)
+{
+	if (!error)
+		return false;
+	if (store_is_damage(error) || salvage->error)
+		rocksdb_free(error);
+	else
+		salvage->error = error;
+	return true;
+}
+
+static bool failed(struct salvage *salvage, rocksdb_iterator_t *iterator)
 {
 	char *error = NULL;
 
 	rocksdb_iter_get_error(iterator, &error);
-	rocksdb_free(error);
-	return error;
+	return take_error(salvage, error);
 }
 
-static bool is_of(const struct kind *kind, rocksdb_iterator_t *iterator)
+/* Entries of a kind come one after the other. */
+static bool is_of(char letter, rocksdb_iterator_t *iterator)
 {
 	size_t len;
-	const char *key;
 
-	if (!rocksdb_iter_valid(iterator))
-		return false;
-	key = rocksdb_iter_key(iterator, &len);
-	return *key == kind->letter && len == 1 + kind->bytes;
+	return rocksdb_iter_valid(iterator) && *rocksdb_iter_key(iterator, &len) == letter;
 }
 
 /* Copy from @*from on, and move it behind the last. Returns whether all was read. */
@@ -137,13 +154,15 @@ static bool walk(struct salvage *salvage, const struct kind *kind, uint64_t *fro
 	bool whole;
 
 	rocksdb_iter_seek(iterator, first, key_of(kind, *from, first));
-	for (; is_of(kind, iterator); rocksdb_iter_next(iterator)) {
+	for (; is_of(kind->letter, iterator) && !salvage->error; rocksdb_iter_next(iterator)) {
 		key = rocksdb_iter_key(iterator, &key_len);
+		if (key_len != 1 + kind->bytes || number_of(kind, key) == UINT64_MAX)
+			continue;
 		value = rocksdb_iter_value(iterator, &len);
 		copy(salvage, key, key_len, value, len);
 		*from = number_of(kind, key) + 1;
 	}
-	whole = !failed(iterator);
+	whole = !failed(salvage, iterator);
 	rocksdb_iter_destroy(iterator);
 	return whole;
 }
@@ -156,7 +175,7 @@ static bool can_begin(struct salvage *salvage, const struct kind *kind, uint64_t
 	bool can;
 
 	rocksdb_iter_seek(iterator, key, key_of(kind, number, key));
-	can = !failed(iterator);
+	can = !failed(salvage, iterator);
 	rocksdb_iter_destroy(iterator);
 	return can;
 }
@@ -190,29 +209,36 @@ static void copy_one(struct salvage *salvage, const struct kind *kind, uint64_t 
 
 	value = rocksdb_get(salvage->store->db, salvage->store->read_options, key, key_len, &len,
 			    &error);
-	if (value && !error)
+	if (!take_error(salvage, error) && value)
 		copy(salvage, key, key_len, value, len);
 	rocksdb_free(value);
-	rocksdb_free(error);
 }
 
+/*
+ * Of numbers that are too many for that, those at both ends are asked for: where many were
+ * deleted, a walk cannot begin anywhere among them, and what is there is at one of the ends.
+ */
 static void copy_each(struct salvage *salvage, const struct kind *kind, uint64_t from,
 		      uint64_t to)
 {
+	uint64_t left = to - from > kind->most ? kind->most : to - from;
+
 	store_say(salvage->store, LOG_WARNING,
-		  "%s: entries of kind '%c' from %" PRIu64 " to %" PRIu64 " are damaged in part",
-		  salvage->store->dir, kind->letter, from, to - 1);
-	if (to - from > kind->most)
-		to = from + kind->most;
-	for (; from < to; from++)
-		copy_one(salvage, kind, from);
+		  "%s: entries of kind '%c' from %" PRIu64 " to %" PRIu64 " are damaged in part%s",
+		  salvage->store->dir, kind->letter, from, to - 1,
+		  to - from > left ? ", and not all were asked for" : "");
+	if (to - from > left)
+		for (; left > kind->most / 2 && !salvage->error; left--)
+			copy_one(salvage, kind, from++);
+	for (; left && !salvage->error; left--)
+		copy_one(salvage, kind, to - left);
 }
 
 static void copy_kind(struct salvage *salvage, const struct kind *kind)
 {
 	uint64_t from = 0, next;
 
-	while (!walk(salvage, kind, &from) && from < kind->next) {
+	while (!walk(salvage, kind, &from) && from < kind->next && !salvage->error) {
 		next = find_beginning(salvage, kind, from);
 		copy_each(salvage, kind, from, next);
 		from = next;
@@ -224,20 +250,22 @@ static void copy_kind(struct salvage *salvage, const struct kind *kind)
 /* Those that cannot be read begin anew, see store_repair.c. */
 static void copy_numbers(struct salvage *salvage)
 {
-	const struct kind numbers = { .letter = 'm' };
+	static const char letter = 'm';
 	rocksdb_iterator_t *iterator =
 		rocksdb_create_iterator(salvage->store->db, salvage->store->read_options);
 	const char *key, *value;
 	size_t key_len, len;
 
-	for (rocksdb_iter_seek(iterator, &numbers.letter, 1);
-	     rocksdb_iter_valid(iterator); rocksdb_iter_next(iterator)) {
+	rocksdb_iter_seek(iterator, &letter, 1);
+	for (; is_of(letter, iterator); rocksdb_iter_next(iterator)) {
 		key = rocksdb_iter_key(iterator, &key_len);
-		if (*key != numbers.letter)
-			break;
 		value = rocksdb_iter_value(iterator, &len);
 		copy(salvage, key, key_len, value, len);
 	}
+	if (failed(salvage, iterator))
+		store_say(salvage->store, LOG_ERR,
+			  "%s: numbers are lost: times may be off if the clock was ever set",
+			  salvage->store->dir);
 	rocksdb_iter_destroy(iterator);
 }
 
@@ -314,7 +342,7 @@ static void fill_copy(struct salvage *salvage)
 	salvage->options = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_disable_WAL(salvage->options, 1);
 	salvage->batch = rocksdb_writebatch_create();
-	if (copy_all(salvage) && !salvage->error)
+	if ((copy_all(salvage) || !salvage->entries) && !salvage->error)
 		salvage->error = strdup("nothing of it can be read");
 	flush(salvage);
 	rocksdb_writebatch_destroy(salvage->batch);
@@ -325,6 +353,7 @@ static void fill_copy(struct salvage *salvage)
 static int make_copy(struct salvage *salvage)
 {
 	rocksdb_options_t *options = rocksdb_options_create_copy(salvage->store->options);
+	int ret;
 
 	rocksdb_options_set_create_if_missing(options, 1);
 	rocksdb_destroy_db(options, salvage->path, &salvage->error);
@@ -334,25 +363,49 @@ static int make_copy(struct salvage *salvage)
 		fill_copy(salvage);
 		rocksdb_close(salvage->to);
 	}
+	ret = say_error(salvage);
+	if (ret) {
+		rocksdb_destroy_db(options, salvage->path, &salvage->error);
+		rocksdb_free(salvage->error);
+	}
 	rocksdb_options_destroy(options);
-	return say_error(salvage);
+	return ret;
+}
+
+static bool is_there(const struct store *store, const char *name)
+{
+	return !faccessat(store->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* What was damaged is kept, for whoever can read more of it. */
-static int take_its_place(struct store *store)
+static int put_aside(struct store *store)
 {
+	long long second = time(NULL);
 	char kept[64];
 
-	snprintf(kept, sizeof(kept), "damaged-%lld", (long long)time(NULL));
-	if (renameat2(store->dir_fd, COPY, store->dir_fd, "db", RENAME_EXCHANGE) ||
-	    renameat2(store->dir_fd, COPY, store->dir_fd, kept, RENAME_NOREPLACE) ||
-	    fsync(store->dir_fd)) {
-		store_say(store, LOG_ERR, "%s/%s: cannot be renamed: %m", store->dir, COPY);
+	do {
+		snprintf(kept, sizeof(kept), "damaged-%lld", second++);
+	} while (is_there(store, kept));
+	if (renameat(store->dir_fd, "db", store->dir_fd, kept))
 		return -errno;
-	}
 	store_say(store, LOG_WARNING, "%s/%s has what was there before: it may be removed",
 		  store->dir, kept);
 	return 0;
+}
+
+static int take_its_place(struct store *store)
+{
+	if (renameat(store->dir_fd, COPY, store->dir_fd, "db") || fsync(store->dir_fd))
+		return -errno;
+	return 0;
+}
+
+static int say_rename(struct store *store, int ret)
+{
+	if (ret)
+		store_say(store, LOG_ERR, "%s: the copy cannot take its place: %s", store->dir,
+			  strerror(-ret));
+	return ret;
 }
 
 int store_salvage(struct store *store)
@@ -360,11 +413,14 @@ int store_salvage(struct store *store)
 	struct salvage salvage = { .store = store };
 	int ret;
 
+	if (!is_there(store, "db") && is_there(store, COPY))
+		return say_rename(store, take_its_place(store));
 	if (asprintf(&salvage.path, "%s/" COPY, store->dir) < 0)
 		abort();
 	ret = make_copy(&salvage);
-	if (!ret)
-		ret = take_its_place(store);
 	free(salvage.path);
-	return ret;
+	if (ret)
+		return ret;
+	ret = put_aside(store);
+	return say_rename(store, ret ? ret : take_its_place(store));
 }

@@ -116,6 +116,8 @@ int store_scan_entries(struct store *store, char first,
 
 struct scan {
 	struct store *store;
+	uint64_t nr_jobs;
+	uint64_t nr_places;
 	int ret;
 };
 
@@ -124,8 +126,11 @@ static bool scan_next(void *context, const struct store_entry *entry)
 	struct scan *scan = context;
 	char what[64];
 
-	if (store_is_place(entry))
+	if (store_is_place(entry)) {
 		store_tubes_see(scan->store, &entry->job.place);
+		scan->nr_places++;
+	}
+	scan->nr_jobs += entry->kind == 'j';
 	if (entry->sound)
 		return true;
 	snprintf(what, sizeof(what), "an entry of kind '%c'", entry->kind);
@@ -141,7 +146,9 @@ int store_scan(struct store *store)
 	int ret = store_scan_entries(store, 0, scan_next, &scan);
 
 	if (ret || scan.ret)
-		return -EBADMSG;
+		return ret == -EIO ? ret : -EBADMSG;
+	if (scan.nr_jobs != scan.nr_places)
+		return store_damaged(store, "jobs have no place in an index", NULL);
 	if (store_tubes_agree(store, &wrong))
 		return 0;
 	snprintf(what, sizeof(what), "the counts of tube %" PRIu32, wrong);

@@ -9,11 +9,12 @@
  * sleeps ten times as long as the last one took, so it takes at most a tenth of what the
  * disk, and a core, can do.
  *
- * Blocks that are in RocksDB's cache are not read from the disk; another pass will.
+ * Blocks that are in RocksDB's cache, or files in the kernel's, are not read from the disk;
+ * a later pass will.
  *
  * It reads, and RocksDB lets many threads read at once; the batch, which the thread of the
  * queue has not handed over yet, it does not see. What is damaged store_damaged() says, and
- * marks; the pass is over then, as the rest is read by the repair.
+ * marks; it is over then, as the rest is read by the repair.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +31,8 @@
  * @bytes: read in this step.
  * @from: where the next step begins: right behind the last key that was seen.
  * @from_len: its length; 0: at the beginning.
- * @kind: of an entry that made no sense; 0: all did.
+ * @kind: of an entry that made no sense, if @senseless.
+ * @senseless: there was one.
  * @more: the step ended before the store did.
  */
 struct step {
@@ -38,6 +40,7 @@ struct step {
 	char from[STORE_KEY_MAX + 1];
 	size_t from_len;
 	char kind;
+	bool senseless;
 	bool more;
 };
 
@@ -57,6 +60,7 @@ static bool see(void *context, const struct store_entry *entry)
 
 	if (!entry->sound || entry->key_len > STORE_KEY_MAX) {
 		step->kind = entry->kind;
+		step->senseless = true;
 		return false;
 	}
 	step->bytes += entry->key_len + entry->value_len;
@@ -67,20 +71,19 @@ static bool see(void *context, const struct store_entry *entry)
 	return !step->more;
 }
 
-/* Returns whether there is more to read. */
-static bool take_step(struct store *store, struct step *step)
+/* Returns 0, or what is wrong, which was said. */
+static int take_step(struct store *store, struct step *step)
 {
 	char what[64];
+	int ret;
 
 	step->bytes = 0;
 	step->more = false;
-	if (store_scan_from(store, step->from, step->from_len, see, step))
-		return false;
-	if (!step->kind)
-		return step->more;
+	ret = store_scan_from(store, step->from, step->from_len, see, step);
+	if (ret || !step->senseless)
+		return ret;
 	snprintf(what, sizeof(what), "an entry of kind '%c'", step->kind);
-	store_damaged(store, what, NULL);
-	return false;
+	return store_damaged(store, what, NULL);
 }
 
 /* --- the thread --------------------------------------------------------------------------- */
@@ -88,6 +91,7 @@ static bool take_step(struct store *store, struct step *step)
 /* Returns false if it is to end. */
 static bool rest_until(struct store_scrubber *scrubber, uint64_t until_ns)
 {
+	bool stop;
 	const struct timespec until = {
 		.tv_sec = (time_t)(until_ns / 1000000000),
 		.tv_nsec = (long)(until_ns % 1000000000),
@@ -97,26 +101,27 @@ static bool rest_until(struct store_scrubber *scrubber, uint64_t until_ns)
 	while (!scrubber->stop &&
 	       pthread_cond_timedwait(&scrubber->wake, &scrubber->lock, &until) != ETIMEDOUT)
 		;
+	stop = scrubber->stop;
 	pthread_mutex_unlock(&scrubber->lock);
-	return !scrubber->stop;
+	return !stop;
 }
 
-/* Read it all. Returns false if the thread is to end. */
+/* Read it all. Returns false if the thread is to end: it was told to, or found damage. */
 static bool pass(struct store *store)
 {
 	struct step step = { 0 };
 	uint64_t began_ns;
-	bool more;
+	int ret;
 
 	do {
 		began_ns = now_ns();
-		more = take_step(store, &step);
+		ret = take_step(store, &step);
 		store->scrubber.bytes += step.bytes;
-		if (!rest_until(&store->scrubber,
-				now_ns() + STEP_SHARE * (now_ns() - began_ns)))
+		if (ret == -EBADMSG || !rest_until(&store->scrubber,
+						   now_ns() + STEP_SHARE * (now_ns() - began_ns)))
 			return false;
-	} while (more);
-	store->scrubber.passes++;
+	} while (!ret && step.more);
+	store->scrubber.passes += !ret;
 	return true;
 }
 

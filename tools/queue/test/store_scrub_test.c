@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "store_lib.h"
@@ -104,21 +106,27 @@ static off_t find_table(char *path, size_t size)
 	return most;
 }
 
-/* Change a byte in the middle of the largest table: the first block was read before. */
-static void harm(void)
+/* Change a byte of the largest table, so many hundredths behind its beginning. */
+static void harm_at(int percent)
 {
 	char path[400];
 	uint8_t byte;
 	off_t at;
 	int fd;
 
-	at = find_table(path, sizeof(path)) / 2;
+	at = find_table(path, sizeof(path)) / 100 * percent;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	ASSERT(fd >= 0);
 	ASSERT_EQ(pread(fd, &byte, 1, at), 1);
 	byte ^= 1;
 	ASSERT_EQ(pwrite(fd, &byte, 1, at), 1);
 	close(fd);
+}
+
+/* In the middle: the first block was read before. */
+static void harm(void)
+{
+	harm_at(50);
 }
 
 static struct store_stats stats_of(struct store *store)
@@ -353,4 +361,149 @@ TEST(a_repair_goes_on_without_the_list_of_tables)
 	store_close(store);
 	config.repair = false;
 	ASSERT_EQ(store_check(&config, stdout), 0);
+}
+
+/* --- walks past damage -------------------------------------------------------------------- */
+
+#define DELAYED	20000
+
+static void make_delayed(void)
+{
+	struct store *store = open_with(0);
+	uint64_t id;
+
+	put_tube(store, TUBE, "three");
+	for (id = 1; id <= DELAYED; id++) {
+		struct job_record job = make_job(id, JOB_DELAYED, TUBE, 7, id * 1000003);
+
+		put_job(store, &job);
+	}
+	store_close(store);
+	store_close(open_with(0));
+}
+
+static uint64_t walked;
+
+static bool count_one(void *context, const struct job_place *place)
+{
+	uint64_t *last = context;
+
+	ASSERT_GT(place->id, *last);
+	*last = place->id;
+	walked++;
+	return true;
+}
+
+TEST(a_walk_goes_on_behind_a_block_that_is_damaged)
+{
+	const struct job_place from = { .state = JOB_DELAYED, .tube = TUBE };
+	struct store *store;
+	uint64_t last = 0;
+
+	make_delayed();
+	store = open_with(0);
+	/* What is due comes first in the table, but for counts. */
+	harm_at(5);
+	walked = 0;
+	ASSERT_EQ(store_walk(store, &from, count_one, &last), -EBADMSG);
+	printf("# %llu of %d seen\n", (unsigned long long)walked, DELAYED);
+	ASSERT_EQ(last, DELAYED);
+	ASSERT_LT(walked, DELAYED);
+	ASSERT_GT(walked, DELAYED - 1000);
+	last = 0;
+	walked = 0;
+	ASSERT_EQ(store_walk_tube(store, &from, count_one, &last), 0);
+	ASSERT_EQ(walked, DELAYED);
+	ASSERT_EQ(stats_of(store).damaged, 1);
+	store_close(store);
+}
+
+/* --- repairs that are broken off ---------------------------------------------------------- */
+
+/* Returns whether it came to its end. */
+static bool repair_for(unsigned int us)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+	int status;
+	pid_t pid;
+
+	config.repair = true;
+	fflush(stdout);
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(store_open(&store, &config) ? 1 : 2);
+	usleep(us);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 2;
+}
+
+/* Opened by a process of its own, as RocksDB's threads do not go with the next fork. */
+static int jobs_if_open(void)
+{
+	struct store_config config = test_config(test_dir());
+	int ends[2], nr = -1;
+	pid_t pid;
+
+	ASSERT_EQ(pipe(ends), 0);
+	fflush(stdout);
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		const struct job_place from = { .state = JOB_DELAYED, .tube = TUBE };
+		struct store *store;
+		uint64_t last = 0;
+
+		if (!store_open(&store, &config)) {
+			walked = 0;
+			nr = store_walk(store, &from, count_one, &last) ? -2 : (int)walked;
+		}
+		_exit(write(ends[1], &nr, sizeof(nr)) != sizeof(nr));
+	}
+	ASSERT_EQ(waitpid(pid, NULL, 0), pid);
+	ASSERT_EQ(read(ends[0], &nr, sizeof(nr)), sizeof(nr));
+	close(ends[0]);
+	close(ends[1]);
+	return nr;
+}
+
+static void make_damaged(void)
+{
+	make_delayed();
+	lose_the_list();
+}
+
+TEST(a_repair_that_is_killed_leaves_nothing_that_is_served)
+{
+	unsigned int kills = 0, ms;
+	bool done = false;
+	pid_t pid;
+	int jobs;
+
+	/* It is of this process, not of the child. */
+	test_dir();
+	fflush(stdout);
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		make_damaged();
+		_exit(0);
+	}
+	ASSERT_EQ(waitpid(pid, NULL, 0), pid);
+	ASSERT_EQ(jobs_if_open(), -1);
+	for (ms = 5; !done; ms += 20) {
+		ASSERT_LT(ms, WAIT_MS);
+		done = repair_for(ms * 1000);
+		kills += !done;
+		jobs = jobs_if_open();
+		if (!done && jobs == -1)
+			continue;
+		/* Killed between its last step and its exit, or not at all. */
+		ASSERT_EQ(jobs, DELAYED);
+		done = true;
+	}
+	printf("# %u kills\n", kills);
+	ASSERT_GT(kills, 1);
 }
