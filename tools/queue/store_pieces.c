@@ -116,7 +116,7 @@ static void say_lost(const struct store *store, const char *path)
 	if (asprintf(&lost, "%s/lost", path) < 0)
 		abort();
 	if (!access(lost, F_OK))
-		store_say(store, LOG_ERR, "%s: not all of its files can be read, and these are lost",
+		store_say(store, LOG_ERR, "%s: not all of its files can be read: these are lost",
 			  path);
 	free(lost);
 }
