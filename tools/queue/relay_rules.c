@@ -84,7 +84,7 @@ static bool has_topic_letters(const struct relay_text *name)
 	size_t i;
 
 	for (i = 0; i < name->len; i++)
-		if (!isalnum((unsigned char)name->data[i]) && !strchr("._-", name->data[i]))
+		if (!isalnum((unsigned char)name->data[i]) && !memchr("._-", name->data[i], 3))
 			return false;
 	return true;
 }

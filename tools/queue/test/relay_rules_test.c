@@ -191,6 +191,18 @@ TEST(a_header_of_bytes_is_no_number)
 	}
 }
 
+TEST(a_target_with_a_nul_is_no_name)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .target = { "a\0b", 3 }, .delay = text("1"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_REFUSE);
+}
+
 TEST(a_record_without_a_timestamp_can_only_say_a_time)
 {
 	struct relay_record record = {
