@@ -209,7 +209,10 @@ static const char *find_due(const struct relay_rules *rules, const struct relay_
 
 /* --- what is to be done --------------------------------------------------------------- */
 
-/* When the head of a bucket is ready. One that was not parked by us is so at once. */
+/*
+ * When the head of a bucket is ready. One that was not parked by us is so at once; and one
+ * that says to be of the future, as all behind it would wait for that.
+ */
 static uint64_t ready_ms(const struct relay_record *record, uint64_t now_ms)
 {
 	uint64_t parked_ms;
@@ -217,7 +220,7 @@ static uint64_t ready_ms(const struct relay_record *record, uint64_t now_ms)
 	if (!record->parked.data || !take_number(&record->parked, INT64_MAX, &parked_ms))
 		return 0;
 	if (parked_ms > now_ms + RELAY_CLOCKS_DIFFER_MS)
-		parked_ms = now_ms;
+		return 0;
 	return parked_ms + record->width_ms;
 }
 
