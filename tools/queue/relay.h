@@ -86,7 +86,7 @@ enum relay_entry_state {
  * @in_queue: in the list that @state says.
  * @state: where it is.
  * @target: where it goes, from when it is sent.
- * @alone: its target refused it for its size, in a batch: it is sent without others.
+ * @alone: its target refused the batch that it was in: it is sent without others.
  * @decision: what is done with it.
  * @offset: its own.
  * @timestamp_ms: its own; negative: it has none.

@@ -12,9 +12,9 @@
  *	      |   the probe was written     v        |
  *	      +------------------------- (probing) --+
  *
- * An entry that its target refuses for what it is goes to the invalid ones. Where that is
- * its size, it may be that of the batch that it was in, which is refused as one: so it is
- * sent once more, alone, with nothing else of its target in flight.
+ * An entry that its target refuses for what it is goes to the invalid ones. But brokers
+ * refuse a batch as one, for its size or for one record in it: so an entry that was in such
+ * a batch is sent once more, alone, with nothing else of its target in flight.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -234,17 +234,20 @@ static void refuse(struct relay *relay, struct relay_entry *entry, rd_kafka_resp
 	relay_send(relay, entry);
 }
 
-static bool is_of_size(rd_kafka_resp_err_t error)
+/* May it be for the others of its batch that a record was refused? */
+static bool is_of_batch(rd_kafka_resp_err_t error)
 {
 	return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
 		error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
-		error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE;
+		error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE ||
+		error == RD_KAFKA_RESP_ERR_INVALID_RECORD ||
+		error == RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP;
 }
 
 static void give_up_or_fail(struct relay *relay, struct relay_entry *entry,
 			    rd_kafka_resp_err_t error)
 {
-	bool again = is_of_size(error) && !entry->alone;
+	bool again = is_of_batch(error) && !entry->alone;
 
 	relay->stats.send_errors++;
 	entry->alone |= again;
