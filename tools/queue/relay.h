@@ -137,6 +137,11 @@ enum relay_pause {
  * @next: what Kafka gives next.
  * @committed: what is committed, RD_KAFKA_OFFSET_INVALID if nothing is.
  * @dirty: something was done that is not committed.
+ * @done_at_first: @nr_done of the relay when it was assigned. The two that follow begin
+ *	there, so that a late answer to a commit of the time before tells nothing.
+ * @done: goes up with each record of it that was done here.
+ * @told: what @done was when that was committed which Kafka has; less those of them that
+ *	the commit had no room for.
  * @done_before: what of it was done when it was assigned; its text is @done_text.
  * @entries: all that is in memory.
  * @ahead: of these, those not decided.
@@ -155,6 +160,9 @@ struct relay_partition {
 	int64_t next;
 	int64_t committed;
 	bool dirty;
+	uint64_t done_at_first;
+	uint64_t done;
+	uint64_t told;
 	struct runs done_before;
 	char *done_text;
 	struct relay_entries entries;
@@ -243,7 +251,10 @@ struct relay {
 	/* What goes to the producer again when that has room, and how much it has now. */
 	struct relay_entries blocked;
 	uint64_t nr_entries;
+	uint64_t nr_near;
 	uint64_t nr_sending;
+	/* Records that were done here, of all partitions that it ever had. */
+	uint64_t nr_done;
 	uint64_t started_ms;
 	/* Brokers take no text with an offset. */
 	bool no_text;

@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "log.h"
 #include "relay.h"
@@ -28,28 +29,44 @@ static bool has_caught_up(struct relay_partition *partition)
 	return partition->begun && runs_over(&partition->done_before, partition->mark.next);
 }
 
-static void add_text(rd_kafka_topic_partition_t *to, const struct watermark *mark)
+/* Returns how many of those that are done it does not tell. */
+static uint64_t add_text(rd_kafka_topic_partition_t *to, const struct watermark *mark)
 {
 	char text[RUNS_TEXT_MAX];
-	size_t len = runs_write(mark, text);
+	uint64_t left_out;
+	size_t len = runs_write(mark, text, &left_out);
 
 	if (!len)
-		return;
+		return 0;
 	to->metadata = strdup(text);
-	to->metadata_size = to->metadata ? len : 0;
+	if (!to->metadata)
+		return watermark_done_above(mark);
+	to->metadata_size = len;
+	return left_out;
+}
+
+/* The commit carries what partition->told is to be when it has succeeded. */
+static void add_told(rd_kafka_topic_partition_t *to, const struct relay_partition *partition,
+		     uint64_t left_out)
+{
+	uint64_t ours = partition->done - partition->done_at_first;
+
+	to->opaque = (void *)(uintptr_t)(partition->done - MIN(left_out, ours));
 }
 
 static void add(struct relay *relay, rd_kafka_topic_partition_list_t *list,
 		struct relay_partition *partition)
 {
 	rd_kafka_topic_partition_t *to;
+	uint64_t left_out;
 
 	if (!has_caught_up(partition) || !has_changed(partition))
 		return;
 	to = rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
 	to->offset = partition->mark.low;
-	if (!relay->no_text)
+	left_out = relay->no_text ? watermark_done_above(&partition->mark) :
 		add_text(to, &partition->mark);
+	add_told(to, partition, left_out);
 	partition->dirty = false;
 }
 
@@ -66,10 +83,12 @@ static void note(struct relay *relay, const rd_kafka_topic_partition_t *committe
 	partition = relay_partition_find(relay, committed->topic, committed->partition);
 	if (!partition)
 		return;
-	if (error || committed->err)
+	if (error || committed->err) {
 		partition->dirty = true;
-	else
-		partition->committed = committed->offset;
+		return;
+	}
+	partition->committed = committed->offset;
+	partition->told = MAX((uintptr_t)committed->opaque, partition->done_at_first);
 }
 
 void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,

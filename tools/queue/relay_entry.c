@@ -136,6 +136,8 @@ void relay_entry_free(struct relay *relay, struct relay_entry *entry)
 	struct relay_partition *partition = entry->partition;
 
 	relay_wake_never(relay, &entry->waker);
+	if (entry->state == ENTRY_NEAR)
+		relay->nr_near--;
 	if (partition && entry->state == ENTRY_AHEAD)
 		TAILQ_REMOVE(&partition->ahead, entry, in_queue);
 	if (partition)

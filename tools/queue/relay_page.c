@@ -36,7 +36,7 @@ static const struct page_sample number_samples[] = {
 	{ "twheelq_relay_partitions", "gauge", "Partitions that are assigned to it.", "",
 	  NUMBERS(partitions) },
 	{ "twheelq_relay_duplicates_possible", "gauge",
-	  "Records done above the committed offset: more are not written again if it ends now.",
+	  "Records written and not known to Kafka as done: if it ends now, these come again.",
 	  "", NUMBERS(duplicates) },
 	{ "twheelq_relay_targets_failing", "gauge", "Topics that cannot be written.", "",
 	  NUMBERS(failing) },
@@ -46,7 +46,10 @@ static const struct page_sample number_samples[] = {
 
 static const struct page_sample relay_samples[] = {
 	{ "twheelq_relay_records", "gauge", "Records in memory.", "", RELAY(nr_entries) },
-	{ "twheelq_relay_bytes", "gauge", "What these take.", "", RELAY(pressure.bytes) },
+	{ "twheelq_relay_near", "gauge", "Of these, those that wait on the timing wheel.", "",
+	  RELAY(nr_near) },
+	{ "twheelq_relay_bytes", "gauge", "What records in memory take.", "",
+	  RELAY(pressure.bytes) },
 	{ "twheelq_relay_bytes_cap", "gauge", "What they may take.", "", RELAY(pressure.cap) },
 	{ "twheelq_relay_paused", "gauge", "1 if partitions are paused for want of memory.",
 	  "{kind=\"delays\"}", RELAY(pressure.paused[RELAY_INPUT]), UNIT_BOOL },
@@ -80,9 +83,7 @@ static void count(struct relay *relay, struct numbers *numbers)
 	};
 	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
 		numbers->partitions++;
-		numbers->duplicates += watermark_done_above(&partition->mark);
-		if (partition->committed >= 0)
-			numbers->duplicates += partition->mark.low - partition->committed;
+		numbers->duplicates += partition->done - partition->told;
 	}
 	RB_FOREACH(target, relay_targets, &relay->targets) {
 		numbers->failing += target->failing;

@@ -128,10 +128,12 @@ static void wake_entry(struct relay *relay, struct relay_waker *waker)
 {
 	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
 
-	if (entry->decision.due_ms > relay_now_ms())
+	if (entry->decision.due_ms > relay_now_ms()) {
 		relay_wake_at(relay, waker, entry->decision.due_ms);
-	else
+	} else {
+		relay->nr_near--;
 		relay_send(relay, entry);
+	}
 }
 
 /* Do what was decided about the first of those ahead. */
@@ -140,6 +142,7 @@ static void go_on_with(struct relay *relay, struct relay_entry *entry)
 	TAILQ_REMOVE(&entry->partition->ahead, entry, in_queue);
 	if (entry->decision.action == RELAY_NEAR) {
 		entry->state = ENTRY_NEAR;
+		relay->nr_near++;
 		entry->waker.wake = wake_entry;
 		relay_wake_at(relay, &entry->waker, entry->decision.due_ms);
 	} else {
@@ -158,11 +161,13 @@ static void window_is_full(struct relay *relay, struct relay_partition *partitio
 	pause_for(relay, partition, PAUSE_WINDOW);
 }
 
+static void finish(struct relay *relay, struct relay_entry *entry);
+
 /* Another relay has done it, before the partition came to us. */
 static void pass_over(struct relay *relay, struct relay_entry *entry)
 {
 	relay->stats.done_before++;
-	relay_partition_done(relay, entry);
+	finish(relay, entry);
 }
 
 /* Look at the first of those ahead. Returns whether there may be more to do. */
@@ -294,7 +299,8 @@ static bool has_window(const struct relay_partition *partition)
 	return window < WATERMARK_SPAN_MAX / 8 * 7;
 }
 
-void relay_partition_done(struct relay *relay, struct relay_entry *entry)
+/* It is done, by whomever. */
+static void finish(struct relay *relay, struct relay_entry *entry)
 {
 	struct relay_partition *partition = entry->partition;
 
@@ -305,6 +311,13 @@ void relay_partition_done(struct relay *relay, struct relay_entry *entry)
 		end_pause(relay, partition, PAUSE_WINDOW);
 		take_ahead(relay, partition);
 	}
+}
+
+void relay_partition_done(struct relay *relay, struct relay_entry *entry)
+{
+	entry->partition->done++;
+	relay->nr_done++;
+	finish(relay, entry);
 }
 
 /* --- coming and going ----------------------------------------------------------------- */
@@ -344,6 +357,9 @@ void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *
 	partition->number = assigned->partition;
 	partition->kind = kind_of(relay, assigned->topic, &partition->width_ms);
 	partition->committed = assigned->offset;
+	partition->done_at_first = relay->nr_done;
+	partition->done = relay->nr_done;
+	partition->told = relay->nr_done;
 	TAILQ_INIT(&partition->entries);
 	TAILQ_INIT(&partition->ahead);
 	partition->head.wake = wake_head;

@@ -34,13 +34,14 @@ static int64_t end_of_run(const struct watermark *mark, int64_t offset)
 	return offset;
 }
 
-size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX])
+size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX], uint64_t *left_out)
 {
 	char *last = text + RUNS_TEXT_MAX - 2 * DIGITS_MAX - 1;
 	char *to = text + sprintf(text, "1:%" PRId64 ":", mark->low);
 	int64_t offset = mark->low;
 	char *written = NULL;
 
+	*left_out = watermark_done_above(mark);
 	while (to <= last) {
 		int64_t done = end_of_run(mark, offset);
 		int64_t end = end_of_run(mark, done);
@@ -49,6 +50,7 @@ size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX])
 			break;
 		to = write_length(to, done - offset);
 		to = write_length(to, end - done);
+		*left_out -= end - done;
 		written = to;
 		offset = end;
 	}

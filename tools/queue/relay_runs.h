@@ -33,8 +33,11 @@ struct runs {
 	int64_t end;
 };
 
-/* Write as much as there is room for. Returns the length, 0 if nothing above low is done. */
-size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX]);
+/*
+ * Write as much as there is room for. Returns the length, 0 if nothing above low is done;
+ * @left_out is how many done offsets there was no room for.
+ */
+size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX], uint64_t *left_out);
 
 /* Begin to read. Returns false if the text is none, or is not of this offset. */
 bool runs_begin(struct runs *runs, const char *text, int64_t low);

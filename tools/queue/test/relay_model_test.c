@@ -236,6 +236,8 @@ static struct log *bucket_log(unsigned int bucket, unsigned int partition)
 
 static void commit(struct log *log)
 {
+	uint64_t left_out;
+
 	/* The text that is there says more, or the same. */
 	if (!log->dirty || !runs_over(&log->done_before, log->mark.next))
 		return;
@@ -245,7 +247,7 @@ static void commit(struct log *log)
 	if (world.no_text)
 		*log->text = '\0';
 	else
-		runs_write(&log->mark, log->text);
+		runs_write(&log->mark, log->text, &left_out);
 }
 
 /* What is above the committed offset and may be in another log: it is produced again. */

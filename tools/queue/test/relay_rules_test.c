@@ -524,28 +524,32 @@ TEST(what_is_done_above_the_watermark_is_told_as_text)
 	static const int permilles[] = { 1, 20, 500, 980, 1000 };
 	char text[RUNS_TEXT_MAX];
 	struct watermark mark;
+	uint64_t left_out;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(permilles); i++) {
 		make_mark(&mark, 1234567890123 + i, 3000, permilles[i]);
-		ASSERT_GT(runs_write(&mark, text), 0);
+		ASSERT_GT(runs_write(&mark, text, &left_out), 0);
 		ASSERT_EQ(compare(&mark, text), 0);
+		ASSERT_EQ(left_out, 0);
 		watermark_free(&mark);
 	}
 }
 
-TEST(a_text_that_is_too_long_tells_the_first_of_it)
+TEST(a_text_that_is_too_long_tells_the_first_of_it_and_how_many_it_leaves_out)
 {
 	char text[RUNS_TEXT_MAX];
 	struct watermark mark;
+	uint64_t left_out;
 	int64_t missing;
 
 	make_mark(&mark, 77, 200000, 500);
-	ASSERT_LT(runs_write(&mark, text), RUNS_TEXT_MAX);
+	ASSERT_LT(runs_write(&mark, text, &left_out), RUNS_TEXT_MAX);
 	ASSERT_GT(strlen(text), RUNS_TEXT_MAX - 40);
 	missing = compare(&mark, text);
 	ASSERT_GT(missing, 90000);
 	ASSERT_LT(missing, 99000);
+	ASSERT_EQ(left_out, missing);
 	watermark_free(&mark);
 }
 
@@ -553,10 +557,12 @@ TEST(long_runs_are_told_with_few_letters)
 {
 	char text[RUNS_TEXT_MAX];
 	struct watermark mark;
+	uint64_t left_out;
 
 	make_mark(&mark, 5, 1000000, 1000);
-	ASSERT_EQ(runs_write(&mark, text), strlen("1:5:Bxxxx"));
+	ASSERT_EQ(runs_write(&mark, text, &left_out), strlen("1:5:Bxxxx"));
 	ASSERT_EQ(compare(&mark, text), 0);
+	ASSERT_EQ(left_out, 0);
 	watermark_free(&mark);
 }
 
@@ -565,15 +571,17 @@ TEST(where_nothing_is_done_above_there_is_no_text)
 	char text[RUNS_TEXT_MAX];
 	struct watermark mark;
 	struct runs runs;
+	uint64_t left_out;
 
 	make_mark(&mark, 5, 100, 0);
-	ASSERT_EQ(runs_write(&mark, text), 0);
+	ASSERT_EQ(runs_write(&mark, text, &left_out), 0);
 	ASSERT(!*text);
 	ASSERT(!runs_begin(&runs, text, 5));
 	ASSERT(!runs_has(&runs, 6));
 	watermark_free(&mark);
 	watermark_init(&mark, 9);
-	ASSERT_EQ(runs_write(&mark, text), 0);
+	ASSERT_EQ(runs_write(&mark, text, &left_out), 0);
+	ASSERT_EQ(left_out, 0);
 }
 
 TEST(a_text_that_is_not_whole_tells_nothing)
