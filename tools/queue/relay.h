@@ -71,6 +71,7 @@ TAILQ_HEAD(relay_wakers, relay_waker);
  *	                                                  ENTRY_HELD, ENTRY_BLOCKED
  */
 enum relay_entry_state {
+	ENTRY_LOOSE,	/* in no list: on its way from one to the other */
 	ENTRY_AHEAD,	/* in @ahead of its partition: not decided yet */
 	ENTRY_NEAR,	/* its alarm is set */
 	ENTRY_SENDING,	/* librdkafka has it: its memory must stay */

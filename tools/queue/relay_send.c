@@ -65,6 +65,7 @@ static void name_target(const struct relay *relay, const struct relay_entry *ent
 static void take_held(struct relay_target *target, struct relay_entry *entry)
 {
 	TAILQ_REMOVE(&target->held, entry, in_queue);
+	entry->state = ENTRY_LOOSE;
 	target->nr_held--;
 }
 
@@ -310,6 +311,7 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 {
 	char name[RELAY_TOPIC_MAX + 1];
 
+	entry->state = ENTRY_LOOSE;
 	if (entry->decision.action == RELAY_NEAR)
 		entry->decision.action = RELAY_DELIVER;
 	name_target(relay, entry, name);
@@ -333,6 +335,7 @@ static void send_blocked(struct relay *relay)
 
 	while ((entry = TAILQ_FIRST(&relay->blocked))) {
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
+		entry->state = ENTRY_LOOSE;
 		send_to_target(relay, entry);
 		if (entry->state == ENTRY_BLOCKED)
 			return;
