@@ -233,6 +233,9 @@ static enum relay_action by_time(const struct relay_rules *rules,
 	if (decision->due_ms - now_ms < 2 * rules->horizon_ms)
 		return RELAY_NEAR;
 	decision->until_ms = record->width_ms ? ready_ms(record, now_ms) : 0;
+	/* Only one in too wide a bucket would wait for longer. */
+	if (decision->until_ms > decision->due_ms - rules->horizon_ms)
+		decision->until_ms = decision->due_ms - rules->horizon_ms;
 	if (decision->until_ms > now_ms)
 		return RELAY_WAIT;
 	decision->bucket = relay_bucket(rules, decision->due_ms - now_ms);

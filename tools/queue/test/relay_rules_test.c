@@ -364,6 +364,9 @@ TEST(a_parked_record_that_lies_does_not_wait)
 	ASSERT_EQ(decision.until_ms, NOW_MS + 60000 + 2 * H_MS);
 	ASSERT_EQ(parked("1700100000000", "1700000060001", &decision), RELAY_PARK);
 	ASSERT_EQ(parked("1700100000000", "1900000000000", &decision), RELAY_PARK);
+	/* It is due in 30 minutes, in a bucket of 20. */
+	ASSERT_EQ(parked("1700001800000", "1700000030000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 2 * H_MS);
 	ASSERT_EQ(parked("1700100000000", "x", &decision), RELAY_PARK);
 	ASSERT_EQ(parked("1700100000000", NULL, &decision), RELAY_PARK);
 	ASSERT_EQ(parked(NULL, "1700000000000", &decision), RELAY_REFUSE);
