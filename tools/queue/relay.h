@@ -243,6 +243,8 @@ struct relay {
 	rd_kafka_queue_t *reader;
 	int reader_fd;
 	int sender_fd;
+	/* Partitions are being taken from us: nothing is given to the producer. */
+	bool stopped;
 	/* A fatal error of a client: end. */
 	bool over;
 	int status;

@@ -4,7 +4,7 @@
  *
  *	            assign: read from the committed offset
  *	  (others') --------------------------------------> ours
- *	      ^                                               | revoke: read no more
+ *	      ^                                               | revoke: send no more
  *	      |  forget                                       v
  *	      +------- commit <------- wait for reports of what is in flight
  *
@@ -127,11 +127,14 @@ static void revoke(struct relay *relay, rd_kafka_topic_partition_list_t *list)
 	bool lost = rd_kafka_assignment_lost(relay->consumer);
 
 	log_say(LOG_INFO, "%d partitions are %s", list->cnt, lost ? "lost" : "revoked");
+	/* All that there are go at once. */
+	relay->stopped = true;
 	if (!lost) {
 		flush(relay, list);
 		relay_commit_wait(relay, list);
 	}
 	forget(relay, list);
+	relay->stopped = false;
 	rd_kafka_assign(relay->consumer, NULL);
 }
 

@@ -290,9 +290,15 @@ static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entr
 	return error;
 }
 
+/* While partitions are taken from us, nothing has room: what waits is forgotten with them. */
+static rd_kafka_resp_err_t try_produce(struct relay *relay, struct relay_entry *entry)
+{
+	return relay->stopped ? RD_KAFKA_RESP_ERR__QUEUE_FULL : produce(relay, entry);
+}
+
 static void send_to_target(struct relay *relay, struct relay_entry *entry)
 {
-	rd_kafka_resp_err_t error = produce(relay, entry);
+	rd_kafka_resp_err_t error = try_produce(relay, entry);
 
 	if (!error) {
 		entry->state = ENTRY_SENDING;
@@ -333,7 +339,7 @@ static void send_blocked(struct relay *relay)
 {
 	struct relay_entry *entry;
 
-	while ((entry = TAILQ_FIRST(&relay->blocked))) {
+	while (!relay->stopped && (entry = TAILQ_FIRST(&relay->blocked))) {
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
 		entry->state = ENTRY_LOOSE;
 		send_to_target(relay, entry);

@@ -32,3 +32,59 @@ TEST(a_record_that_is_refused_at_once_does_not_disturb_those_behind_it)
 	ASSERT_EQ(relay.nr_entries, 0);
 	ASSERT(RB_EMPTY(&relay.targets));
 }
+
+/* --- the group takes partitions ----------------------------------------------------------- */
+
+/* Each poll reports one record of those in flight. */
+static void report_one(void)
+{
+	size_t i;
+
+	for (i = 0; i < kafka.nr_produced; i++) {
+		if (kafka.produced[i].in_flight) {
+			fake_report(i, 0);
+			return;
+		}
+	}
+}
+
+TEST(a_revoke_sends_nothing_more_and_waits_for_what_is_in_flight)
+{
+	int64_t offset;
+
+	open_relay();
+	kafka.queue_size = 10;
+	give("delays", 1);
+	for (offset = 0; offset < 100; offset++)
+		read_due(offset, "target");
+	ASSERT_EQ(kafka.nr_produced, 10);
+	kafka.at_poll = report_one;
+	take_back("delays", 1);
+	ASSERT_EQ(kafka.nr_produced, 10);
+	ASSERT_EQ(kafka.nr_in_flight, 0);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 10);
+	ASSERT_EQ(relay.nr_entries, 0);
+}
+
+TEST(a_target_that_can_be_written_again_in_a_revoke_is_sent_nothing)
+{
+	int64_t offset;
+
+	open_relay();
+	give("delays", 1);
+	read_due(0, "target");
+	fake_report(0, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+	for (offset = 1; offset < 10; offset++)
+		read_due(offset, "target");
+	wait_ms(SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 2);
+	kafka.at_poll = report_one;
+	take_back("delays", 1);
+	ASSERT_EQ(kafka.nr_produced, 2);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 1);
+	/* After that, all goes on. */
+	give("delays", 1);
+	for (offset = 1; offset < 10; offset++)
+		read_due(offset, "target");
+	ASSERT_EQ(kafka.nr_produced, 11);
+}
