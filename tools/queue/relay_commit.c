@@ -4,9 +4,6 @@
  * is done above (relay_runs.c). So the next to read the partition does not do that again:
  * after a rebalance nothing comes twice, and after a crash what was done since the last
  * commit; or more, where more is done out of order than the text has room for.
- *
- * While a partition is read to where its last reader was, nothing of it is committed: its
- * old commit says more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +20,15 @@ static bool has_changed(const struct relay_partition *partition)
 	return partition->dirty || partition->mark.low != partition->committed;
 }
 
-/* Does what was committed say no more than is known here? */
-static bool has_caught_up(struct relay_partition *partition)
-{
-	return partition->begun && runs_over(&partition->done_before, partition->mark.next);
-}
-
 /* Returns how many of those that are done it does not tell. */
-static uint64_t add_text(rd_kafka_topic_partition_t *to, const struct watermark *mark)
+static uint64_t add_text(rd_kafka_topic_partition_t *to,
+			 const struct relay_partition *partition)
 {
+	const struct watermark *mark = &partition->mark;
 	char text[RUNS_TEXT_MAX];
 	uint64_t left_out;
-	size_t len = runs_write(mark, text, &left_out);
+	size_t len = runs_write(mark, &partition->done_before, relay_now_ms(), text,
+				&left_out);
 
 	if (!len)
 		return 0;
@@ -60,14 +54,26 @@ static void add(struct relay *relay, rd_kafka_topic_partition_list_t *list,
 	rd_kafka_topic_partition_t *to;
 	uint64_t left_out;
 
-	if (!has_caught_up(partition) || !has_changed(partition))
-		return;
 	to = rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
 	to->offset = partition->mark.low;
 	left_out = relay->no_text ? watermark_done_above(&partition->mark) :
-		add_text(to, &partition->mark);
+		add_text(to, partition);
 	add_told(to, partition, left_out);
 	partition->dirty = false;
+}
+
+/* It was not committed. */
+static void set_dirty(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
+{
+	struct relay_partition *partition;
+	int i;
+
+	for (i = 0; i < list->cnt; i++) {
+		partition = relay_partition_find(relay, list->elems[i].topic,
+						 list->elems[i].partition);
+		if (partition)
+			partition->dirty = true;
+	}
 }
 
 static void note(struct relay *relay, const rd_kafka_topic_partition_t *committed,
@@ -113,9 +119,10 @@ void relay_commit(struct relay *relay)
 	struct relay_partition *partition;
 
 	RB_FOREACH(partition, relay_partitions, &relay->partitions)
-		add(relay, list, partition);
-	if (list->cnt)
-		rd_kafka_commit(relay->consumer, list, 1);
+		if (partition->begun && has_changed(partition))
+			add(relay, list, partition);
+	if (list->cnt && rd_kafka_commit(relay->consumer, list, 1))
+		set_dirty(relay, list);
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -129,7 +136,8 @@ void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_
 	for (i = 0; i < which->cnt; i++) {
 		partition = relay_partition_find(relay, which->elems[i].topic,
 						 which->elems[i].partition);
-		if (partition)
+		/* All: a commit of theirs that is on its way may fail. */
+		if (partition && partition->begun)
 			add(relay, list, partition);
 	}
 	if (list->cnt && !rd_kafka_commit_queue(relay->consumer, list, queue,

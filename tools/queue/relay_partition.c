@@ -179,7 +179,7 @@ static bool take_one(struct relay *relay, struct relay_partition *partition)
 
 	if (!entry)
 		return false;
-	done = runs_has(&partition->done_before, entry->offset);
+	done = runs_has(&partition->done_before, entry->offset, entry->timestamp_ms);
 	if (!done)
 		decide(relay, entry);
 	if (!done && entry->decision.action == RELAY_WAIT) {

@@ -56,6 +56,9 @@ bool watermark_done(struct watermark *mark, int64_t offset);
 /* Was it read, and is it not done? */
 bool watermark_is_pending(const struct watermark *mark, int64_t offset);
 
+/* The first offset from this one on that is pending, or that is done; @next if none is. */
+int64_t watermark_find(const struct watermark *mark, int64_t offset, bool pending);
+
 /* Offsets above @low that are done: after a crash they are read, and done, again. */
 uint64_t watermark_done_above(const struct watermark *mark);
 

@@ -70,6 +70,7 @@ static inline void add_header(rd_kafka_headers_t *headers, const char *name, con
 
 /**
  * struct record - one to be read
+ * @made_ms: its timestamp; 0: it is of now.
  * @parked_ms: with @due_ms, it is of a bucket.
  */
 struct record {
@@ -77,6 +78,7 @@ struct record {
 	int32_t partition;
 	int64_t offset;
 	const char *target;
+	uint64_t made_ms;
 	uint64_t delay_ms;
 	uint64_t due_ms;
 	uint64_t parked_ms;
@@ -101,7 +103,7 @@ static inline rd_kafka_headers_t *headers_of(const struct record *record)
 static inline void read_record(const struct record *record)
 {
 	struct fake_message fake_message = {
-		.timestamp_ms = relay_now_ms(),
+		.timestamp_ms = record->made_ms ?: relay_now_ms(),
 		.headers = headers_of(record),
 		.message = {
 			.rkt = (rd_kafka_topic_t *)(record->topic ?: "delays"),

@@ -503,6 +503,16 @@ static void make_mark(struct watermark *mark, int64_t low, int nr, int permille)
 			watermark_done(mark, offset);
 }
 
+/* Now, and without a text of somebody before. */
+static size_t write_runs(const struct watermark *mark, char text[RUNS_TEXT_MAX],
+			 uint64_t *left_out)
+{
+	struct runs none;
+
+	runs_begin(&none, NULL, mark->low);
+	return runs_write(mark, &none, NOW_MS, text, left_out);
+}
+
 /* Nothing is done by the text that is not, and what is not by the text is after its end. */
 static int64_t compare(const struct watermark *mark, const char *text)
 {
@@ -512,7 +522,7 @@ static int64_t compare(const struct watermark *mark, const char *text)
 	ASSERT(runs_begin(&runs, text, mark->low));
 	for (offset = mark->low; offset < mark->next + 100; offset++) {
 		bool done = offset < mark->next && !watermark_is_pending(mark, offset);
-		bool said = runs_has(&runs, offset);
+		bool said = runs_has(&runs, offset, NOW_MS);
 
 		ASSERT(done || !said);
 		wrong += done && !said;
@@ -532,7 +542,7 @@ TEST(what_is_done_above_the_watermark_is_told_as_text)
 
 	for (i = 0; i < ARRAY_SIZE(permilles); i++) {
 		make_mark(&mark, 1234567890123 + i, 3000, permilles[i]);
-		ASSERT_GT(runs_write(&mark, text, &left_out), 0);
+		ASSERT_GT(write_runs(&mark, text, &left_out), 0);
 		ASSERT_EQ(compare(&mark, text), 0);
 		ASSERT_EQ(left_out, 0);
 		watermark_free(&mark);
@@ -547,7 +557,7 @@ TEST(a_text_that_is_too_long_tells_the_first_of_it_and_how_many_it_leaves_out)
 	int64_t missing;
 
 	make_mark(&mark, 77, 200000, 500);
-	ASSERT_LT(runs_write(&mark, text, &left_out), RUNS_TEXT_MAX);
+	ASSERT_LT(write_runs(&mark, text, &left_out), RUNS_TEXT_MAX);
 	ASSERT_GT(strlen(text), RUNS_TEXT_MAX - 40);
 	missing = compare(&mark, text);
 	ASSERT_GT(missing, 90000);
@@ -563,7 +573,7 @@ TEST(long_runs_are_told_with_few_letters)
 	uint64_t left_out;
 
 	make_mark(&mark, 5, 1000000, 1000);
-	ASSERT_EQ(runs_write(&mark, text, &left_out), strlen("1:5:Bxxxx"));
+	ASSERT_EQ(write_runs(&mark, text, &left_out), strlen("2:5:1700000000000:Bxxxx"));
 	ASSERT_EQ(compare(&mark, text), 0);
 	ASSERT_EQ(left_out, 0);
 	watermark_free(&mark);
@@ -577,35 +587,156 @@ TEST(where_nothing_is_done_above_there_is_no_text)
 	uint64_t left_out;
 
 	make_mark(&mark, 5, 100, 0);
-	ASSERT_EQ(runs_write(&mark, text, &left_out), 0);
+	ASSERT_EQ(write_runs(&mark, text, &left_out), 0);
 	ASSERT(!*text);
 	ASSERT(!runs_begin(&runs, text, 5));
-	ASSERT(!runs_has(&runs, 6));
+	ASSERT(!runs_has(&runs, 6, NOW_MS));
 	watermark_free(&mark);
 	watermark_init(&mark, 9);
-	ASSERT_EQ(runs_write(&mark, text, &left_out), 0);
+	ASSERT_EQ(write_runs(&mark, text, &left_out), 0);
 	ASSERT_EQ(left_out, 0);
+}
+
+/* "T" stands for the time. */
+static void with_time(char text[64], const char *from)
+{
+	const char *t = strchr(from, 'T');
+
+	if (t)
+		snprintf(text, 64, "%.*s%llu%s", (int)(t - from), from, NOW_MS, t + 1);
+	else
+		snprintf(text, 64, "%s", from);
 }
 
 TEST(a_text_that_is_not_whole_tells_nothing)
 {
 	static const char * const texts[] = {
-		"", "1:", "1:5", "1:5:B", "1:5:BB*", "1:5:B*B", "1:6:BB", "2:5:BB", "1:5:BBB",
-		"1:5:BAAA", "1:5:ggggggggggB", "1:5:BBg", "1:05:BB", " 1:5:BB", "1:5:BB ",
-		"1:-5:BB", "hello",
+		"", "2:", "2:5", "2:5:", "2:5:BB", "2:5:T", "2:5:T:B", "2:5:T:BB*", "2:5:T:B*B",
+		"2:6:T:BB", "1:5:BB", "3:5:T:BB", "2:5:T:BBB", "2:5:T:BAAA", "2:5:x:BB",
+		"2:5:T:ggggggggggB", "2:5:T:BBg", "2:05:T:BB", " 2:5:T:BB", "2:5:T:BB ",
+		"2:-5:T:BB", "hello",
 	};
+	char text[64];
 	struct runs runs;
 	size_t i;
 
-	ASSERT(runs_begin(&runs, "1:5:BB", 5));
-	ASSERT(!runs_has(&runs, 5));
-	ASSERT(runs_has(&runs, 6));
-	ASSERT(!runs_has(&runs, 7));
+	with_time(text, "2:5:T:BB");
+	ASSERT(runs_begin(&runs, text, 5));
+	ASSERT(!runs_has(&runs, 5, NOW_MS));
+	ASSERT(runs_has(&runs, 6, NOW_MS));
+	ASSERT(!runs_has(&runs, 7, NOW_MS));
 	for (i = 0; i < ARRAY_SIZE(texts); i++) {
 		test_about("\"%s\"", texts[i]);
-		ASSERT(!runs_begin(&runs, texts[i], 5));
-		ASSERT(!runs_has(&runs, 6));
+		with_time(text, texts[i]);
+		ASSERT(!runs_begin(&runs, text, 5));
+		ASSERT(!runs_has(&runs, 6, NOW_MS));
 		ASSERT(runs_over(&runs, 5));
 	}
 	ASSERT(!runs_begin(&runs, NULL, 5));
+}
+
+TEST(a_record_that_is_younger_than_the_text_is_not_done)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	uint64_t left_out;
+	struct runs runs;
+
+	make_mark(&mark, 5, 3, 1000);
+	write_runs(&mark, text, &left_out);
+	ASSERT(runs_begin(&runs, text, 5));
+	ASSERT(runs_has(&runs, 6, -1));
+	ASSERT(runs_has(&runs, 6, NOW_MS));
+	ASSERT(!runs_has(&runs, 7, NOW_MS + 1));
+	watermark_free(&mark);
+}
+
+/* --- one owner after the other --------------------------------------------------------- */
+
+#define LOG	400
+
+/* What Kafka has at an offset, and what became of it. */
+static struct {
+	bool gap;
+	bool done;
+} log_of_records[LOG];
+
+/*
+ * An owner reads some of the log from what was committed, does some of that, and commits at
+ * @now_ms. It returns the committed offset; nothing that is not done was passed over, and
+ * nothing that was done was done again.
+ */
+static int64_t own(int64_t low, char text[RUNS_TEXT_MAX], uint64_t now_ms)
+{
+	int64_t end = low + random() % (LOG - low + 1), offset;
+	struct watermark mark;
+	uint64_t left_out;
+	struct runs before;
+	char old[RUNS_TEXT_MAX];
+
+	strcpy(old, text);
+	runs_begin(&before, old, low);
+	watermark_init(&mark, low);
+	for (offset = low; offset < end; offset++) {
+		if (log_of_records[offset].gap)
+			continue;
+		ASSERT_EQ(runs_has(&before, offset, NOW_MS), log_of_records[offset].done);
+		ASSERT_EQ(watermark_read(&mark, offset), 0);
+		if (log_of_records[offset].done || random() % 3 == 0) {
+			log_of_records[offset].done = true;
+			watermark_done(&mark, offset);
+		}
+	}
+	runs_write(&mark, &before, now_ms, text, &left_out);
+	ASSERT_EQ(left_out, 0);
+	low = mark.low;
+	watermark_free(&mark);
+	return low;
+}
+
+TEST(what_any_owner_has_done_is_told_to_all_that_follow)
+{
+	uint64_t now_ms = NOW_MS;
+	int round;
+
+	for (round = 0; round < 300; round++) {
+		char text[RUNS_TEXT_MAX] = "";
+		int64_t low = 0, offset;
+		int owners = 0;
+
+		for (offset = 0; offset < LOG; offset++) {
+			log_of_records[offset].gap = random() % 8 == 0;
+			log_of_records[offset].done = false;
+		}
+		/* The last of the log is no gap: the end would not be known. */
+		log_of_records[LOG - 1].gap = false;
+		while (low < LOG && owners++ < 1000)
+			low = own(low, text, ++now_ms);
+		ASSERT_EQ(low, LOG);
+	}
+}
+
+TEST(what_is_told_of_the_owner_before_is_as_old_as_its_text)
+{
+	char text[RUNS_TEXT_MAX], next[RUNS_TEXT_MAX];
+	struct watermark mark;
+	struct runs before, runs;
+	uint64_t left_out;
+
+	make_mark(&mark, 5, 10, 1000);
+	write_runs(&mark, text, &left_out);
+	watermark_free(&mark);
+	ASSERT(runs_begin(&before, text, 5));
+	make_mark(&mark, 5, 5, 0);
+	ASSERT_GT(runs_write(&mark, &before, NOW_MS + 10, next, &left_out), 0);
+	ASSERT(runs_begin(&runs, next, 5));
+	ASSERT(runs_has(&runs, 10, NOW_MS));
+	ASSERT(!runs_has(&runs, 11, NOW_MS + 1));
+	watermark_free(&mark);
+	/* When all of it was read, the text is new. */
+	make_mark(&mark, 5, 10, 1000);
+	ASSERT_GT(runs_write(&mark, &before, NOW_MS + 10, next, &left_out), 0);
+	ASSERT(runs_begin(&runs, next, 5));
+	ASSERT(runs_has(&runs, 6, NOW_MS + 10));
+	watermark_free(&mark);
 }

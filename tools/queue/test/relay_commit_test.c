@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The relay's commits: what they tell of what is done, when, and how they fail. */
+#include "relay_fixture.h"
+
+/* Near records from an offset on: nothing of them is done for an hour. */
+static void read_near(int64_t first, int64_t nr)
+{
+	int64_t offset;
+
+	for (offset = first; offset < first + nr; offset++)
+		read_delayed(offset, 2 * H_MS - 1);
+}
+
+/* --- who comes after whom --------------------------------------------------------------- */
+
+/* The first owner has done all but 0 and 50 of 100. */
+static void have_done_most(void)
+{
+	int64_t offset;
+
+	give("delays", 1);
+	for (offset = 0; offset < 100; offset++)
+		if (offset == 0 || offset == 50)
+			read_delayed(offset, H_MS);
+		else
+			read_due(offset, "target");
+	fake_report_all("target", 0);
+	take_back("delays", 1);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 0);
+}
+
+TEST(what_is_done_while_catching_up_is_committed_with_what_was_done_before)
+{
+	size_t sent;
+
+	open_relay();
+	have_done_most();
+	sent = kafka.nr_produced;
+	/* The second reads and does 0, and has to give it up. */
+	give("delays", 1);
+	read_due(0, "target");
+	fake_report_all("target", 0);
+	ASSERT_EQ(kafka.nr_produced, sent + 1);
+	take_back("delays", 1);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 1);
+	/* The third has to do 50, and nothing else. */
+	give("delays", 1);
+	fake_advance(NSEC_PER_SEC);
+	for (int64_t offset = 1; offset < 100; offset++)
+		read_record(&(struct record){ .offset = offset, .made_ms = NOW_MS });
+	ASSERT_EQ(kafka.nr_produced, sent + 2);
+	fake_report_all("target", 0);
+	ASSERT_EQ(low_of(0), 100);
+}
+
+TEST(records_that_came_to_the_offsets_of_others_are_not_passed_over)
+{
+	size_t sent;
+
+	open_relay();
+	have_done_most();
+	sent = kafka.nr_produced;
+	give("delays", 1);
+	fake_advance(NSEC_PER_SEC);
+	/* The log has lost its end, and other records came. */
+	for (int64_t offset = 0; offset < 10; offset++)
+		read_record(&(struct record){ .offset = offset, .made_ms = NOW_MS });
+	for (int64_t offset = 10; offset < 20; offset++)
+		read_due(offset, "target");
+	ASSERT_EQ(kafka.nr_produced, sent + 1 + 10);
+}
+
+/* The first is read, and is near. */
+static void commit_first(void)
+{
+	read_near(0, 1);
+	relay_commit(&relay);
+	fake_answer_commits(0);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 0);
+	wait_ms(20 * SECOND_MS);
+}
+
+TEST(a_revoke_commits_what_a_commit_before_it_could_not)
+{
+	open_relay();
+	give("delays", 1);
+	commit_first();
+	read_due(1, "target");
+	fake_report_all("target", 0);
+	relay_commit(&relay);
+	ASSERT_EQ(kafka.nr_unanswered, 1);
+	/* Its answer comes when it is too late. */
+	rd_kafka_topic_partition_list_destroy(kafka.commits[0]);
+	kafka.nr_unanswered = 0;
+	take_back("delays", 1);
+	give("delays", 1);
+	read_near(0, 1);
+	read_record(&(struct record){ .offset = 1, .made_ms = NOW_MS });
+	ASSERT_EQ(fake_count("target", false), 1);
+}
+
+TEST(a_commit_that_did_not_begin_is_tried_again)
+{
+	open_relay();
+	give("delays", 1);
+	commit_first();
+	read_due(1, "target");
+	fake_report_all("target", 0);
+	kafka.commit_refused = RD_KAFKA_RESP_ERR__STATE;
+	relay_commit(&relay);
+	kafka.commit_refused = 0;
+	wait_ms(20 * SECOND_MS);
+	relay_commit(&relay);
+	fake_answer_commits(0);
+	ASSERT_GT(strlen(fake_partition("delays", 0)->text), 0);
+}
