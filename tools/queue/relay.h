@@ -138,6 +138,7 @@ enum relay_pause {
  * @next: what Kafka gives next.
  * @committed: what is committed, RD_KAFKA_OFFSET_INVALID if nothing is.
  * @dirty: something was done that is not committed.
+ * @commit_ms: it is committed again at this time, of the clock since boot, or later.
  * @done_at_first: @nr_done of the relay when it was assigned. The two that follow begin
  *	there, so that a late answer to a commit of the time before tells nothing.
  * @done: goes up with each record of it that was done here.
@@ -161,6 +162,7 @@ struct relay_partition {
 	int64_t next;
 	int64_t committed;
 	bool dirty;
+	uint64_t commit_ms;
 	uint64_t done_at_first;
 	uint64_t done;
 	uint64_t told;
@@ -259,6 +261,12 @@ struct relay {
 	/* Records that were done here, of all partitions that it ever had. */
 	uint64_t nr_done;
 	uint64_t started_ms;
+	/* Commits that have no answer yet, and when they began, of the clock since boot. */
+	unsigned int nr_commits;
+	uint64_t commits_begun_ms;
+	/* Since when they fail, and when that was said; 0: they do not. */
+	uint64_t commits_fail_ms;
+	uint64_t commits_said_ms;
 	/* Brokers take no text with an offset. */
 	bool no_text;
 };
@@ -266,6 +274,12 @@ struct relay {
 static inline uint64_t relay_now_ms(void)
 {
 	return alarms_now_ns(ALARM_WALL) / NSEC_PER_MSEC;
+}
+
+/* Of the clock since boot, which nobody sets. */
+static inline uint64_t relay_boot_ms(void)
+{
+	return alarms_now_ns(ALARM_BOOT) / NSEC_PER_MSEC;
 }
 
 /* End as soon as may be, with a failure. */

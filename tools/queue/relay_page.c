@@ -25,6 +25,7 @@ struct numbers {
 	uint64_t duplicates;
 	uint64_t failing;
 	uint64_t held;
+	uint64_t commits_fail_ns;
 };
 
 #define NUMBERS(field)	.offset = offsetof(struct numbers, field)
@@ -42,6 +43,8 @@ static const struct page_sample number_samples[] = {
 	  NUMBERS(failing) },
 	{ "twheelq_relay_records_held", "gauge", "Records that wait for these.", "",
 	  NUMBERS(held) },
+	{ "twheelq_relay_commits_failing_seconds", "gauge",
+	  "Since when commits fail; 0: they do not.", "", NUMBERS(commits_fail_ns), UNIT_NS },
 };
 
 static const struct page_sample relay_samples[] = {
@@ -81,6 +84,9 @@ static void count(struct relay *relay, struct numbers *numbers)
 	*numbers = (struct numbers){
 		.uptime_ns = (relay_now_ms() - relay->started_ms) * NSEC_PER_MSEC,
 	};
+	if (relay->commits_fail_ms)
+		numbers->commits_fail_ns = (relay_boot_ms() - relay->commits_fail_ms) *
+			NSEC_PER_MSEC;
 	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
 		numbers->partitions++;
 		numbers->duplicates += partition->done - partition->told;

@@ -64,6 +64,13 @@ struct fake_message {
 	rd_kafka_resp_err_t headers_error;
 };
 
+/* A commit, and who is told of its answer. */
+struct fake_commit {
+	rd_kafka_topic_partition_list_t *list;
+	void (*report)(rd_kafka_t *client, rd_kafka_resp_err_t error,
+		       rd_kafka_topic_partition_list_t *list, void *context);
+};
+
 static struct fake_kafka {
 	struct relay *relay;
 	struct fake_produced *produced;
@@ -82,7 +89,7 @@ static struct fake_kafka {
 	unsigned int nr_assigned;
 
 	/* Commits that nobody has answered, and how those who wait for one are answered. */
-	rd_kafka_topic_partition_list_t *commits[FAKE_COMMITS_MAX];
+	struct fake_commit commits[FAKE_COMMITS_MAX];
 	unsigned int nr_unanswered;
 	unsigned int nr_commits;
 	int most_committed;	/* partitions at a time */
@@ -365,13 +372,17 @@ const char *rd_kafka_topic_name(const rd_kafka_topic_t *topic)
 
 /* --- commits -------------------------------------------------------------------------- */
 
-static void fake_take_commit(const rd_kafka_topic_partition_list_t *list)
+static struct fake_commit *fake_take_commit(const rd_kafka_topic_partition_list_t *list)
 {
-	ASSERT_LT(kafka.nr_unanswered, FAKE_COMMITS_MAX);
-	kafka.commits[kafka.nr_unanswered++] = rd_kafka_topic_partition_list_copy(list);
+	struct fake_commit *commit = &kafka.commits[kafka.nr_unanswered++];
+
+	ASSERT_LE(kafka.nr_unanswered, FAKE_COMMITS_MAX);
+	commit->list = rd_kafka_topic_partition_list_copy(list);
+	commit->report = relay_commit_report;
 	kafka.nr_commits++;
 	if (list->cnt > kafka.most_committed)
 		kafka.most_committed = list->cnt;
+	return commit;
 }
 
 static void fake_store(const rd_kafka_topic_partition_t *committed)
@@ -384,10 +395,19 @@ static void fake_store(const rd_kafka_topic_partition_t *committed)
 		 (int)committed->metadata_size, (const char *)committed->metadata ?: "");
 }
 
+/* Broken off: nobody answers it. */
+static inline void fake_drop_commit(void)
+{
+	ASSERT_EQ(kafka.nr_unanswered, 1);
+	kafka.nr_unanswered = 0;
+	rd_kafka_topic_partition_list_destroy(kafka.commits[0].list);
+}
+
 /* Answer the oldest commit. */
 static void fake_answer_commit(rd_kafka_resp_err_t error)
 {
-	rd_kafka_topic_partition_list_t *list = kafka.commits[0];
+	struct fake_commit commit = kafka.commits[0];
+	rd_kafka_topic_partition_list_t *list = commit.list;
 	int i;
 
 	ASSERT_GT(kafka.nr_unanswered, 0);
@@ -398,7 +418,7 @@ static void fake_answer_commit(rd_kafka_resp_err_t error)
 		if (!error)
 			fake_store(&list->elems[i]);
 	}
-	relay_commit_report(NULL, error, list, kafka.relay);
+	commit.report(NULL, error, list, kafka.relay);
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -430,9 +450,8 @@ rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *client,
 {
 	(void)client;
 	(void)queue;
-	ASSERT(report == relay_commit_report);
 	ASSERT(context == kafka.relay);
-	fake_take_commit(list);
+	fake_take_commit(list)->report = report;
 	return 0;
 }
 

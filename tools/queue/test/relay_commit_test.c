@@ -90,8 +90,7 @@ TEST(a_revoke_commits_what_a_commit_before_it_could_not)
 	relay_commit(&relay);
 	ASSERT_EQ(kafka.nr_unanswered, 1);
 	/* Its answer comes when it is too late. */
-	rd_kafka_topic_partition_list_destroy(kafka.commits[0]);
-	kafka.nr_unanswered = 0;
+	fake_drop_commit();
 	take_back("delays", 1);
 	give("delays", 1);
 	read_near(0, 1);
@@ -113,4 +112,122 @@ TEST(a_commit_that_did_not_begin_is_tried_again)
 	relay_commit(&relay);
 	fake_answer_commits(0);
 	ASSERT_GT(strlen(fake_partition("delays", 0)->text), 0);
+}
+
+/* --- requests --------------------------------------------------------------------------- */
+
+#define MANY	300
+
+TEST(many_partitions_are_committed_in_requests_that_brokers_take)
+{
+	int32_t i;
+
+	open_relay();
+	give("delays", MANY);
+	for (i = 0; i < MANY; i++)
+		read_record(&(struct record){ .partition = i });
+	fake_report_all("target", 0);
+	relay_commit(&relay);
+	ASSERT_LE(kafka.most_committed * RUNS_TEXT_MAX, 1 << 19);
+	fake_answer_commits(0);
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(fake_partition("delays", i)->committed, 1);
+	/* And so in a revoke. */
+	for (i = 0; i < MANY; i++)
+		read_record(&(struct record){ .partition = i, .offset = 1 });
+	fake_report_all("target", 0);
+	take_back("delays", MANY);
+	ASSERT_LE(kafka.most_committed * RUNS_TEXT_MAX, 1 << 19);
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(fake_partition("delays", i)->committed, 2);
+}
+
+TEST(where_texts_are_too_large_offsets_are_committed_alone)
+{
+	open_relay();
+	give("delays", 1);
+	commit_first();
+	read_due(1, "target");
+	fake_report_all("target", 0);
+	relay_commit(&relay);
+	fake_answer_commits(RD_KAFKA_RESP_ERR_INVALID_COMMIT_OFFSET_SIZE);
+	wait_ms(20 * SECOND_MS);
+	relay_commit(&relay);
+	fake_answer_commits(0);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 0);
+	ASSERT_EQ(strlen(fake_partition("delays", 0)->text), 0);
+}
+
+/* One of three is done, so that the text is long. */
+static void do_every_third(int64_t first, int64_t nr)
+{
+	int64_t offset;
+
+	for (offset = first; offset < first + nr; offset++)
+		if (offset % 3)
+			read_delayed(offset, H_MS);
+		else
+			read_due(offset, "target");
+	fake_report_all("target", 0);
+}
+
+TEST(a_long_text_is_not_committed_each_second)
+{
+	unsigned int second, long_ones, short_ones;
+
+	open_relay();
+	give("delays", 1);
+	read_near(0, 1);
+	do_every_third(1, 3000);
+	for (second = 0; second < 60; second++) {
+		do_every_third(3001 + 3 * second, 3);
+		relay_commit(&relay);
+		fake_answer_commits(0);
+		wait_ms(SECOND_MS);
+	}
+	long_ones = kafka.nr_commits;
+	ASSERT_GE(long_ones, 5);
+	ASSERT_LE(long_ones, 10);
+	take_back("delays", 1);
+	ASSERT_EQ(kafka.nr_commits, long_ones + 1);
+	give("delays", 2);
+	for (second = 0; second < 60; second++) {
+		read_record(&(struct record){ .partition = 1, .offset = second });
+		fake_report_all("target", 0);
+		relay_commit(&relay);
+		fake_answer_commits(0);
+		wait_ms(SECOND_MS);
+	}
+	short_ones = kafka.nr_commits - long_ones - 1;
+	ASSERT_GE(short_ones, 60);
+}
+
+TEST(commits_do_not_queue_up_behind_one_that_is_not_answered)
+{
+	int64_t offset;
+
+	open_relay();
+	give("delays", 1);
+	for (offset = 0; offset < 30; offset++) {
+		read_due(offset, "target");
+		fake_report_all("target", 0);
+		relay_commit(&relay);
+		wait_ms(SECOND_MS);
+	}
+	ASSERT_EQ(kafka.nr_commits, 1);
+	fake_answer_commits(RD_KAFKA_RESP_ERR__TIMED_OUT);
+	relay_commit(&relay);
+	fake_answer_commits(0);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 30);
+	/* One whose answer is lost is waited for, but not for ever. */
+	read_due(30, "target");
+	fake_report_all("target", 0);
+	relay_commit(&relay);
+	fake_drop_commit();
+	wait_ms(2 * MINUTE_MS);
+	read_due(31, "target");
+	fake_report_all("target", 0);
+	relay_commit(&relay);
+	fake_answer_commits(0);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 32);
 }
