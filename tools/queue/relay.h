@@ -182,6 +182,8 @@ RB_HEAD(relay_partitions, relay_partition);
  * @node: in the tree of those.
  * @nr: entries that have it as their target.
  * @nr_sending: of these, those that librdkafka has.
+ * @invalid: brokers have said that it is no name for a topic. librdkafka knows no topic of
+ *	that name from then on: so the target is remembered, too.
  * @failing: it cannot be written: entries for it are in @held, and one at a time is tried.
  * @held: these.
  * @nr_held: how many.
@@ -194,6 +196,7 @@ struct relay_target {
 	RB_ENTRY(relay_target) node;
 	uint64_t nr;
 	uint64_t nr_sending;
+	bool invalid;
 	bool failing;
 	struct relay_entries held;
 	uint64_t nr_held;

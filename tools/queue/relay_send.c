@@ -112,7 +112,7 @@ static struct relay_target *get_target(struct relay *relay, const char *name)
 
 static void put_target(struct relay *relay, struct relay_target *target)
 {
-	if (--target->nr)
+	if (--target->nr || target->invalid)
 		return;
 	relay_wake_never(relay, &target->probe);
 	RB_REMOVE(relay_targets, &relay->targets, target);
@@ -245,12 +245,22 @@ static bool is_of_batch(rd_kafka_resp_err_t error)
 		error == RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP;
 }
 
+/* What brokers said once, librdkafka says with other words. */
+static rd_kafka_resp_err_t what_it_means(struct relay_target *target, rd_kafka_resp_err_t error)
+{
+	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION)
+		target->invalid = true;
+	return target->invalid && error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ?
+		RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION : error;
+}
+
 static void give_up_or_fail(struct relay *relay, struct relay_entry *entry,
 			    rd_kafka_resp_err_t error)
 {
 	bool again = is_of_batch(error) && !entry->alone;
 
 	relay->stats.send_errors++;
+	error = what_it_means(entry->target, error);
 	entry->alone |= again;
 	if (is_hopeless(error) && !again && entry->decision.action != RELAY_REFUSE)
 		refuse(relay, entry, error);
@@ -363,6 +373,7 @@ static void succeed(struct relay *relay, struct relay_entry *entry)
 {
 	relay->stats.sent[entry->decision.action]++;
 	note_lateness(relay, entry);
+	entry->target->invalid = false;
 	recover(relay, entry->target);
 	if (entry->partition)
 		relay_partition_done(relay, entry);

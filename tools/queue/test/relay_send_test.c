@@ -33,6 +33,65 @@ TEST(a_record_that_is_refused_at_once_does_not_disturb_those_behind_it)
 	ASSERT(RB_EMPTY(&relay.targets));
 }
 
+/* Those of a batch are reported as one: a batch of the target is bad if 3 is in it. */
+static void report_batch(void)
+{
+	rd_kafka_resp_err_t error = 0;
+	size_t nr = kafka.nr_produced, i;
+
+	for (i = 0; i < nr; i++)
+		if (kafka.produced[i].in_flight && !strcmp(fake_header(i, RELAY_ID), "delays-0-3"))
+			error = RD_KAFKA_RESP_ERR_INVALID_RECORD;
+	fake_report_all("target", error);
+	fake_report_all("delays.invalid", 0);
+}
+
+TEST(one_bad_record_of_a_batch_goes_to_the_invalid_ones_and_the_others_to_their_target)
+{
+	int64_t offset;
+
+	open_relay();
+	give("delays", 1);
+	for (offset = 0; offset < 10; offset++)
+		read_due(offset, "target");
+	kafka.at_poll = report_batch;
+	wait_ms(MINUTE_MS);
+	ASSERT_EQ(fake_count("delays.invalid", false), 1);
+	ASSERT_EQ(relay.stats.sent[RELAY_DELIVER], 9);
+	ASSERT_EQ(low_of(0), 10);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
+/* As librdkafka of a topic that it has asked brokers for. */
+static rd_kafka_resp_err_t know_no_topic(const struct fake_produced *produced)
+{
+	return strcmp(produced->topic, "a.b") ? 0 : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+}
+
+TEST(a_target_whose_name_brokers_refuse_keeps_no_record_back)
+{
+	open_relay();
+	give("delays", 1);
+	read_due(0, "a.b");
+	fake_report(0, RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION);
+	ASSERT_EQ(fake_count("delays.invalid", true), 1);
+	fake_report_all(NULL, 0);
+	kafka.at_once = know_no_topic;
+	read_due(1, "a.b");
+	ASSERT_EQ(fake_count("delays.invalid", true), 1);
+	ASSERT(strstr(fake_header(2, RELAY_ERROR), "Invalid topic"));
+	fake_report_all(NULL, 0);
+	ASSERT_EQ(low_of(0), 2);
+	/* Somebody has made it, after all; it is deleted later. */
+	kafka.at_once = NULL;
+	read_due(2, "a.b");
+	fake_report_all(NULL, 0);
+	kafka.at_once = know_no_topic;
+	read_due(3, "a.b");
+	ASSERT_EQ(kafka.nr_in_flight, 0);
+	ASSERT_EQ(low_of(0), 3);
+}
+
 /* --- the group takes partitions ----------------------------------------------------------- */
 
 /* Each poll reports one record of those in flight. */
