@@ -88,6 +88,7 @@ enum relay_entry_state {
  * @state: where it is.
  * @target: where it goes, from when it is sent.
  * @alone: its target refused the batch that it was in: it is sent without others.
+ * @bare: the invalid ones do not take it either: they get where it is, and nothing of it.
  * @decision: what is done with it.
  * @offset: its own.
  * @timestamp_ms: its own; negative: it has none.
@@ -104,6 +105,7 @@ struct relay_entry {
 	enum relay_entry_state state;
 	struct relay_target *target;
 	bool alone;
+	bool bare;
 	struct relay_decision decision;
 	int64_t offset;
 	int64_t timestamp_ms;

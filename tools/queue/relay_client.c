@@ -46,6 +46,8 @@ static const struct setting producer_settings[] = {
 	{ "acks", "all" },
 	/* As Kafka's own clients choose partitions: what has one key stays in one. */
 	{ "partitioner", "murmur2_random" },
+	/* What came compressed may be too large otherwise. */
+	{ "compression.type", "lz4" },
 	/* A record that was not written for so long goes back to us. */
 	{ "message.timeout.ms", "30000" },
 };

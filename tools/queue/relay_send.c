@@ -14,7 +14,9 @@
  *
  * An entry that its target refuses for what it is goes to the invalid ones. But brokers
  * refuse a batch as one, for its size or for one record in it: so an entry that was in such
- * a batch is sent once more, alone, with nothing else of its target in flight.
+ * a batch is sent once more, alone, with nothing else of its target in flight. One that is
+ * too large for the invalid ones, too, would be tried for ever: then these get a record that
+ * says where it is, as long as its topic keeps it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -235,12 +237,17 @@ static void refuse(struct relay *relay, struct relay_entry *entry, rd_kafka_resp
 	relay_send(relay, entry);
 }
 
-/* May it be for the others of its batch that a record was refused? */
-static bool is_of_batch(rd_kafka_resp_err_t error)
+static bool is_of_size(rd_kafka_resp_err_t error)
 {
 	return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
 		error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
-		error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE ||
+		error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE;
+}
+
+/* May it be for the others of its batch that a record was refused? */
+static bool is_of_batch(rd_kafka_resp_err_t error)
+{
+	return is_of_size(error) ||
 		error == RD_KAFKA_RESP_ERR_INVALID_RECORD ||
 		error == RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP;
 }
@@ -254,16 +261,31 @@ static rd_kafka_resp_err_t what_it_means(struct relay_target *target, rd_kafka_r
 		RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION : error;
 }
 
+/* The invalid ones do not take it. */
+static void strip(struct relay *relay, struct relay_entry *entry)
+{
+	log_say(LOG_ERR, "%s does not take %s [%" PRId32 "] offset %" PRId64
+		": only its place is written there", entry->target->name,
+		entry->partition->topic, entry->partition->number, entry->offset);
+	recover(relay, entry->target);
+	relay_send_forget(relay, entry);
+	entry->bare = true;
+	relay_send(relay, entry);
+}
+
 static void give_up_or_fail(struct relay *relay, struct relay_entry *entry,
 			    rd_kafka_resp_err_t error)
 {
+	bool invalid = entry->decision.action == RELAY_REFUSE;
 	bool again = is_of_batch(error) && !entry->alone;
 
 	relay->stats.send_errors++;
 	error = what_it_means(entry->target, error);
 	entry->alone |= again;
-	if (is_hopeless(error) && !again && entry->decision.action != RELAY_REFUSE)
+	if (is_hopeless(error) && !again && !invalid)
 		refuse(relay, entry, error);
+	else if (is_of_size(error) && !again && !entry->bare)
+		strip(relay, entry);
 	else
 		fail(relay, entry, error);
 }
@@ -281,8 +303,10 @@ static int32_t partition_of(const struct relay_entry *entry)
 static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entry)
 {
 	rd_kafka_headers_t *headers = relay_entry_headers(entry);
-	size_t value_len = entry->value_len > 0 ? entry->value_len : 0;
-	size_t key_len = entry->key_len > 0 ? entry->key_len : 0;
+	char *value = entry->bare ? NULL : entry->value;
+	char *key = entry->bare ? NULL : entry->key;
+	size_t value_len = value ? entry->value_len : 0;
+	size_t key_len = key ? entry->key_len : 0;
 	rd_kafka_resp_err_t error;
 
 	if (!headers)
@@ -290,8 +314,8 @@ static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entr
 	error = rd_kafka_producev(relay->producer,
 				  RD_KAFKA_V_TOPIC(entry->target->name),
 				  RD_KAFKA_V_PARTITION(partition_of(entry)),
-				  RD_KAFKA_V_KEY(entry->key, key_len),
-				  RD_KAFKA_V_VALUE(entry->value, value_len),
+				  RD_KAFKA_V_KEY(key, key_len),
+				  RD_KAFKA_V_VALUE(value, value_len),
 				  RD_KAFKA_V_HEADERS(headers),
 				  RD_KAFKA_V_OPAQUE(entry),
 				  RD_KAFKA_V_END);

@@ -62,6 +62,47 @@ TEST(one_bad_record_of_a_batch_goes_to_the_invalid_ones_and_the_others_to_their_
 	ASSERT(RB_EMPTY(&relay.targets));
 }
 
+/* Brokers take nothing that is large, in no topic. */
+static void report_large(void)
+{
+	size_t nr = kafka.nr_produced, i;
+
+	for (i = 0; i < nr; i++)
+		if (kafka.produced[i].in_flight)
+			fake_report(i, kafka.produced[i].value_len > 1000 ?
+				    RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE : 0);
+}
+
+TEST(a_record_that_no_topic_takes_leaves_a_record_of_where_it_is)
+{
+	size_t i;
+
+	open_relay();
+	give("delays", 1);
+	read_record(&(struct record){ .offset = 0, .value_len = 2000 });
+	read_due(1, "target");
+	kafka.at_poll = report_large;
+	wait_ms(MINUTE_MS);
+	ASSERT_EQ(low_of(0), 2);
+	ASSERT_EQ(relay.stats.sent[RELAY_REFUSE], 1);
+	for (i = kafka.nr_produced - 1; strcmp(kafka.produced[i].topic, "delays.invalid"); i--)
+		ASSERT_GT(i, 0);
+	ASSERT_EQ(kafka.produced[i].value_len, 0);
+	ASSERT(!strcmp(fake_header(i, RELAY_ID), "delays-0-0"));
+	ASSERT(strstr(fake_header(i, RELAY_ERROR), "too large"));
+	ASSERT_EQ(strlen(fake_header(i, RELAY_TARGET)), 0);
+}
+
+TEST(an_invalid_record_says_where_it_was)
+{
+	open_relay();
+	give("delays", 1);
+	read_due(7, "no name");
+	ASSERT_EQ(fake_count("delays.invalid", true), 1);
+	ASSERT(!strcmp(fake_header(0, RELAY_ID), "delays-0-7"));
+	ASSERT(!strcmp(fake_header(0, RELAY_TARGET), "no name"));
+}
+
 /* As librdkafka of a topic that it has asked brokers for. */
 static rd_kafka_resp_err_t know_no_topic(const struct fake_produced *produced)
 {
