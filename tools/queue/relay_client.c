@@ -35,6 +35,7 @@ static const struct setting consumer_settings[] = {
 	{ "auto.offset.reset", "error" },
 	{ "isolation.level", "read_committed" },
 	{ "enable.partition.eof", "false" },
+	{ "check.crcs", "true" },
 	/* Buckets of another horizon may appear. */
 	{ "topic.metadata.refresh.interval.ms", "60000" },
 	/*

@@ -239,15 +239,41 @@ static void begin(struct relay_partition *partition, int64_t offset)
 	watermark_init(&partition->mark, offset);
 }
 
+/*
+ * Are there records that nobody gives us? Of those that librdkafka cannot read, it goes on
+ * with the next: they would be taken for a gap, which is done.
+ */
+static bool is_of_lost_records(rd_kafka_resp_err_t error)
+{
+	switch (error) {
+	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+	case RD_KAFKA_RESP_ERR__BAD_MSG:
+	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+	case RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED:
+	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void read_error(struct relay *relay, struct relay_partition *partition,
 		       const rd_kafka_message_t *message)
 {
-	if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-	    message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+	if (is_of_lost_records(message->err))
 		stop(relay, partition, rd_kafka_message_errstr(message));
 	else
 		log_say(LOG_WARNING, "%s [%" PRId32 "]: %s", partition->topic,
 			partition->number, rd_kafka_message_errstr(message));
+}
+
+static bool has_readable_headers(const rd_kafka_message_t *message)
+{
+	rd_kafka_headers_t *headers;
+	rd_kafka_resp_err_t error = rd_kafka_message_headers(message, &headers);
+
+	return !error || error == RD_KAFKA_RESP_ERR__NOENT;
 }
 
 static void read_record(struct relay *relay, struct relay_partition *partition,
@@ -259,6 +285,10 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 		begin(partition, message->offset);
 	if (message->offset < partition->next) {
 		relay->stats.repeated++;
+		return;
+	}
+	if (!has_readable_headers(message)) {
+		stop(relay, partition, "its headers are damaged");
 		return;
 	}
 	entry = relay_entry_new(relay, message);

@@ -8,6 +8,7 @@
 
 #include "fake_kafka.h"
 #include "log.h"
+#include "util.h"
 
 #define SECOND_MS	1000ULL
 #define MINUTE_MS	(60 * SECOND_MS)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The relay's partitions: what is read of them, when they are paused, and when they stop. */
+#include "relay_fixture.h"
+
+static void read_error(rd_kafka_resp_err_t error)
+{
+	rd_kafka_message_t message = {
+		.err = error,
+		.rkt = (rd_kafka_topic_t *)"delays",
+	};
+
+	relay_partition_read(&relay, &message);
+}
+
+TEST(records_that_cannot_be_read_stop_their_partition)
+{
+	static const rd_kafka_resp_err_t errors[] = {
+		RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET, RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE,
+		RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION,
+		RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+	};
+	size_t i;
+
+	open_relay();
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
+		test_about("%s", rd_kafka_err2name(errors[i]));
+		give("delays", 1);
+		read_due(10 * i, "target");
+		read_error(RD_KAFKA_RESP_ERR__TRANSPORT);
+		ASSERT(!fake_partition("delays", 0)->paused);
+		read_error(errors[i]);
+		ASSERT(fake_partition("delays", 0)->paused);
+		/* What comes after those that are gone is not read. */
+		read_due(10 * i + 5, "target");
+		fake_report_all("target", 0);
+		take_back("delays", 1);
+		ASSERT_EQ(fake_partition("delays", 0)->committed, 10 * i + 1);
+	}
+}
+
+TEST(a_record_whose_headers_cannot_be_read_stops_its_partition)
+{
+	struct fake_message fake_message = {
+		.headers_error = RD_KAFKA_RESP_ERR__BAD_MSG,
+		.message = {
+			.rkt = (rd_kafka_topic_t *)"delays",
+			.offset = 1,
+		},
+	};
+
+	open_relay();
+	give("delays", 1);
+	read_due(0, "target");
+	fake_message.message._private = &fake_message;
+	relay_partition_read(&relay, &fake_message.message);
+	ASSERT(fake_partition("delays", 0)->paused);
+	ASSERT_EQ(fake_count("delays.invalid", false), 0);
+}
