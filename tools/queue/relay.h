@@ -182,11 +182,14 @@ RB_HEAD(relay_partitions, relay_partition);
 /**
  * struct relay_target - a topic that is written to
  * @node: in the tree of those.
+ * @unused: it has none, and goes when nobody may be in the middle of it.
+ * @is_unused: it is in that list.
  * @nr: entries that have it as their target.
  * @nr_sending: of these, those that librdkafka has.
  * @invalid: brokers have said that it is no name for a topic. librdkafka knows no topic of
  *	that name from then on: so the target is remembered, too.
  * @failing: it cannot be written: entries for it are in @held, and one at a time is tried.
+ *	There are some, too, when it has enough in flight.
  * @held: these.
  * @nr_held: how many.
  * @probe: wakes when the next is tried.
@@ -196,6 +199,8 @@ RB_HEAD(relay_partitions, relay_partition);
  */
 struct relay_target {
 	RB_ENTRY(relay_target) node;
+	LIST_ENTRY(relay_target) unused;
+	bool is_unused;
 	uint64_t nr;
 	uint64_t nr_sending;
 	bool invalid;
@@ -209,6 +214,7 @@ struct relay_target {
 };
 
 RB_HEAD(relay_targets, relay_target);
+LIST_HEAD(relay_unused, relay_target);
 
 /**
  * struct relay_stats - for metrics
@@ -258,6 +264,7 @@ struct relay {
 
 	struct relay_partitions partitions;
 	struct relay_targets targets;
+	struct relay_unused unused;
 	/* What goes to the producer again when that has room, and how much it has now. */
 	struct relay_entries blocked;
 	uint64_t nr_entries;

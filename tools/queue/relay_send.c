@@ -33,6 +33,12 @@
 #define BACKOFF_MIN_MS	500
 #define BACKOFF_MAX_MS	16000
 
+/*
+ * So many records of a target are in flight at most: the producer has one queue, and others
+ * have to have room there while one does not answer.
+ */
+#define SENDING_MAX	10000
+
 /* How often it is said that it still fails. */
 #define SAY_EVERY_MS	60000
 
@@ -44,6 +50,7 @@ int relay_target_compare(const struct relay_target *a, const struct relay_target
 RB_GENERATE(relay_targets, relay_target, node, relay_target_compare);
 
 static void send_to_target(struct relay *relay, struct relay_entry *entry);
+static void send_held(struct relay *relay, struct relay_target *target);
 
 /* --- targets -------------------------------------------------------------------------- */
 
@@ -85,6 +92,8 @@ static void wake_probe(struct relay *relay, struct relay_waker *waker)
 
 	if (!entry) {
 		target->failing = false;
+	} else if (!target->failing) {
+		send_held(relay, target);
 	} else if (entry->alone && target->nr_sending) {
 		probe_after(relay, target, BACKOFF_MIN_MS);
 	} else {
@@ -114,11 +123,26 @@ static struct relay_target *get_target(struct relay *relay, const char *name)
 
 static void put_target(struct relay *relay, struct relay_target *target)
 {
-	if (--target->nr || target->invalid)
+	if (--target->nr || target->is_unused)
 		return;
-	relay_wake_never(relay, &target->probe);
-	RB_REMOVE(relay_targets, &relay->targets, target);
-	free(target);
+	LIST_INSERT_HEAD(&relay->unused, target, unused);
+	target->is_unused = true;
+}
+
+/* Its probe may have been taken in a batch of wakers, or its entries are being sent. */
+static void free_unused(struct relay *relay)
+{
+	struct relay_target *target;
+
+	while ((target = LIST_FIRST(&relay->unused))) {
+		LIST_REMOVE(target, unused);
+		target->is_unused = false;
+		if (target->nr || target->invalid)
+			continue;
+		relay_wake_never(relay, &target->probe);
+		RB_REMOVE(relay_targets, &relay->targets, target);
+		free(target);
+	}
 }
 
 void relay_send_forget(struct relay *relay, struct relay_entry *entry)
@@ -190,12 +214,17 @@ static void fail(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_e
 	probe_after(relay, target, target->backoff_ms);
 }
 
+static bool is_full(const struct relay_target *target)
+{
+	return target->nr_sending >= SENDING_MAX;
+}
+
 /* Send all but those that have to be alone: up to the first of them. */
 static void send_held(struct relay *relay, struct relay_target *target)
 {
 	struct relay_entry *entry;
 
-	while (!target->failing && (entry = TAILQ_FIRST(&target->held))) {
+	while (!target->failing && !is_full(target) && (entry = TAILQ_FIRST(&target->held))) {
 		if (entry->alone) {
 			target->failing = true;
 			probe_after(relay, target, 0);
@@ -211,8 +240,10 @@ static void recover(struct relay *relay, struct relay_target *target)
 {
 	const struct relay_entry *entry = TAILQ_FIRST(&target->held);
 
-	if (!target->failing)
+	if (!target->failing) {
+		send_held(relay, target);
 		return;
+	}
 	relay_wake_never(relay, &target->probe);
 	if (entry && entry->alone) {
 		probe_after(relay, target, 0);
@@ -347,6 +378,11 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
 	}
 }
 
+static bool has_to_wait(const struct relay_target *target)
+{
+	return target->failing || is_full(target);
+}
+
 void relay_send(struct relay *relay, struct relay_entry *entry)
 {
 	char name[RELAY_TOPIC_MAX + 1];
@@ -362,7 +398,7 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 		return;
 	}
 	entry->target->nr++;
-	if (entry->target->failing)
+	if (has_to_wait(entry->target) || !TAILQ_EMPTY(&entry->target->held))
 		hold(entry);
 	else
 		send_to_target(relay, entry);
@@ -376,6 +412,10 @@ static void send_blocked(struct relay *relay)
 	while (!relay->stopped && (entry = TAILQ_FIRST(&relay->blocked))) {
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
 		entry->state = ENTRY_LOOSE;
+		if (has_to_wait(entry->target)) {
+			hold(entry);
+			continue;
+		}
 		send_to_target(relay, entry);
 		if (entry->state == ENTRY_BLOCKED)
 			return;
@@ -430,4 +470,5 @@ void relay_send_poll(struct relay *relay, int timeout_ms)
 	while (rd_kafka_poll(relay->producer, timeout_ms))
 		timeout_ms = 0;
 	send_blocked(relay);
+	free_unused(relay);
 }

@@ -2,6 +2,19 @@
 /* The relay's producing: targets that fail, are full, or refuse records. */
 #include "relay_fixture.h"
 
+/* Each poll reports one record of those in flight. */
+static void report_one(void)
+{
+	static size_t i;
+
+	for (; i < kafka.nr_produced; i++) {
+		if (kafka.produced[i].in_flight) {
+			fake_report(i, 0);
+			return;
+		}
+	}
+}
+
 /* --- targets that refuse a record ------------------------------------------------------- */
 
 /* As with -X message.max.bytes, in librdkafka itself. */
@@ -28,6 +41,7 @@ TEST(a_record_that_is_refused_at_once_does_not_disturb_those_behind_it)
 	wait_ms(60 * SECOND_MS);
 	ASSERT_EQ(fake_count("target", false), 4);
 	fake_report_all(NULL, 0);
+	turn();
 	ASSERT_EQ(low_of(0), 5);
 	ASSERT_EQ(relay.nr_entries, 0);
 	ASSERT(RB_EMPTY(&relay.targets));
@@ -133,20 +147,65 @@ TEST(a_target_whose_name_brokers_refuse_keeps_no_record_back)
 	ASSERT_EQ(low_of(0), 3);
 }
 
-/* --- the group takes partitions ----------------------------------------------------------- */
+/* --- a target that does not answer --------------------------------------------------------- */
 
-/* Each poll reports one record of those in flight. */
-static void report_one(void)
+/* Reports of those that are not for the dead one; or of these, too, after half a minute. */
+static void report_all_but_dead(void)
 {
-	size_t i;
-
-	for (i = 0; i < kafka.nr_produced; i++) {
-		if (kafka.produced[i].in_flight) {
-			fake_report(i, 0);
-			return;
-		}
-	}
+	fake_report_all("target", 0);
+	if (relay_now_ms() > NOW_MS + 30 * SECOND_MS)
+		fake_report_all("dead", RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
 }
+
+TEST(a_dead_target_leaves_room_in_the_producer_for_others)
+{
+	int64_t offset;
+
+	open_relay();
+	give("delays", 1);
+	kafka.at_poll = report_all_but_dead;
+	for (offset = 0; offset < 150000; offset++)
+		read_due(offset, offset % 10 ? "dead" : "target");
+	turn();
+	ASSERT_EQ(relay.stats.sent[RELAY_DELIVER], 15000);
+	ASSERT_LE(kafka.nr_in_flight, kafka.queue_size / 2);
+}
+
+TEST(when_a_target_fails_others_do_not_wait_for_those_of_it_that_had_no_room)
+{
+	int64_t offset;
+
+	open_relay();
+	kafka.queue_size = 100;
+	give("delays", 1);
+	for (offset = 0; offset < 1000; offset++)
+		read_due(offset, "dead");
+	for (offset = 1000; offset < 1050; offset++)
+		read_due(offset, "target");
+	kafka.at_poll = report_all_but_dead;
+	wait_ms(31 * SECOND_MS);
+	ASSERT_EQ(relay.stats.sent[RELAY_DELIVER], 50);
+	ASSERT_LE(fake_count("dead", true), 1);
+}
+
+TEST(all_of_a_target_is_written_however_many_they_are)
+{
+	int64_t offset;
+
+	open_relay();
+	give("delays", 1);
+	for (offset = 0; offset < 50000; offset++)
+		read_due(offset, "target");
+	kafka.at_poll = report_one;
+	while (relay.stats.sent[RELAY_DELIVER] < 25000)
+		turn();
+	kafka.at_poll = report_all_but_dead;
+	wait_ms(10 * SECOND_MS);
+	ASSERT_EQ(low_of(0), 50000);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
+/* --- the group takes partitions ----------------------------------------------------------- */
 
 TEST(a_revoke_sends_nothing_more_and_waits_for_what_is_in_flight)
 {
