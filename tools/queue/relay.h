@@ -69,6 +69,9 @@ TAILQ_HEAD(relay_wakers, relay_waker);
  *	                       can be written again             |   |     | producer
  *	                                                        |   v     v
  *	                                                  ENTRY_HELD, ENTRY_BLOCKED
+ *
+ * One that is to be parked and is held or blocked is decided again before it is sent, and
+ * when it is near while it is held: a bucket that is right now is too wide later.
  */
 enum relay_entry_state {
 	ENTRY_LOOSE,	/* in no list: on its way from one to the other */
@@ -355,6 +358,12 @@ struct relay_partition *relay_partition_find(struct relay *relay, const char *to
 
 /* A record, or an error of its partition, has come. */
 void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message);
+
+/*
+ * Decide again about an entry that was to be parked, and could not be until now. Returns
+ * false if it is to be sent where it was; else that was done with it which is right now.
+ */
+bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry);
 
 /* Its entry is done. */
 void relay_partition_done(struct relay *relay, struct relay_entry *entry);

@@ -136,10 +136,9 @@ static void wake_entry(struct relay *relay, struct relay_waker *waker)
 	}
 }
 
-/* Do what was decided about the first of those ahead. */
+/* Do what was decided about an entry, which is in no list. */
 static void go_on_with(struct relay *relay, struct relay_entry *entry)
 {
-	TAILQ_REMOVE(&entry->partition->ahead, entry, in_queue);
 	if (entry->decision.action == RELAY_NEAR) {
 		entry->state = ENTRY_NEAR;
 		relay->nr_near++;
@@ -148,6 +147,24 @@ static void go_on_with(struct relay *relay, struct relay_entry *entry)
 	} else {
 		relay_send(relay, entry);
 	}
+}
+
+bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_decision before = entry->decision;
+
+	if (before.action != RELAY_PARK)
+		return false;
+	decide(relay, entry);
+	/* Where somebody has set the clock back, it is as it was. */
+	if (entry->decision.action == RELAY_WAIT || entry->decision.action == RELAY_REFUSE)
+		entry->decision = before;
+	if (entry->decision.action == RELAY_PARK && entry->decision.bucket == before.bucket)
+		return false;
+	relay_send_forget(relay, entry);
+	entry->alone = false;
+	go_on_with(relay, entry);
+	return true;
 }
 
 /* The window cannot be longer, or there is no memory: later. */
@@ -193,6 +210,8 @@ static bool take_one(struct relay *relay, struct relay_partition *partition)
 		window_is_full(relay, partition, error);
 		return false;
 	}
+	TAILQ_REMOVE(&partition->ahead, entry, in_queue);
+	entry->state = ENTRY_LOOSE;
 	if (done)
 		pass_over(relay, entry);
 	else

@@ -49,8 +49,9 @@ int relay_target_compare(const struct relay_target *a, const struct relay_target
 
 RB_GENERATE(relay_targets, relay_target, node, relay_target_compare);
 
-static void send_to_target(struct relay *relay, struct relay_entry *entry);
+static void send_again(struct relay *relay, struct relay_entry *entry);
 static void send_held(struct relay *relay, struct relay_target *target);
+static void keep(struct relay *relay, struct relay_entry *entry);
 
 /* --- targets -------------------------------------------------------------------------- */
 
@@ -71,8 +72,11 @@ static void name_target(const struct relay *relay, const struct relay_entry *ent
 			 action == RELAY_BURY ? RELAY_DEAD_SUFFIX : "");
 }
 
-static void take_held(struct relay_target *target, struct relay_entry *entry)
+static void take_held(struct relay *relay, struct relay_entry *entry)
 {
+	struct relay_target *target = entry->target;
+
+	relay_wake_never(relay, &entry->waker);
 	TAILQ_REMOVE(&target->held, entry, in_queue);
 	entry->state = ENTRY_LOOSE;
 	target->nr_held--;
@@ -97,8 +101,8 @@ static void wake_probe(struct relay *relay, struct relay_waker *waker)
 	} else if (entry->alone && target->nr_sending) {
 		probe_after(relay, target, BACKOFF_MIN_MS);
 	} else {
-		take_held(target, entry);
-		send_to_target(relay, entry);
+		take_held(relay, entry);
+		send_again(relay, entry);
 	}
 }
 
@@ -154,7 +158,7 @@ void relay_send_forget(struct relay *relay, struct relay_entry *entry)
 	if (entry->state == ENTRY_BLOCKED)
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
 	if (entry->state == ENTRY_HELD)
-		take_held(target, entry);
+		take_held(relay, entry);
 	/* It may have been the one that others waited for. */
 	if (!TAILQ_EMPTY(&target->held))
 		probe_after(relay, target, target->backoff_ms);
@@ -192,11 +196,39 @@ static void say_failing(struct relay_target *target, rd_kafka_resp_err_t error)
 		target->nr, rd_kafka_err2str(error));
 }
 
-static void hold(struct relay_entry *entry)
+/* It is near, while it is held: now it does not wait for its bucket any more. */
+static void wake_held(struct relay *relay, struct relay_waker *waker)
 {
+	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
+
+	/* Both were due at once, and the probe was first. */
+	if (entry->state != ENTRY_HELD)
+		return;
+	take_held(relay, entry);
+	if (!relay_partition_reconsider(relay, entry))
+		keep(relay, entry);
+}
+
+static void hold(struct relay *relay, struct relay_entry *entry)
+{
+	uint64_t near_ms = entry->decision.due_ms - 2 * relay->rules.horizon_ms;
+
 	entry->state = ENTRY_HELD;
 	TAILQ_INSERT_TAIL(&entry->target->held, entry, in_queue);
 	entry->target->nr_held++;
+	if (entry->decision.action != RELAY_PARK)
+		return;
+	entry->waker.wake = wake_held;
+	/* What is near is so from the next ms on. */
+	relay_wake_at(relay, &entry->waker, near_ms + 1);
+}
+
+/* The same for one that did not fail: what others wait for is a report, or the probe. */
+static void keep(struct relay *relay, struct relay_entry *entry)
+{
+	hold(relay, entry);
+	if (!entry->target->nr_sending)
+		probe_after(relay, entry->target, entry->target->backoff_ms);
 }
 
 /* It failed, and is tried again later, with all others of its target. */
@@ -205,7 +237,7 @@ static void fail(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_e
 	struct relay_target *target = entry->target;
 
 	say_failing(target, error);
-	hold(entry);
+	hold(relay, entry);
 	if (!target->failing)
 		target->backoff_ms = BACKOFF_MIN_MS;
 	else if (!alarm_pending(&target->probe.alarm) && target->backoff_ms < BACKOFF_MAX_MS)
@@ -230,8 +262,8 @@ static void send_held(struct relay *relay, struct relay_target *target)
 			probe_after(relay, target, 0);
 			return;
 		}
-		take_held(target, entry);
-		send_to_target(relay, entry);
+		take_held(relay, entry);
+		send_again(relay, entry);
 	}
 }
 
@@ -378,6 +410,13 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
 	}
 }
 
+/* The same for one that has waited. */
+static void send_again(struct relay *relay, struct relay_entry *entry)
+{
+	if (!relay_partition_reconsider(relay, entry))
+		send_to_target(relay, entry);
+}
+
 static bool has_to_wait(const struct relay_target *target)
 {
 	return target->failing || is_full(target);
@@ -399,7 +438,7 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 	}
 	entry->target->nr++;
 	if (has_to_wait(entry->target) || !TAILQ_EMPTY(&entry->target->held))
-		hold(entry);
+		keep(relay, entry);
 	else
 		send_to_target(relay, entry);
 }
@@ -413,10 +452,10 @@ static void send_blocked(struct relay *relay)
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
 		entry->state = ENTRY_LOOSE;
 		if (has_to_wait(entry->target)) {
-			hold(entry);
+			keep(relay, entry);
 			continue;
 		}
-		send_to_target(relay, entry);
+		send_again(relay, entry);
 		if (entry->state == ENTRY_BLOCKED)
 			return;
 	}

@@ -205,6 +205,67 @@ TEST(all_of_a_target_is_written_however_many_they_are)
 	ASSERT(RB_EMPTY(&relay.targets));
 }
 
+/* --- buckets that cannot be written --------------------------------------------------------- */
+
+#define BUCKET	"delays-b2400s"
+
+static void fail_buckets(void)
+{
+	size_t nr = kafka.nr_produced, i;
+
+	for (i = 0; i < nr; i++)
+		if (kafka.produced[i].in_flight && !strncmp(kafka.produced[i].topic, "delays-b", 8))
+			fake_report(i, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+}
+
+static rd_kafka_resp_err_t know_no_bucket(const struct fake_produced *produced)
+{
+	return strncmp(produced->topic, "delays-b", 8) ? 0 : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+}
+
+/* A record is parked for 40 minutes of its hour, but buckets are down for half an hour. */
+static void park_in_vain(void)
+{
+	int64_t offset;
+
+	open_relay();
+	give("delays", 1);
+	for (offset = 0; offset < 3; offset++)
+		read_delayed(offset, HOUR_MS);
+	ASSERT_EQ(fake_count(BUCKET, true), 3);
+	kafka.at_poll = fail_buckets;
+	wait_ms(30 * MINUTE_MS);
+	fail_buckets();
+	kafka.at_poll = NULL;
+}
+
+TEST(what_could_not_be_parked_goes_to_the_bucket_that_is_right_by_then)
+{
+	park_in_vain();
+	wait_ms(MINUTE_MS);
+	ASSERT_EQ(fake_count("delays-b600s", true), 3);
+	fake_report_all("delays-b600s", 0);
+	turn();
+	ASSERT_EQ(low_of(0), 3);
+}
+
+TEST(what_could_not_be_parked_is_delivered_in_time_while_its_bucket_is_down)
+{
+	park_in_vain();
+	kafka.at_once = know_no_bucket;
+	wait_ms(12 * MINUTE_MS);
+	ASSERT_EQ(relay.nr_near, 3);
+	ASSERT_EQ(relay.nr_sending, 0);
+	wait_ms(17 * MINUTE_MS);
+	ASSERT_EQ(kafka.nr_in_flight, 0);
+	wait_ms(2 * MINUTE_MS);
+	ASSERT_EQ(fake_count("target", true), 3);
+	fake_report_all("target", 0);
+	turn();
+	ASSERT_EQ(low_of(0), 3);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
 /* --- the group takes partitions ----------------------------------------------------------- */
 
 TEST(a_revoke_sends_nothing_more_and_waits_for_what_is_in_flight)
