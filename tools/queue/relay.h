@@ -154,6 +154,7 @@ enum relay_pause {
  * @ahead: of these, those not decided.
  * @head: wakes when the first of @ahead is ready.
  * @pauses: bits of enum relay_pause.
+ * @is_paused: librdkafka was told to pause it.
  * @nr_sending: entries that librdkafka has.
  */
 struct relay_partition {
@@ -177,6 +178,7 @@ struct relay_partition {
 	struct relay_entries ahead;
 	struct relay_waker head;
 	unsigned int pauses;
+	bool is_paused;
 	uint64_t nr_sending;
 };
 

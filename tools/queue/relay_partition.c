@@ -36,26 +36,50 @@ struct relay_partition *relay_partition_find(struct relay *relay, const char *to
 
 /* --- pauses --------------------------------------------------------------------------- */
 
-static void tell_pause(struct relay *relay, const struct relay_partition *partition)
-{
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+/**
+ * struct change - partitions to pause, and to resume
+ *
+ * librdkafka is told of many at once, as each time we wait for its thread.
+ */
+struct change {
+	rd_kafka_topic_partition_list_t *pause;
+	rd_kafka_topic_partition_list_t *resume;
+};
 
-	rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
-	if (partition->pauses)
-		rd_kafka_pause_partitions(relay->consumer, list);
-	else
-		rd_kafka_resume_partitions(relay->consumer, list);
-	rd_kafka_topic_partition_list_destroy(list);
+/* Note what librdkafka does not know yet. */
+static void note_change(struct change *change, struct relay_partition *partition)
+{
+	rd_kafka_topic_partition_list_t **list;
+
+	if (!partition->pauses == !partition->is_paused)
+		return;
+	partition->is_paused = partition->pauses;
+	list = partition->pauses ? &change->pause : &change->resume;
+	if (!*list)
+		*list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(*list, partition->topic, partition->number);
+}
+
+static void tell_change(struct relay *relay, const struct change *change)
+{
+	if (change->pause) {
+		rd_kafka_pause_partitions(relay->consumer, change->pause);
+		rd_kafka_topic_partition_list_destroy(change->pause);
+	}
+	if (change->resume) {
+		rd_kafka_resume_partitions(relay->consumer, change->resume);
+		rd_kafka_topic_partition_list_destroy(change->resume);
+	}
 }
 
 static void set_pauses(struct relay *relay, struct relay_partition *partition,
 		       unsigned int pauses)
 {
-	unsigned int before = partition->pauses;
+	struct change change = { 0 };
 
 	partition->pauses = pauses;
-	if (!before != !pauses)
-		tell_pause(relay, partition);
+	note_change(&change, partition);
+	tell_change(relay, &change);
 }
 
 static void pause_for(struct relay *relay, struct relay_partition *partition,
@@ -72,22 +96,24 @@ static void end_pause(struct relay *relay, struct relay_partition *partition,
 
 void relay_partition_press(struct relay *relay)
 {
-	if (!memcmp(relay->pressed, relay->pressure.paused, sizeof(relay->pressed)))
-		return;
-	memcpy(relay->pressed, relay->pressure.paused, sizeof(relay->pressed));
-	relay_partition_press_all(relay);
+	if (memcmp(relay->pressed, relay->pressure.paused, sizeof(relay->pressed)))
+		relay_partition_press_all(relay);
 }
 
 void relay_partition_press_all(struct relay *relay)
 {
 	struct relay_partition *partition;
+	struct change change = { 0 };
 
+	memcpy(relay->pressed, relay->pressure.paused, sizeof(relay->pressed));
 	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
 		if (relay->pressed[partition->kind])
-			pause_for(relay, partition, PAUSE_MEMORY);
+			partition->pauses |= PAUSE_MEMORY;
 		else
-			end_pause(relay, partition, PAUSE_MEMORY);
+			partition->pauses &= ~PAUSE_MEMORY;
+		note_change(&change, partition);
 	}
+	tell_change(relay, &change);
 }
 
 /* --- deciding ------------------------------------------------------------------------- */
@@ -167,15 +193,20 @@ bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry)
 	return true;
 }
 
-/* The window cannot be longer, or there is no memory: later. */
-static void window_is_full(struct relay *relay, struct relay_partition *partition, int error)
+/* The window cannot be longer: later. */
+static void window_is_full(struct relay *relay, struct relay_partition *partition)
 {
 	if (!(partition->pauses & PAUSE_WINDOW))
 		log_say(LOG_WARNING, "%s [%" PRId32 "] is paused: %" PRIu64
-			" records above the first that is not done: %s", partition->topic,
-			partition->number, watermark_done_above(&partition->mark),
-			strerror(-error));
+			" records are done above the first that is not", partition->topic,
+			partition->number, watermark_done_above(&partition->mark));
 	pause_for(relay, partition, PAUSE_WINDOW);
+}
+
+static void has_no_memory(struct relay *relay, const char *what)
+{
+	log_say(LOG_ERR, "there is no memory for %s", what);
+	relay_end(relay, EX_OSERR);
 }
 
 static void finish(struct relay *relay, struct relay_entry *entry);
@@ -206,10 +237,12 @@ static bool take_one(struct relay *relay, struct relay_partition *partition)
 		return false;
 	}
 	error = watermark_read(&partition->mark, entry->offset);
-	if (error) {
-		window_is_full(relay, partition, error);
+	if (error == -ENOMEM)
+		has_no_memory(relay, "which offsets are done");
+	else if (error)
+		window_is_full(relay, partition);
+	if (error)
 		return false;
-	}
 	TAILQ_REMOVE(&partition->ahead, entry, in_queue);
 	entry->state = ENTRY_LOOSE;
 	if (done)
@@ -232,11 +265,10 @@ static void wake_head(struct relay *relay, struct relay_waker *waker)
 {
 	struct relay_partition *partition = container_of(waker, struct relay_partition, head);
 
+	/* librdkafka is told only if it is not paused again at once. */
 	partition->pauses &= ~PAUSE_HEAD;
 	take_ahead(relay, partition);
-	/* It is told only if it is not paused again at once. */
-	if (!partition->pauses)
-		tell_pause(relay, partition);
+	set_pauses(relay, partition, partition->pauses);
 }
 
 /* --- reading -------------------------------------------------------------------------- */
@@ -313,8 +345,7 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 	entry = relay_entry_new(relay, message);
 	if (!entry) {
 		/* It cannot be left out, and librdkafka does not give it again. */
-		log_say(LOG_ERR, "there is no memory for a record of %zu bytes", message->len);
-		relay_end(relay, EX_OSERR);
+		has_no_memory(relay, "a record");
 		return;
 	}
 	partition->next = message->offset + 1;
@@ -399,8 +430,7 @@ void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *
 	struct relay_partition *partition = new_partition(assigned);
 
 	if (!partition) {
-		log_say(LOG_ERR, "there is no memory for a partition");
-		relay_end(relay, EX_OSERR);
+		has_no_memory(relay, "a partition");
 		return;
 	}
 	partition->number = assigned->partition;

@@ -56,3 +56,70 @@ TEST(a_record_whose_headers_cannot_be_read_stops_its_partition)
 	ASSERT(fake_partition("delays", 0)->paused);
 	ASSERT_EQ(fake_count("delays.invalid", false), 0);
 }
+
+/* --- pauses ----------------------------------------------------------------------------- */
+
+TEST(partitions_are_paused_for_memory_in_one_call_and_once)
+{
+	int32_t i;
+
+	open_relay();
+	relay.pressure.cap = 1 << 20;
+	give("delays", 100);
+	for (i = 0; i < 100; i++) {
+		struct record record = { .partition = i, .delay_ms = H_MS, .value_len = 10000 };
+
+		read_record(&record);
+	}
+	ASSERT(relay.pressure.paused[RELAY_INPUT]);
+	ASSERT_EQ(kafka.nr_pause_calls, 1);
+	wait_ms(H_MS);
+	fake_report_all("target", 0);
+	turn();
+	ASSERT_EQ(kafka.nr_pause_calls, 1);
+	ASSERT_EQ(kafka.nr_resume_calls, 1);
+	for (i = 0; i < 100; i++)
+		ASSERT(!fake_partition("delays", i)->paused);
+}
+
+TEST(partitions_that_come_when_memory_is_free_again_are_not_paused)
+{
+	open_relay();
+	relay.pressure.cap = 1 << 20;
+	give("delays", 1);
+	read_record(&(struct record){ .delay_ms = H_MS, .value_len = 900000 });
+	ASSERT(fake_partition("delays", 0)->paused);
+	take_back("delays", 1);
+	give("delays", 1);
+	ASSERT(!fake_partition("delays", 0)->paused);
+	ASSERT_EQ(kafka.nr_pause_calls, 1);
+}
+
+/* Parked now, for ten minutes. */
+static void read_parked(int64_t offset, size_t value_len)
+{
+	read_record(&(struct record){
+		.topic = "delays-b600s",
+		.offset = offset,
+		.due_ms = relay_now_ms() + 31 * MINUTE_MS,
+		.parked_ms = relay_now_ms(),
+		.value_len = value_len,
+	});
+}
+
+TEST(a_bucket_whose_next_head_waits_too_is_not_paused_twice)
+{
+	open_relay();
+	give("delays-b600s", 1);
+	read_parked(0, 0);
+	wait_ms(MINUTE_MS);
+	read_parked(1, 0);
+	ASSERT_EQ(kafka.nr_pause_calls, 1);
+	wait_ms(10 * MINUTE_MS);
+	ASSERT_EQ(kafka.nr_produced, 1);
+	ASSERT_EQ(kafka.nr_pause_calls, 1);
+	ASSERT_EQ(kafka.nr_resume_calls, 0);
+	wait_ms(MINUTE_MS);
+	ASSERT_EQ(kafka.nr_produced, 2);
+	ASSERT_EQ(kafka.nr_resume_calls, 1);
+}
