@@ -151,8 +151,11 @@ enum relay_pause {
  *	the commit had no room for.
  * @done_before: what of it was done when it was assigned; its text is @done_text.
  * @entries: all that is in memory.
- * @ahead: of these, those not decided.
+ * @ahead: of these, those not decided; they take @ahead_bytes.
  * @head: wakes when the first of @ahead is ready.
+ * @awaited: the offset of that, if it was put back into Kafka, so to speak, to be read again
+ *	then; negative: it was not. Its timestamp is @awaited_timestamp_ms.
+ * @nr_seeks: how often Kafka was asked for it.
  * @pauses: bits of enum relay_pause.
  * @is_paused: librdkafka was told to pause it.
  * @nr_sending: entries that librdkafka has.
@@ -176,7 +179,11 @@ struct relay_partition {
 	char *done_text;
 	struct relay_entries entries;
 	struct relay_entries ahead;
+	size_t ahead_bytes;
 	struct relay_waker head;
+	int64_t awaited;
+	int64_t awaited_timestamp_ms;
+	unsigned int nr_seeks;
 	unsigned int pauses;
 	bool is_paused;
 	uint64_t nr_sending;
@@ -268,6 +275,7 @@ struct relay {
 	int status;
 
 	struct relay_partitions partitions;
+	uint64_t nr_partitions;
 	struct relay_targets targets;
 	struct relay_unused unused;
 	/* What goes to the producer again when that has room, and how much it has now. */
@@ -366,6 +374,9 @@ void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message
  * false if it is to be sent where it was; else that was done with it which is right now.
  */
 bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry);
+
+/* Take an entry out of those that are not decided. */
+void relay_partition_take_ahead(struct relay_partition *partition, struct relay_entry *entry);
 
 /* Its entry is done. */
 void relay_partition_done(struct relay *relay, struct relay_entry *entry);

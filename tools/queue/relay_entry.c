@@ -139,7 +139,7 @@ void relay_entry_free(struct relay *relay, struct relay_entry *entry)
 	if (entry->state == ENTRY_NEAR)
 		relay->nr_near--;
 	if (partition && entry->state == ENTRY_AHEAD)
-		TAILQ_REMOVE(&partition->ahead, entry, in_queue);
+		relay_partition_take_ahead(partition, entry);
 	if (partition)
 		TAILQ_REMOVE(&partition->entries, entry, in_partition);
 	relay_send_forget(relay, entry);

@@ -156,12 +156,14 @@ static int64_t stopped_of(struct relay *relay, const struct relay_partition *par
 static int64_t oldest_of(struct relay *relay, const struct relay_partition *partition)
 {
 	const struct relay_entry *entry = TAILQ_FIRST(&partition->entries);
-	uint64_t now_ms = relay_now_ms();
+	int64_t timestamp_ms = entry ? entry->timestamp_ms :
+		partition->awaited >= 0 ? partition->awaited_timestamp_ms : -1;
+	int64_t now_ms = relay_now_ms();
 
 	(void)relay;
-	if (!entry || entry->timestamp_ms < 0 || (uint64_t)entry->timestamp_ms > now_ms)
+	if (timestamp_ms < 0 || timestamp_ms > now_ms)
 		return 0;
-	return (now_ms - entry->timestamp_ms) / 1000;
+	return (now_ms - timestamp_ms) / 1000;
 }
 
 static const struct {

@@ -6,6 +6,9 @@
  * A partition is paused while it has at least one reason for it (enum relay_pause). What
  * librdkafka had handed over already, or hands over all the same, is not lost: it waits in
  * @ahead, and what comes again is known by its offset.
+ *
+ * The head of a bucket may wait for weeks, in each of its partitions. If it is large, it is
+ * read again when it is ready, rather than kept in memory: librdkafka is told to seek to it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +20,13 @@
 #include "relay.h"
 #include "retry_policy.h"
 #include "source.h"
+
+/* Those that wait for less are kept. */
+#define PUT_BACK_MS	10000
+
+/* How long librdkafka is waited for, which does it at once, and how often it is asked. */
+#define SEEK_MS		5000
+#define SEEKS_MAX	5
 
 int relay_partition_compare(const struct relay_partition *a, const struct relay_partition *b)
 {
@@ -114,6 +124,16 @@ void relay_partition_press_all(struct relay *relay)
 		note_change(&change, partition);
 	}
 	tell_change(relay, &change);
+}
+
+/* Records are gone, or nobody may read them: no other record of it is touched. */
+static void stop(struct relay *relay, struct relay_partition *partition, const char *why)
+{
+	if (!(partition->pauses & PAUSE_STOPPED))
+		log_say(LOG_ERR, "%s [%" PRId32 "] is stopped at offset %" PRId64
+			": records may be gone. Stop the relays and set the group's offset: %s",
+			partition->topic, partition->number, partition->next, why);
+	pause_for(relay, partition, PAUSE_STOPPED);
 }
 
 /* --- deciding ------------------------------------------------------------------------- */
@@ -218,6 +238,73 @@ static void pass_over(struct relay *relay, struct relay_entry *entry)
 	finish(relay, entry);
 }
 
+/* --- heads that wait ------------------------------------------------------------------ */
+
+static bool seek(struct relay *relay, struct relay_partition *partition, int64_t offset)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_error_t *error;
+	bool done;
+
+	rd_kafka_topic_partition_list_add(list, partition->topic, partition->number)->offset =
+		offset;
+	error = rd_kafka_seek_partitions(relay->consumer, list, SEEK_MS);
+	done = !error && !list->elems[0].err;
+	rd_kafka_error_destroy(error);
+	rd_kafka_topic_partition_list_destroy(list);
+	return done;
+}
+
+/* All heads that wait may take an eighth of the memory. */
+static bool is_large(const struct relay *relay, const struct relay_partition *partition)
+{
+	return partition->ahead_bytes > relay->pressure.cap / 8 / relay->nr_partitions;
+}
+
+/* Free what waits, if that is worth it: Kafka has it, and gives it again. */
+static void put_back(struct relay *relay, struct relay_partition *partition)
+{
+	struct relay_entry *entry = TAILQ_FIRST(&partition->ahead);
+
+	if (!entry || !is_large(relay, partition) || relay->stopped ||
+	    partition->head.time_ms < relay_now_ms() + PUT_BACK_MS ||
+	    !seek(relay, partition, entry->offset))
+		return;
+	partition->next = entry->offset;
+	partition->awaited = entry->offset;
+	partition->awaited_timestamp_ms = entry->timestamp_ms;
+	while ((entry = TAILQ_FIRST(&partition->ahead)))
+		relay_entry_free(relay, entry);
+}
+
+/*
+ * Is the record at this offset one that may come now? If not, it is not read: a record that
+ * waits is before it, and would be taken for a gap.
+ */
+static bool may_come(struct relay *relay, struct relay_partition *partition, int64_t offset)
+{
+	if (partition->awaited < 0 || offset < partition->awaited)
+		return true;
+	if (offset == partition->awaited) {
+		partition->awaited = -1;
+		partition->nr_seeks = 0;
+		return true;
+	}
+	if (partition->nr_seeks++ >= SEEKS_MAX ||
+	    !seek(relay, partition, partition->awaited))
+		stop(relay, partition, "it is not given again");
+	return false;
+}
+
+/* --- what is ahead -------------------------------------------------------------------- */
+
+void relay_partition_take_ahead(struct relay_partition *partition, struct relay_entry *entry)
+{
+	TAILQ_REMOVE(&partition->ahead, entry, in_queue);
+	entry->state = ENTRY_LOOSE;
+	partition->ahead_bytes -= entry->size;
+}
+
 /* Look at the first of those ahead. Returns whether there may be more to do. */
 static bool take_one(struct relay *relay, struct relay_partition *partition)
 {
@@ -234,6 +321,7 @@ static bool take_one(struct relay *relay, struct relay_partition *partition)
 		pause_for(relay, partition, PAUSE_HEAD);
 		relay_wake_at(relay, &partition->head,
 			      entry->decision.until_ms + relay->rules.linger_ms);
+		put_back(relay, partition);
 		return false;
 	}
 	error = watermark_read(&partition->mark, entry->offset);
@@ -243,8 +331,7 @@ static bool take_one(struct relay *relay, struct relay_partition *partition)
 		window_is_full(relay, partition);
 	if (error)
 		return false;
-	TAILQ_REMOVE(&partition->ahead, entry, in_queue);
-	entry->state = ENTRY_LOOSE;
+	relay_partition_take_ahead(partition, entry);
 	if (done)
 		pass_over(relay, entry);
 	else
@@ -272,16 +359,6 @@ static void wake_head(struct relay *relay, struct relay_waker *waker)
 }
 
 /* --- reading -------------------------------------------------------------------------- */
-
-/* Records are gone, or nobody may read them: no other record of it is touched. */
-static void stop(struct relay *relay, struct relay_partition *partition, const char *why)
-{
-	if (!(partition->pauses & PAUSE_STOPPED))
-		log_say(LOG_ERR, "%s [%" PRId32 "] is stopped at offset %" PRId64
-			": records may be gone. Stop the relays and set the group's offset: %s",
-			partition->topic, partition->number, partition->next, why);
-	pause_for(relay, partition, PAUSE_STOPPED);
-}
 
 static void begin(struct relay_partition *partition, int64_t offset)
 {
@@ -338,6 +415,8 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 		relay->stats.repeated++;
 		return;
 	}
+	if (!may_come(relay, partition, message->offset))
+		return;
 	if (!has_readable_headers(message)) {
 		stop(relay, partition, "its headers are damaged");
 		return;
@@ -353,7 +432,11 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 	entry->state = ENTRY_AHEAD;
 	TAILQ_INSERT_TAIL(&partition->entries, entry, in_partition);
 	TAILQ_INSERT_TAIL(&partition->ahead, entry, in_queue);
+	partition->ahead_bytes += entry->size;
 	take_ahead(relay, partition);
+	/* It was on its way when its partition was paused. */
+	if (partition->pauses & PAUSE_HEAD)
+		put_back(relay, partition);
 	relay_partition_press(relay);
 }
 
@@ -442,10 +525,12 @@ void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *
 	TAILQ_INIT(&partition->entries);
 	TAILQ_INIT(&partition->ahead);
 	partition->head.wake = wake_head;
+	partition->awaited = -1;
 	if (assigned->offset >= 0)
 		begin(partition, assigned->offset);
 	runs_begin(&partition->done_before, partition->done_text, assigned->offset);
 	RB_INSERT(relay_partitions, &relay->partitions, partition);
+	relay->nr_partitions++;
 }
 
 void relay_partition_forget(struct relay *relay, struct relay_partition *partition)
@@ -464,6 +549,7 @@ void relay_partition_forget(struct relay *relay, struct relay_partition *partiti
 	/* librdkafka would remember the pause, for when it is assigned again. */
 	set_pauses(relay, partition, 0);
 	RB_REMOVE(relay_partitions, &relay->partitions, partition);
+	relay->nr_partitions--;
 	watermark_free(&partition->mark);
 	free(partition->topic);
 	free(partition->done_text);

@@ -87,6 +87,8 @@ static struct fake_kafka {
 	unsigned int nr_assigned;
 	unsigned int nr_pause_calls;
 	unsigned int nr_resume_calls;
+	unsigned int nr_seeks;
+	rd_kafka_resp_err_t seek_error;
 
 	/* Commits that nobody has answered, and how those who wait for one are answered. */
 	struct fake_commit commits[FAKE_COMMITS_MAX];
@@ -290,6 +292,23 @@ rd_kafka_resp_err_t rd_kafka_resume_partitions(rd_kafka_t *client,
 	for (i = 0; i < list->cnt; i++)
 		fake_of(&list->elems[i])->paused = false;
 	return 0;
+}
+
+rd_kafka_error_t *rd_kafka_seek_partitions(rd_kafka_t *client,
+					   rd_kafka_topic_partition_list_t *list,
+					   int timeout_ms)
+{
+	int i;
+
+	(void)client;
+	ASSERT_GT(timeout_ms, 0);
+	for (i = 0; i < list->cnt; i++) {
+		list->elems[i].err = kafka.seek_error;
+		if (!kafka.seek_error)
+			fake_of(&list->elems[i])->seek = list->elems[i].offset;
+	}
+	kafka.nr_seeks++;
+	return NULL;
 }
 
 rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *client,

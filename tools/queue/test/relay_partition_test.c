@@ -123,3 +123,83 @@ TEST(a_bucket_whose_next_head_waits_too_is_not_paused_twice)
 	ASSERT_EQ(kafka.nr_produced, 2);
 	ASSERT_EQ(kafka.nr_resume_calls, 1);
 }
+
+/* --- large heads ------------------------------------------------------------------------ */
+
+#define LARGE	1000000
+
+static struct fake_partition *bucket(void)
+{
+	return fake_partition("delays-b600s", 0);
+}
+
+static void open_bucket(void)
+{
+	open_relay();
+	relay.pressure.cap = 4 << 20;
+	give("delays-b600s", 1);
+}
+
+TEST(a_large_head_that_waits_takes_no_memory_and_is_read_again)
+{
+	struct record record = {
+		.topic = "delays-b600s",
+		.offset = 5,
+		.due_ms = NOW_MS + 31 * MINUTE_MS,
+		.parked_ms = NOW_MS,
+		.value_len = LARGE,
+	};
+
+	open_bucket();
+	read_record(&record);
+	ASSERT_EQ(relay.pressure.bytes, 0);
+	ASSERT_EQ(bucket()->seek, 5);
+	ASSERT(bucket()->paused);
+	wait_ms(11 * MINUTE_MS);
+	ASSERT(!bucket()->paused);
+	read_record(&record);
+	record.offset = 6;
+	read_record(&record);
+	ASSERT_EQ(kafka.nr_produced, 2);
+	fake_report_all(NULL, 0);
+	ASSERT_EQ(relay_partition_find(&relay, "delays-b600s", 0)->mark.low, 7);
+}
+
+TEST(small_heads_that_wait_are_kept)
+{
+	open_bucket();
+	read_parked(0, 1000);
+	ASSERT_EQ(kafka.nr_seeks, 0);
+	/* It was on its way, and is one too many. */
+	read_parked(1, LARGE);
+	ASSERT_EQ(bucket()->seek, 0);
+	ASSERT_EQ(relay.nr_entries, 0);
+}
+
+TEST(a_head_that_cannot_be_read_again_is_kept)
+{
+	open_bucket();
+	kafka.seek_error = RD_KAFKA_RESP_ERR__STATE;
+	read_parked(0, LARGE);
+	ASSERT_EQ(relay.nr_entries, 1);
+	wait_ms(11 * MINUTE_MS);
+	ASSERT_EQ(kafka.nr_produced, 1);
+}
+
+TEST(what_comes_before_the_head_that_is_awaited_is_not_read)
+{
+	unsigned int i;
+
+	open_bucket();
+	read_parked(3, LARGE);
+	wait_ms(11 * MINUTE_MS);
+	bucket()->seek = -1;
+	read_parked(4, 10);
+	ASSERT_EQ(bucket()->seek, 3);
+	ASSERT_EQ(relay.nr_entries, 0);
+	for (i = 0; i < 10; i++)
+		read_parked(4, 10);
+	ASSERT(bucket()->paused);
+	take_back("delays-b600s", 1);
+	ASSERT_LE(bucket()->committed, 3);
+}
