@@ -182,6 +182,7 @@ static void tick(struct loop *loop)
 		return;
 	loop->tick_ms = boot_ms() + TICK_MS;
 	relay_wake_refused(&loop->relay);
+	relay_settings_look(&loop->relay);
 	relay_commit(&loop->relay);
 }
 

@@ -5,6 +5,7 @@
  *	relay.c			opening, the loop, closing
  *	relay_client.c		clients of Kafka: their settings, log and errors
  *	relay_topics.c		topics are made, and looked at
+ *	relay_settings.c	their settings are looked at
  *	relay_group.c		partitions come and go: rebalances
  *	relay_partition.c	records of a partition: read, decided, done; pauses
  *	relay_entry.c		records in memory
@@ -264,6 +265,8 @@ struct relay {
 
 	rd_kafka_t *consumer;
 	rd_kafka_t *producer;
+	/* Where the answer about settings comes; NULL: it is not waited for. */
+	rd_kafka_queue_t *settings;
 	/* The consumer's queue, and an eventfd for each client. */
 	rd_kafka_queue_t *reader;
 	int reader_fd;
@@ -339,6 +342,23 @@ void relay_client_close(struct relay *relay);
 
 /* Make what is missing, if that was asked for, and look at what is there; the same. */
 int relay_topics_open(struct relay *relay);
+
+/* --- relay_settings.c ----------------------------------------------------------------- */
+
+enum relay_opinion {
+	RELAY_RIGHT,
+	RELAY_DOUBTFUL,		/* it depends on how much there is */
+	RELAY_WRONG,		/* records would be lost */
+};
+
+/* What is to be thought of a setting of a topic. */
+enum relay_opinion relay_settings_judge(const struct relay_rules *rules, const char *topic,
+					const char *name, const char *value);
+
+/* Ask brokers for those of our topics; look at the answer when it is there; or never. */
+void relay_settings_ask(struct relay *relay);
+void relay_settings_look(struct relay *relay);
+void relay_settings_end(struct relay *relay);
 
 /* --- relay_group.c -------------------------------------------------------------------- */
 

@@ -243,6 +243,7 @@ int relay_client_open(struct relay *relay)
 
 void relay_client_close(struct relay *relay)
 {
+	relay_settings_end(relay);
 	if (relay->reader) {
 		rd_kafka_queue_io_event_enable(relay->reader, -1, NULL, 0);
 		rd_kafka_queue_destroy(relay->reader);

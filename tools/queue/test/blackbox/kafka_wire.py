@@ -125,10 +125,11 @@ class Committed:
     def __init__(self, offset, text):
         self.offset = offset
         self.runs = []
-        head = f"1:{offset}:"
+        head = f"2:{offset}:"
         if not text.startswith(head):
             return
-        end, lengths = offset, lengths_of(text.removeprefix(head))
+        # Between the two is when that was so.
+        end, lengths = offset, lengths_of(text.split(":", 3)[3])
         for pending, done in zip(lengths, lengths):
             self.runs.append((end + pending, end + pending + done))
             end += pending + done
