@@ -241,8 +241,8 @@ static rd_kafka_resp_err_t add_error(const struct relay_entry *entry,
 {
 	bool has_id = !entry->bare && relay_entry_header(entry, RELAY_ID).len;
 
-	return add_text(headers, RELAY_ERROR, entry->decision.reason) ?:
-		(has_id ? 0 : add_place(entry, headers));
+	return (has_id ? 0 : add_place(entry, headers)) ?:
+		add_text(headers, RELAY_ERROR, entry->decision.reason);
 }
 
 /* What a parked record needs to be found out about again. */

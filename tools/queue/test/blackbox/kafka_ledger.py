@@ -317,7 +317,7 @@ class Ledger:
         equal(record.topic, sent.where, f"the topic of {record}")
         equal((record.key, record.value), (sent.key, sent.value), f"key and value of {record}")
         if sent.why is not None:
-            check_refused(sent, record)
+            check_refused(sent, inputs, record)
             return
         equal([header for header in record.headers if header[0] not in OURS],
               [header for header in sent.headers if header[0] not in OURS], "headers")
@@ -342,9 +342,13 @@ class Ledger:
         verdict.late_ms.append(record.made_ms - begun_ms)
 
 
-def check_refused(sent, record):
-    """It has all its headers, and the reason behind them."""
-    equal(record.headers[:-1], [h for h in sent.headers if h[0] != "twheel-error"], "headers")
+def check_refused(sent, inputs, record):
+    """It has all its headers, and behind them an id, if it had none, and the reason."""
+    kept = [h for h in sent.headers if h[0] != "twheel-error"]
+    if not text(sent.header("twheel-id")):
+        holds(record.header("twheel-id") in [r.place() for r in inputs], f"the id of {record}")
+        kept.append(("twheel-id", record.headers[-2][1]))
+    equal(record.headers[:-1], kept, "headers")
     name, why = record.headers[-1]
     equal(name, "twheel-error")
     holds(text(why).startswith(sent.why), f"{sent.headers}: {why}, expected: {sent.why}")
