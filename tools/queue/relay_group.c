@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "relay.h"
@@ -31,8 +32,20 @@
 /* How long Kafka is asked for committed offsets, and how often. */
 #define ASK_MS		10000
 #define ASK_TIMES	6
+#define ASK_AGAIN_MS	200
 
 /* --- assigned ------------------------------------------------------------------------- */
+
+/* An answer may have an error for some of them: these are not without a committed offset. */
+static rd_kafka_resp_err_t error_of(const rd_kafka_topic_partition_list_t *list)
+{
+	int i;
+
+	for (i = 0; i < list->cnt; i++)
+		if (list->elems[i].err)
+			return list->elems[i].err;
+	return 0;
+}
 
 /* Find out what was committed. Returns false if nobody tells. */
 static bool ask_committed(struct relay *relay, rd_kafka_topic_partition_list_t *list)
@@ -40,12 +53,13 @@ static bool ask_committed(struct relay *relay, rd_kafka_topic_partition_list_t *
 	rd_kafka_resp_err_t error;
 	int times;
 
-	for (times = 0; times < ASK_TIMES; times++) {
-		error = rd_kafka_committed(relay->consumer, list, ASK_MS);
+	for (times = 1; times <= ASK_TIMES; times++) {
+		error = rd_kafka_committed(relay->consumer, list, ASK_MS) ?: error_of(list);
 		if (!error)
 			return true;
-		log_say(LOG_WARNING, "committed offsets are not known: %s",
-			rd_kafka_err2str(error));
+		log_say(LOG_WARNING, "committed offsets are not known, try %d of %d: %s", times,
+			ASK_TIMES, rd_kafka_err2str(error));
+		usleep(ASK_AGAIN_MS * 1000);
 	}
 	return false;
 }
@@ -122,7 +136,18 @@ static void forget(struct relay *relay, const rd_kafka_topic_partition_list_t *l
 	}
 }
 
-static void revoke(struct relay *relay, rd_kafka_topic_partition_list_t *list)
+/* As if they were lost. */
+static void forget_all(struct relay *relay)
+{
+	struct relay_partition *partition;
+
+	relay->stopped = true;
+	while ((partition = RB_MIN(relay_partitions, &relay->partitions)))
+		relay_partition_forget(relay, partition);
+	relay->stopped = false;
+}
+
+static void give_up(struct relay *relay, rd_kafka_topic_partition_list_t *list)
 {
 	bool lost = rd_kafka_assignment_lost(relay->consumer);
 
@@ -147,9 +172,10 @@ void relay_group_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t error,
 	if (error == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
 		assign(relay, list);
 	} else if (error == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
-		revoke(relay, list);
+		give_up(relay, list);
 	} else {
 		log_say(LOG_ERR, "rebalance: %s", rd_kafka_err2str(error));
+		forget_all(relay);
 		rd_kafka_assign(client, NULL);
 	}
 }

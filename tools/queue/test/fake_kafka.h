@@ -34,7 +34,7 @@ struct fake_produced {
 /**
  * struct fake_partition - what the consumer knows of one
  * @committed: RD_KAFKA_OFFSET_INVALID: nothing is. @text goes with it.
- * @error: what who asks for its committed offset is told.
+ * @error: what who asks for its committed offset is told; @nr_errors times, or always if 0.
  * @begins: its first offset.
  * @seek: where it was told to read from, -1: nowhere.
  */
@@ -44,6 +44,7 @@ struct fake_partition {
 	int64_t committed;
 	char text[RUNS_TEXT_MAX];
 	rd_kafka_resp_err_t error;
+	unsigned int nr_errors;
 	int64_t begins;
 	int64_t seek;
 	bool paused;
@@ -327,6 +328,8 @@ rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *client,
 		to->metadata_size = strlen(from->text);
 		to->offset = from->error ? RD_KAFKA_OFFSET_INVALID : from->committed;
 		to->err = from->error;
+		if (from->nr_errors && !--from->nr_errors)
+			from->error = 0;
 	}
 	return 0;
 }

@@ -231,3 +231,39 @@ TEST(commits_do_not_queue_up_behind_one_that_is_not_answered)
 	fake_answer_commits(0);
 	ASSERT_EQ(fake_partition("delays", 0)->committed, 32);
 }
+
+/* --- what was committed ------------------------------------------------------------------ */
+
+TEST(a_partition_whose_committed_offset_is_not_told_is_not_read_from_its_beginning)
+{
+	struct fake_partition *partition = fake_partition("delays", 1);
+
+	open_relay();
+	fake_partition("delays", 0)->committed = 70;
+	partition->committed = 50;
+	partition->error = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	partition->nr_errors = 3;
+	give("delays", 2);
+	ASSERT_EQ(kafka.nr_assigned, 2);
+	ASSERT_EQ(low_of(0), 70);
+	ASSERT_EQ(low_of(1), 50);
+	take_back("delays", 2);
+	partition->error = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	give("delays", 2);
+	ASSERT(relay.over);
+	ASSERT_EQ(kafka.nr_assigned, 0);
+}
+
+TEST(a_rebalance_that_fails_leaves_no_partition_of_ours)
+{
+	open_relay();
+	give("delays", 2);
+	read_due(0, "target");
+	read_near(1, 1);
+	rebalance("delays", 2, RD_KAFKA_RESP_ERR__FAIL);
+	ASSERT(RB_EMPTY(&relay.partitions));
+	fake_report_all(NULL, 0);
+	ASSERT_EQ(relay.nr_entries, 0);
+	give("delays", 2);
+	ASSERT_EQ(relay.nr_partitions, 2);
+}
