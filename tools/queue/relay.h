@@ -18,8 +18,9 @@
  *	relay_runs.c		the same as text, for whoever is next: pure
  *
  * All belongs to one thread. librdkafka's own threads reach it only through queues, which
- * the loop polls: there are no locks. Callbacks run within relay_group_read() (records and
- * rebalances) and relay_send_poll() (delivery reports), and nowhere else.
+ * the loop polls: there are no locks. Callbacks run within relay_group_read() (records,
+ * rebalances, answers to commits) and relay_send_poll() (delivery reports), and when the
+ * relay leaves the group and closes its clients.
  */
 #ifndef TWHEELQ_RELAY_H
 #define TWHEELQ_RELAY_H

@@ -248,12 +248,13 @@ void relay_client_close(struct relay *relay)
 		rd_kafka_queue_io_event_enable(relay->reader, -1, NULL, 0);
 		rd_kafka_queue_destroy(relay->reader);
 	}
-	if (relay->consumer)
-		rd_kafka_destroy(relay->consumer);
+	/* First that whose reports may come yet, and be of the other's partitions. */
 	if (relay->producer) {
 		rd_kafka_flush(relay->producer, FLUSH_MS);
 		rd_kafka_destroy(relay->producer);
 	}
+	if (relay->consumer)
+		rd_kafka_destroy(relay->consumer);
 	if (relay->reader_fd >= 0)
 		close(relay->reader_fd);
 	if (relay->sender_fd >= 0)

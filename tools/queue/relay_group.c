@@ -233,4 +233,6 @@ bool relay_group_read(struct relay *relay)
 void relay_group_leave(struct relay *relay)
 {
 	rd_kafka_consumer_close(relay->consumer);
+	/* After a fatal error of the consumer nobody has revoked them. */
+	forget_all(relay);
 }

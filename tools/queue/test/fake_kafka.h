@@ -358,6 +358,13 @@ rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *client, const cha
 	return 0;
 }
 
+/* As after a fatal error: nothing is revoked. */
+rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *client)
+{
+	(void)client;
+	return 0;
+}
+
 /* --- records -------------------------------------------------------------------------- */
 
 rd_kafka_resp_err_t rd_kafka_message_headers(const rd_kafka_message_t *message,

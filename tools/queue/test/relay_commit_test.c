@@ -267,3 +267,14 @@ TEST(a_rebalance_that_fails_leaves_no_partition_of_ours)
 	give("delays", 2);
 	ASSERT_EQ(relay.nr_partitions, 2);
 }
+
+TEST(who_leaves_the_group_has_no_partition_whatever_was_revoked)
+{
+	open_relay();
+	give("delays", 2);
+	read_due(0, "target");
+	relay_group_leave(&relay);
+	ASSERT(RB_EMPTY(&relay.partitions));
+	fake_report_all(NULL, 0);
+	ASSERT_EQ(relay.nr_entries, 0);
+}
