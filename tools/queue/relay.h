@@ -43,14 +43,14 @@ struct relay_target;
 /**
  * struct relay_waker - something that is called at a time
  * @alarm: private.
- * @wake: called at @time_ms of the wall clock or later; then it is idle.
- * @time_ms: when.
+ * @wake: called at @time_ms of @clock or later; then it is idle.
  * @refused: the device had no room; it is tried again.
  * @entry: then, in the list of those.
  */
 struct relay_waker {
 	struct alarm alarm;
 	void (*wake)(struct relay *relay, struct relay_waker *waker);
+	enum alarm_clock clock;
 	uint64_t time_ms;
 	bool refused;
 	TAILQ_ENTRY(relay_waker) entry;
@@ -208,7 +208,7 @@ RB_HEAD(relay_partitions, relay_partition);
  * @nr_held: how many.
  * @probe: wakes when the next is tried.
  * @backoff_ms: how long until then.
- * @said_ms: when it was last said that it cannot be written.
+ * @said_ms: when it was last said that it cannot be written, by the clock since boot.
  * @name: its name.
  */
 struct relay_target {
@@ -322,7 +322,12 @@ static inline void relay_end(struct relay *relay, int status)
 
 /* Call @waker->wake at a time of the wall clock, once; or not at all. */
 void relay_wake_at(struct relay *relay, struct relay_waker *waker, uint64_t time_ms);
+/* The same after some time, whatever becomes of the wall clock. */
+void relay_wake_in(struct relay *relay, struct relay_waker *waker, uint64_t ms);
 void relay_wake_never(struct relay *relay, struct relay_waker *waker);
+
+/* Will it be called? */
+bool relay_wake_pending(const struct relay_waker *waker);
 
 /* Wake those whose time has come, as many as fit a turn. Returns whether there may be more. */
 bool relay_wake_due(struct relay *relay);

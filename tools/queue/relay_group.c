@@ -116,9 +116,9 @@ static bool is_in_flight(struct relay *relay, const rd_kafka_topic_partition_lis
 
 static void flush(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
 {
-	uint64_t end_ms = relay_now_ms() + FLUSH_MS;
+	uint64_t end_ms = relay_boot_ms() + FLUSH_MS;
 
-	while (is_in_flight(relay, list) && relay_now_ms() < end_ms)
+	while (is_in_flight(relay, list) && relay_boot_ms() < end_ms)
 		relay_send_poll(relay, POLL_MS);
 	if (is_in_flight(relay, list))
 		log_say(LOG_WARNING, "what was sent has no report yet, and may come twice");

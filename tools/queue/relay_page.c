@@ -82,7 +82,7 @@ static void count(struct relay *relay, struct numbers *numbers)
 	struct relay_target *target;
 
 	*numbers = (struct numbers){
-		.uptime_ns = (relay_now_ms() - relay->started_ms) * NSEC_PER_MSEC,
+		.uptime_ns = (relay_boot_ms() - relay->started_ms) * NSEC_PER_MSEC,
 	};
 	if (relay->commits_fail_ms)
 		numbers->commits_fail_ns = (relay_boot_ms() - relay->commits_fail_ms) *

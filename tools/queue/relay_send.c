@@ -85,8 +85,8 @@ static void take_held(struct relay *relay, struct relay_entry *entry)
 /* Try one of those that are held, when others had their time. */
 static void probe_after(struct relay *relay, struct relay_target *target, uint64_t ms)
 {
-	if (!alarm_pending(&target->probe.alarm) && !target->probe.refused)
-		relay_wake_at(relay, &target->probe, relay_now_ms() + ms);
+	if (!relay_wake_pending(&target->probe))
+		relay_wake_in(relay, &target->probe, ms);
 }
 
 static void wake_probe(struct relay *relay, struct relay_waker *waker)
@@ -187,9 +187,9 @@ static bool is_hopeless(rd_kafka_resp_err_t error)
 
 static void say_failing(struct relay_target *target, rd_kafka_resp_err_t error)
 {
-	uint64_t now_ms = relay_now_ms();
+	uint64_t now_ms = relay_boot_ms();
 
-	if (target->failing && now_ms - target->said_ms < SAY_EVERY_MS)
+	if (target->said_ms && now_ms - target->said_ms < SAY_EVERY_MS)
 		return;
 	target->said_ms = now_ms;
 	log_say(LOG_ERR, "%s cannot be written, %" PRIu64 " records wait: %s", target->name,
@@ -240,7 +240,7 @@ static void fail(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_e
 	hold(relay, entry);
 	if (!target->failing)
 		target->backoff_ms = BACKOFF_MIN_MS;
-	else if (!alarm_pending(&target->probe.alarm) && target->backoff_ms < BACKOFF_MAX_MS)
+	else if (!relay_wake_pending(&target->probe) && target->backoff_ms < BACKOFF_MAX_MS)
 		target->backoff_ms *= 2;
 	target->failing = true;
 	probe_after(relay, target, target->backoff_ms);

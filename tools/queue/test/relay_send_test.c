@@ -205,6 +205,38 @@ TEST(all_of_a_target_is_written_however_many_they_are)
 	ASSERT(RB_EMPTY(&relay.targets));
 }
 
+TEST(a_failing_target_is_tried_again_whatever_becomes_of_the_wall_clock)
+{
+	open_relay();
+	give("delays", 1);
+	read_due(0, "target");
+	fake_report(0, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+	fake_set_wall(-24 * 3600 * (int64_t)NSEC_PER_SEC);
+	wait_ms(5 * SECOND_MS);
+	ASSERT_EQ(fake_count("target", true), 1);
+	fake_report_all("target", 0);
+	ASSERT_EQ(low_of(0), 1);
+}
+
+static void set_clock_back(void)
+{
+	fake_set_wall(-(int64_t)NSEC_PER_SEC);
+}
+
+TEST(a_revoke_ends_although_the_clock_is_set_back_all_the_while)
+{
+	uint64_t begun_ns;
+
+	open_relay();
+	give("delays", 1);
+	read_due(0, "target");
+	kafka.at_poll = set_clock_back;
+	begun_ns = fake.now_ns[ALARM_BOOT];
+	take_back("delays", 1);
+	ASSERT_LE(fake.now_ns[ALARM_BOOT] - begun_ns, 11 * NSEC_PER_SEC);
+	ASSERT(RB_EMPTY(&relay.partitions));
+}
+
 /* --- buckets that cannot be written --------------------------------------------------------- */
 
 #define BUCKET	"delays-b2400s"
