@@ -99,7 +99,8 @@ class Assignments(threading.Thread):
     def run(self):
         while not self.over:
             for relay in list(self.relays):
-                self.look(relay)
+                with contextlib.suppress(FileNotFoundError):
+                    self.look(relay)
             time.sleep(0.02)
 
     def look(self, relay):

@@ -121,6 +121,7 @@ def relays_that_join_and_leave_take_over_what_is_near_and_repeat_nothing():
         scene.ledger.flush()
         wait_for(lambda: len(scene.ledger.missing()) <= 300, "the first half")
         scene.wait_until_committed()
+        equal(len(scene.ledger.missing()), 300, "those that are not due when all is committed")
         second = scene.start(*DEBUG)
         wait_for(lambda: all_share((first, second)), "partitions for both")
         third = scene.start(*DEBUG)
@@ -128,7 +129,10 @@ def relays_that_join_and_leave_take_over_what_is_near_and_repeat_nothing():
         equal(first.stop(), 0, "exit status")
         wait_for(lambda: second.metrics()["partitions"] + third.metrics()["partitions"]
                  == len(scene.source_partitions()), "all partitions for two")
-        return judge(scene, 0, "3 rebalances")
+        in_time = len(scene.ledger.missing()) == 300
+        # The mock takes no commits in the middle of a rebalance, as brokers do.
+        bound = 0 if in_time else scene.contract_bound()
+        return judge(scene, bound, f"3 rebalances{'' if in_time else ', while half was due'}")
 
 
 @suite.together
@@ -143,7 +147,6 @@ def under_load_one_relay_joins_one_leaves_and_one_is_killed():
             third.kill()
             wait_for(lambda: second.metrics()["partitions"] == len(scene.source_partitions()),
                      "all partitions for the one that is left")
-        # The mock takes no commits in the middle of a rebalance, as brokers do.
         return judge(scene, scene.contract_bound(), "4 rebalances")
 
 
