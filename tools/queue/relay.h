@@ -13,6 +13,7 @@
  *	relay_commit.c		commits
  *	relay_wake.c		alarms
  *	relay_page.c		metrics
+ *	relay_lag.c		of these, what was not read
  *	relay_rules.c		what is to be done with a record: pure
  *	relay_watermark.c	which offsets are done: pure
  *	relay_runs.c		the same as text, for whoever is next: pure
@@ -143,6 +144,7 @@ enum relay_pause {
  *	nothing was ever committed.
  * @mark: which offsets are done.
  * @next: what Kafka gives next.
+ * @end: where it ended when somebody asked, see relay_lag.c.
  * @committed: what is committed, RD_KAFKA_OFFSET_INVALID if nothing is.
  * @dirty: something was done that is not committed.
  * @commit_ms: it is committed again at this time, of the clock since boot, or later.
@@ -171,6 +173,7 @@ struct relay_partition {
 	bool begun;
 	struct watermark mark;
 	int64_t next;
+	int64_t end;
 	int64_t committed;
 	bool dirty;
 	uint64_t commit_ms;
@@ -296,6 +299,7 @@ struct relay {
 	/* Since when they fail, and when that was said; 0: they do not. */
 	uint64_t commits_fail_ms;
 	uint64_t commits_said_ms;
+	uint64_t lag_asked_ms;
 	/* Brokers take no text with an offset. */
 	bool no_text;
 };
@@ -457,6 +461,14 @@ void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_
 /* For librdkafka. */
 void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,
 			 rd_kafka_topic_partition_list_t *list, void *context);
+
+/* --- relay_lag.c ---------------------------------------------------------------------- */
+
+/* Ask where partitions end that are paused, if that was not done a moment ago. */
+void relay_lag_ask(struct relay *relay);
+
+/* Records of a partition that are in Kafka and were not read; -1: that is not known yet. */
+int64_t relay_lag(struct relay *relay, const struct relay_partition *partition);
 
 /* --- relay_page.c --------------------------------------------------------------------- */
 

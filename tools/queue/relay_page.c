@@ -121,19 +121,6 @@ static void write_sent(FILE *out, const struct relay *relay)
 
 /* --- partitions ----------------------------------------------------------------------- */
 
-/* Records that are in Kafka and were not read; -1: that is not known yet. */
-static int64_t lag_of(struct relay *relay, const struct relay_partition *partition)
-{
-	int64_t low, high, next = partition->next;
-
-	if (rd_kafka_get_watermark_offsets(relay->consumer, partition->topic,
-					   partition->number, &low, &high) || high < 0)
-		return -1;
-	if (!partition->begun)
-		next = low < 0 ? 0 : low;
-	return high > next ? high - next : 0;
-}
-
 static int64_t done_of(struct relay *relay, const struct relay_partition *partition)
 {
 	(void)relay;
@@ -171,7 +158,7 @@ static const struct {
 	const char *help;
 	int64_t (*value)(struct relay *relay, const struct relay_partition *partition);
 } partition_samples[] = {
-	{ "twheelq_relay_partition_lag", "Records that it has not read yet.", lag_of },
+	{ "twheelq_relay_partition_lag", "Records that it has not read yet.", relay_lag },
 	{ "twheelq_relay_partition_pending", "Records read and not done.", pending_of },
 	{ "twheelq_relay_partition_done_above",
 	  "Records done above the lowest that is not.", done_of },
@@ -186,6 +173,7 @@ static void write_partitions(FILE *out, struct relay *relay)
 	struct relay_partition *partition;
 	size_t i;
 
+	relay_lag_ask(relay);
 	for (i = 0; i < ARRAY_SIZE(partition_samples); i++) {
 		page_head(out, partition_samples[i].name, "gauge", partition_samples[i].help);
 		RB_FOREACH(partition, relay_partitions, &relay->partitions)

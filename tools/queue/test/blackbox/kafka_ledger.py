@@ -8,6 +8,7 @@ parked, and each time that it arrived.
 """
 
 import collections
+import ctypes
 import functools
 import threading
 import time
@@ -33,6 +34,16 @@ def now_ms():
     return time.time_ns() // 1000000
 
 
+def headers_of(message):
+    """Those of a record. Version 1.7 of the client gives None for a null value without a
+    reference to it, and the process would end for that at its exit."""
+    headers = message.headers() or []
+    for _, value in headers:
+        if value is None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(None))
+    return headers
+
+
 def text(header):
     """The value of a header as text; None for none."""
     return None if header is None else header.decode()
@@ -49,7 +60,7 @@ class Record:
         self.offset = message.offset()
         self.key = message.key()
         self.value = message.value()
-        self.headers = message.headers() or []
+        self.headers = headers_of(message)
         self.made_ms = message.timestamp()[1]
         self.seen_ms = seen_ms
 

@@ -99,7 +99,8 @@ class Assignments(threading.Thread):
     def run(self):
         while not self.over:
             for relay in list(self.relays):
-                self.look(relay)
+                with contextlib.suppress(FileNotFoundError):
+                    self.look(relay)
             time.sleep(0.02)
 
     def look(self, relay):
@@ -228,7 +229,8 @@ class Scene:
 
     @contextlib.contextmanager
     def flow(self, rate, delay_ms, names=("t",)):
-        """While this is open, so many a second are sent, with a random delay up to that."""
+        """While this is open, so many a second are sent, with a random delay up to that: more
+        of the short ones."""
         flow = Flow(self, rate, delay_ms, names)
         flow.start()
         try:
@@ -334,6 +336,7 @@ class Flow(threading.Thread):
         while not self.over:
             while self.count < (time.monotonic() - begun) * self.rate:
                 self.count += 1
-                self.scene.send(random.choice(self.names), delay=random.randint(0, self.delay_ms),
-                                key=b"%d" % random.randrange(50), value=b"x" * 40)
+                delay = random.randint(0, self.delay_ms >> random.randrange(6))
+                self.scene.send(random.choice(self.names), delay=delay, value=b"x" * 40,
+                                key=b"%d" % random.randrange(50))
             self.scene.ledger.producer.poll(0.02)

@@ -92,9 +92,9 @@ def a_crash_repeats_nothing_that_was_committed_out_of_order():
 @suite.together
 def a_relay_that_is_told_to_end_leaves_nothing_to_come_twice():
     ends = many(3, 30)
-    with Scene(partitions=3) as scene:
+    with Scene(horizon_s=3600, scale=20000) as scene:
         relay = scene.relay()
-        with scene.flow(rate=300, delay_ms=3000):
+        with scene.flow(rate=300, delay_ms=100000000):
             for n in range(ends):
                 relay.start()
                 time.sleep(random.random() * 2)
@@ -102,20 +102,6 @@ def a_relay_that_is_told_to_end_leaves_nothing_to_come_twice():
                 equal(scene.may_come_again(), 0, "done, and not committed")
             relay.start()
         return f"{ends} ends; {scene.finish(most_duplicates=0)}"
-
-
-@suite.together
-def a_relay_that_is_told_to_end_with_much_in_buckets_repeats_nothing():
-    with Scene(horizon_s=3600, scale=20000) as scene:
-        relay = scene.relay()
-        with scene.flow(rate=200, delay_ms=200000000):
-            for _ in range(many(2, 10)):
-                relay.start()
-                time.sleep(1 + random.random())
-                equal(relay.stop(), 0, "exit status")
-                equal(scene.may_come_again(), 0, "done, and not committed")
-            relay.start()
-        return scene.finish(most_duplicates=0)
 
 
 # --- several relays -----------------------------------------------------------------------
@@ -135,6 +121,7 @@ def relays_that_join_and_leave_take_over_what_is_near_and_repeat_nothing():
         scene.ledger.flush()
         wait_for(lambda: len(scene.ledger.missing()) <= 300, "the first half")
         scene.wait_until_committed()
+        equal(len(scene.ledger.missing()), 300, "those that are not due when all is committed")
         second = scene.start(*DEBUG)
         wait_for(lambda: all_share((first, second)), "partitions for both")
         third = scene.start(*DEBUG)
@@ -142,7 +129,10 @@ def relays_that_join_and_leave_take_over_what_is_near_and_repeat_nothing():
         equal(first.stop(), 0, "exit status")
         wait_for(lambda: second.metrics()["partitions"] + third.metrics()["partitions"]
                  == len(scene.source_partitions()), "all partitions for two")
-        return judge(scene, 0, "3 rebalances")
+        in_time = len(scene.ledger.missing()) == 300
+        # The mock takes no commits in the middle of a rebalance, as brokers do.
+        bound = 0 if in_time else scene.contract_bound()
+        return judge(scene, bound, f"3 rebalances{'' if in_time else ', while half was due'}")
 
 
 @suite.together
@@ -157,7 +147,6 @@ def under_load_one_relay_joins_one_leaves_and_one_is_killed():
             third.kill()
             wait_for(lambda: second.metrics()["partitions"] == len(scene.source_partitions()),
                      "all partitions for the one that is left")
-        # The mock takes no commits in the middle of a rebalance, as brokers do.
         return judge(scene, scene.contract_bound(), "4 rebalances")
 
 

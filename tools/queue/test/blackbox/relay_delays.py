@@ -102,7 +102,7 @@ def delays_up_to_30_days_go_through_buckets_within_the_bound_of_moves():
     with Scene(horizon_s=600, scale=SCALE) as scene:
         scene.start()
         for delay in some_delays():
-            scene.send(delay=delay, key=os.urandom(2))
+            scene.send(delay=delay, key=os.urandom(2), partition=random.randrange(2))
         verdict = scene.finish()
         most = check_moves(scene)
         holds(most > 4, f"{most} moves are few: are there buckets?")

@@ -49,6 +49,27 @@ def with_little_memory_partitions_are_paused_and_all_arrive():
                 f"RSS {begun / MIB:.1f} MiB of its own at first, {grown:.1f} MiB in all at most")
 
 
+@suite.together
+def lag_grows_while_a_partition_is_paused():
+    with Scene(partitions=1) as scene:
+        relay = scene.start("--memory", "1M")
+        for _ in range(1000):
+            scene.send(delay=60000, value=os.urandom(1000))
+        scene.ledger.flush()
+        wait_for(lambda: relay.metrics()['paused{kind="delays"}'] == 1, "a pause")
+        for _ in range(1000):
+            scene.send(delay=0, value=os.urandom(1000))
+        scene.ledger.flush()
+        lag = f'partition_lag{{topic="{scene.topic}",partition="0"}}'
+        pending = f'partition_pending{{topic="{scene.topic}",partition="0"}}'
+
+        def adds_up():
+            metrics = relay.metrics()
+            return metrics[lag] + metrics[pending] == 2000
+        wait_for(adds_up, "a lag of all that was not read")
+        return f"lag {relay.metrics()[lag]:.0f}, read {relay.metrics()[pending]:.0f}"
+
+
 # --- metrics ------------------------------------------------------------------------------
 
 SAMPLE = re.compile(r'([a-z_]+)(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? (-?[0-9]+(\.[0-9]+)?)')
