@@ -143,6 +143,7 @@ enum relay_pause {
  * @begun: @mark and @next are known: they are not until the first record is read, where
  *	nothing was ever committed.
  * @mark: which offsets are done.
+ * @mark_bytes: what that takes in memory.
  * @next: what Kafka gives next.
  * @end: where it ended when somebody asked, see relay_lag.c.
  * @committed: what is committed, RD_KAFKA_OFFSET_INVALID if nothing is.
@@ -172,6 +173,7 @@ struct relay_partition {
 	uint64_t width_ms;
 	bool begun;
 	struct watermark mark;
+	size_t mark_bytes;
 	int64_t next;
 	int64_t end;
 	int64_t committed;

@@ -305,6 +305,18 @@ void relay_partition_take_ahead(struct relay_partition *partition, struct relay_
 	partition->ahead_bytes -= entry->size;
 }
 
+/* What the window takes is of the same memory as records. */
+static void weigh_mark(struct relay *relay, struct relay_partition *partition)
+{
+	size_t bytes = watermark_bytes(&partition->mark);
+
+	if (bytes > partition->mark_bytes)
+		relay_pressure_add(&relay->pressure, bytes - partition->mark_bytes);
+	else if (bytes < partition->mark_bytes)
+		relay_pressure_sub(&relay->pressure, partition->mark_bytes - bytes);
+	partition->mark_bytes = bytes;
+}
+
 /* Look at the first of those ahead. Returns whether there may be more to do. */
 static bool take_one(struct relay *relay, struct relay_partition *partition)
 {
@@ -325,6 +337,7 @@ static bool take_one(struct relay *relay, struct relay_partition *partition)
 		return false;
 	}
 	error = watermark_read(&partition->mark, entry->offset);
+	weigh_mark(relay, partition);
 	if (error == -ENOMEM)
 		has_no_memory(relay, "which offsets are done");
 	else if (error)
@@ -468,6 +481,7 @@ static void finish(struct relay *relay, struct relay_entry *entry)
 	struct relay_partition *partition = entry->partition;
 
 	watermark_done(&partition->mark, entry->offset);
+	weigh_mark(relay, partition);
 	partition->dirty = true;
 	relay_entry_free(relay, entry);
 	if ((partition->pauses & PAUSE_WINDOW) && has_window(partition)) {
@@ -551,6 +565,7 @@ void relay_partition_forget(struct relay *relay, struct relay_partition *partiti
 	RB_REMOVE(relay_partitions, &relay->partitions, partition);
 	relay->nr_partitions--;
 	watermark_free(&partition->mark);
+	weigh_mark(relay, partition);
 	free(partition->topic);
 	free(partition->done_text);
 	free(partition);

@@ -81,6 +81,11 @@ int watermark_read(struct watermark *mark, int64_t offset)
 	return 0;
 }
 
+size_t watermark_bytes(const struct watermark *mark)
+{
+	return mark->size / 8;
+}
+
 /* A word at a time: windows are long, and mostly of one kind. */
 int64_t watermark_find(const struct watermark *mark, int64_t offset, bool pending)
 {
@@ -110,6 +115,9 @@ bool watermark_done(struct watermark *mark, int64_t offset)
 	mark->pending--;
 	if (offset == mark->low)
 		mark->low = watermark_find(mark, offset, true);
+	/* A long window leaves nothing behind. */
+	if (!mark->pending && mark->size > SIZE_MIN)
+		watermark_free(mark);
 	return true;
 }
 

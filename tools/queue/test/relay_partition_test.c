@@ -95,6 +95,24 @@ TEST(partitions_that_come_when_memory_is_free_again_are_not_paused)
 	ASSERT_EQ(kafka.nr_pause_calls, 1);
 }
 
+TEST(the_window_of_what_is_done_is_of_the_same_memory)
+{
+	int64_t offset;
+
+	open_relay();
+	give("delays", 1);
+	read_delayed(0, H_MS);
+	for (offset = 1; offset < 100; offset++)
+		read_due(offset * 1000000LL / 100, "target");
+	fake_report_all("target", 0);
+	ASSERT_GE(relay.pressure.bytes, 1000000 / 8);
+	wait_ms(H_MS);
+	fake_report_all("target", 0);
+	ASSERT_EQ(relay.pressure.bytes, 0);
+	take_back("delays", 1);
+	ASSERT_EQ(relay.pressure.bytes, 0);
+}
+
 /* Parked now, for ten minutes. */
 static void read_parked(int64_t offset, size_t value_len)
 {

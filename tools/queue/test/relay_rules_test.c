@@ -482,9 +482,14 @@ TEST(the_window_of_a_watermark_is_bounded)
 	ASSERT_LE(mark.size, 1024);
 	ASSERT_EQ(watermark_read(&mark, first + WATERMARK_SPAN_MAX), -ENOSPC);
 	ASSERT_EQ(watermark_read(&mark, first + WATERMARK_SPAN_MAX - 1), 0);
-	ASSERT_LE(mark.size, 2 * WATERMARK_SPAN_MAX);
+	ASSERT_LE(watermark_bytes(&mark), 8 << 20);
 	ASSERT(watermark_done(&mark, first));
 	ASSERT_EQ(mark.low, first + (int64_t)WATERMARK_SPAN_MAX - 1);
+	/* And when nothing is pending, there is no long window. */
+	ASSERT(watermark_done(&mark, mark.low));
+	ASSERT_EQ(watermark_bytes(&mark), 0);
+	ASSERT_EQ(mark.low, mark.next);
+	ASSERT_EQ(watermark_read(&mark, mark.next), 0);
 	watermark_free(&mark);
 }
 
