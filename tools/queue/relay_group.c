@@ -201,8 +201,8 @@ int relay_group_join(struct relay *relay)
 	rd_kafka_resp_err_t error;
 
 	quote(quoted, relay->options.topic);
-	snprintf(topics, sizeof(topics), "^%s(" RELAY_BUCKET_INFIX "[0-9]+" RELAY_BUCKET_SUFFIX
-		 ")?$", quoted);
+	snprintf(topics, sizeof(topics),
+		 "^%s(" RELAY_BUCKET_INFIX "[1-9][0-9]{0,8}" RELAY_BUCKET_SUFFIX ")?$", quoted);
 	rd_kafka_topic_partition_list_add(list, topics, RD_KAFKA_PARTITION_UA);
 	error = rd_kafka_subscribe(relay->consumer, list);
 	rd_kafka_topic_partition_list_destroy(list);

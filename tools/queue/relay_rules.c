@@ -58,7 +58,7 @@ bool relay_is_bucket(const struct relay_rules *rules, const char *topic, uint64_
 	/* There is one way to write it, with neither a sign nor zeros before it. */
 	relay_bucket_name(rules, width_s, name);
 	*width_ms = width_s * 1000 / rules->scale;
-	return !strcmp(topic, name);
+	return width_s && !strcmp(topic, name);
 }
 
 /* --- headers -------------------------------------------------------------------------- */
@@ -94,14 +94,26 @@ static bool text_is(const struct relay_text *text, const char *string)
 	return text->len == strlen(string) && !memcmp(text->data, string, text->len);
 }
 
-/* What comes to our own topics comes as a delay, or is parked by us. */
+/*
+ * What comes to our own topics comes as a delay, or is parked by us. All that look like
+ * buckets are ours, so that nobody takes one for another by mistake.
+ */
 static bool is_own_topic(const struct relay_rules *rules, const struct relay_text *target)
 {
+	size_t len = strlen(rules->topic), infix_len = strlen(RELAY_BUCKET_INFIX), digits;
 	char name[RELAY_TOPIC_MAX + 1];
-	uint64_t width_ms;
+	const char *rest = name + len;
 
 	snprintf(name, sizeof(name), "%.*s", (int)target->len, target->data);
-	return !strcmp(name, rules->topic) || relay_is_bucket(rules, name, &width_ms);
+	if (strncmp(name, rules->topic, len))
+		return false;
+	if (!*rest)
+		return true;
+	if (strncmp(rest, RELAY_BUCKET_INFIX, infix_len))
+		return false;
+	rest += infix_len;
+	digits = strspn(rest, "0123456789");
+	return digits && !strcmp(rest + digits, RELAY_BUCKET_SUFFIX);
 }
 
 /* Returns what is wrong with the target, or NULL. */

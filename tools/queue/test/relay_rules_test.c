@@ -101,7 +101,10 @@ TEST(a_record_is_due_when_its_headers_say)
 		{ "t", NULL, NULL, "4294967295", RELAY_BURY, NULL, NOW_MS - 1000 },
 		{ "Az.0_9-", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
 		{ "delays-b600", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
-		{ "delays-b0600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-bs", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-b600s-x", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays.b600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delay-b600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
 	};
 
 	look_at_all(headers, ARRAY_SIZE(headers));
@@ -127,6 +130,9 @@ TEST(a_record_with_wrong_headers_is_refused_with_the_reason)
 		{ "delays", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "delays-b600s", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "delays-b77s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b0600s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b0s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b99999999999s", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "t", NULL, NULL, NULL, "there is none of twheel-deliver-at" },
 		{ "t", "1", "1", NULL, "there are both" },
 		{ "t", NULL, "", NULL, "twheel-delay is no time" },
@@ -304,7 +310,8 @@ TEST(buckets_are_known_by_their_names)
 	static const char * const others[] = {
 		"delays", "delays-b", "delays-bs", "delays-b600", "delays-b+600s",
 		"delays-b0600s", "delays-b-600s", "delays-b600s.dead", "delays.invalid",
-		"other-b600s", "delays-c600s", "delays-b 600s", "delays-b99999999999999999999s",
+		"other-b600s", "delays-c600s", "delays-b 600s", "delays-b0s",
+		"delays-b99999999999999999999s",
 	};
 	char name[RELAY_TOPIC_MAX + 1];
 	uint64_t width_ms;
