@@ -77,7 +77,7 @@ TAILQ_HEAD(relay_wakers, relay_waker);
  * when it is near while it is held: a bucket that is right now is too wide later.
  */
 enum relay_entry_state {
-	ENTRY_LOOSE,	/* in no list: on its way from one to the other */
+	ENTRY_LOOSE,	/* in no list: on its way to one, or its alarm puts it there */
 	ENTRY_AHEAD,	/* in @ahead of its partition: not decided yet */
 	ENTRY_NEAR,	/* its alarm is set */
 	ENTRY_SENDING,	/* librdkafka has it: its memory must stay */
@@ -302,6 +302,8 @@ struct relay {
 	uint64_t commits_fail_ms;
 	uint64_t commits_said_ms;
 	uint64_t lag_asked_ms;
+	/* When it was said that a bucket has too few partitions, by the clock since boot. */
+	uint64_t put_off_said_ms;
 	/* Brokers take no text with an offset. */
 	bool no_text;
 };

@@ -39,6 +39,9 @@
  */
 #define SENDING_MAX	10000
 
+/* A record whose bucket has too few partitions is tried again after so long. */
+#define PUT_OFF_MS	10000
+
 /* How often it is said that it still fails. */
 #define SAY_EVERY_MS	60000
 
@@ -336,6 +339,32 @@ static void strip(struct relay *relay, struct relay_entry *entry)
 	relay_send(relay, entry);
 }
 
+static void wake_put_off(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
+
+	if (!relay_partition_reconsider(relay, entry))
+		relay_send(relay, entry);
+}
+
+/*
+ * Its bucket has no partition of its number: those of other numbers can be written, so the
+ * target does not fail for that.
+ */
+static void put_off(struct relay *relay, struct relay_entry *entry)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	if (!relay->put_off_said_ms || now_ms - relay->put_off_said_ms >= SAY_EVERY_MS) {
+		relay->put_off_said_ms = now_ms;
+		log_say(LOG_ERR, "%s has no partition %" PRId32 ": start a relay with --create",
+			entry->target->name, entry->partition->number);
+	}
+	relay_send_forget(relay, entry);
+	entry->waker.wake = wake_put_off;
+	relay_wake_in(relay, &entry->waker, PUT_OFF_MS);
+}
+
 static void give_up_or_fail(struct relay *relay, struct relay_entry *entry,
 			    rd_kafka_resp_err_t error)
 {
@@ -345,7 +374,10 @@ static void give_up_or_fail(struct relay *relay, struct relay_entry *entry,
 	relay->stats.send_errors++;
 	error = what_it_means(entry->target, error);
 	entry->alone |= again;
-	if (is_hopeless(error) && !again && !invalid)
+	if (error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION &&
+	    entry->decision.action == RELAY_PARK)
+		put_off(relay, entry);
+	else if (is_hopeless(error) && !again && !invalid)
 		refuse(relay, entry, error);
 	else if (is_of_size(error) && !again && !entry->bare)
 		strip(relay, entry);

@@ -298,6 +298,37 @@ TEST(what_could_not_be_parked_is_delivered_in_time_while_its_bucket_is_down)
 	ASSERT(RB_EMPTY(&relay.targets));
 }
 
+/* A topic has got more partitions than its buckets. */
+static rd_kafka_resp_err_t know_partition_0(const struct fake_produced *produced)
+{
+	return produced->partition > 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION : 0;
+}
+
+TEST(a_bucket_with_too_few_partitions_fails_for_those_only)
+{
+	int64_t offset;
+
+	open_relay();
+	give("delays", 2);
+	kafka.at_once = know_partition_0;
+	for (offset = 0; offset < 10; offset++) {
+		read_record(&(struct record){ .partition = 1, .offset = offset,
+			    .delay_ms = HOUR_MS });
+		read_delayed(offset, HOUR_MS);
+	}
+	ASSERT_EQ(fake_count(BUCKET, true), 10);
+	fake_report_all(BUCKET, 0);
+	wait_ms(5 * SECOND_MS);
+	ASSERT_EQ(relay.stats.send_errors, 10);
+	kafka.at_once = NULL;
+	wait_ms(20 * SECOND_MS);
+	ASSERT_EQ(fake_count(BUCKET, true), 10);
+	fake_report_all(BUCKET, 0);
+	turn();
+	ASSERT_EQ(low_of(1), 10);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
 /* --- the group takes partitions ----------------------------------------------------------- */
 
 TEST(a_revoke_sends_nothing_more_and_waits_for_what_is_in_flight)
