@@ -28,6 +28,9 @@
 #define SEEK_MS		5000
 #define SEEKS_MAX	5
 
+/* How long brokers are asked where a partition begins. */
+#define QUERY_MS	10000
+
 int relay_partition_compare(const struct relay_partition *a, const struct relay_partition *b)
 {
 	return a->number != b->number ? (a->number > b->number) - (a->number < b->number) :
@@ -409,6 +412,27 @@ static void read_error(struct relay *relay, struct relay_partition *partition,
 			partition->number, rd_kafka_message_errstr(message));
 }
 
+/*
+ * Nothing is committed, and this is the first record that is there: were there others, that
+ * nobody has read? Logs begin at 0, and their first records go with time.
+ */
+static bool is_first(struct relay *relay, struct relay_partition *partition, int64_t offset)
+{
+	rd_kafka_resp_err_t error;
+	int64_t low, high;
+
+	if (!offset || relay->options.from_beginning)
+		return true;
+	error = rd_kafka_query_watermark_offsets(relay->consumer, partition->topic,
+						 partition->number, &low, &high, QUERY_MS);
+	if (!error && !low)
+		return true;
+	partition->next = offset;
+	stop(relay, partition, error ? rd_kafka_err2str(error) :
+	     "nothing is committed, and those before are gone (--from-beginning)");
+	return false;
+}
+
 static bool has_readable_headers(const rd_kafka_message_t *message)
 {
 	rd_kafka_headers_t *headers;
@@ -422,6 +446,8 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 {
 	struct relay_entry *entry;
 
+	if (!partition->begun && !is_first(relay, partition, message->offset))
+		return;
 	if (!partition->begun)
 		begin(partition, message->offset);
 	if (message->offset < partition->next) {

@@ -358,6 +358,14 @@ rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *client, const cha
 	return 0;
 }
 
+rd_kafka_resp_err_t rd_kafka_query_watermark_offsets(rd_kafka_t *client, const char *topic,
+						     int32_t partition, int64_t *low,
+						     int64_t *high, int timeout_ms)
+{
+	(void)timeout_ms;
+	return rd_kafka_get_watermark_offsets(client, topic, partition, low, high);
+}
+
 /* As after a fatal error: nothing is revoked. */
 rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *client)
 {

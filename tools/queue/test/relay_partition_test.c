@@ -57,6 +57,26 @@ TEST(a_record_whose_headers_cannot_be_read_stops_its_partition)
 	ASSERT_EQ(fake_count("delays.invalid", false), 0);
 }
 
+TEST(a_partition_that_begins_late_and_has_no_commit_stops)
+{
+	open_relay();
+	/* In the first one, records are left out by a transaction. */
+	fake_partition("delays", 1)->begins = 100;
+	give("delays", 2);
+	read_due(100, "target");
+	read_record(&(struct record){ .partition = 1, .offset = 100 });
+	ASSERT_EQ(kafka.nr_produced, 1);
+	ASSERT(!fake_partition("delays", 0)->paused);
+	ASSERT(fake_partition("delays", 1)->paused);
+	fake_report_all(NULL, 0);
+	take_back("delays", 2);
+	ASSERT_EQ(fake_partition("delays", 1)->committed, RD_KAFKA_OFFSET_INVALID);
+	relay.options.from_beginning = true;
+	give("delays", 2);
+	read_record(&(struct record){ .partition = 1, .offset = 100 });
+	ASSERT_EQ(kafka.nr_produced, 2);
+}
+
 /* --- pauses ----------------------------------------------------------------------------- */
 
 TEST(partitions_are_paused_for_memory_in_one_call_and_once)
