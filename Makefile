@@ -22,6 +22,7 @@ help:
 	@echo '               make modules_install, the module; make uninstall, none of it any more'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make demo-queue  twheelq: delays, retries, dead letters, and a crash in between'
+	@echo 'make demo-relay  the same on Kafka: 10,000 messages, two relays, one of them killed'
 	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
 	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
 	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
@@ -64,6 +65,12 @@ demo-queue:
 	$(MAKE) -C tools/queue
 	tools/queue/demo
 
+demo-relay:
+	tools/vm/setup queue
+	$(MAKE) -C tools/queue
+	$(MAKE) -C tools/queue/test mock_cluster delay_records
+	tools/queue/demo_relay
+
 bench:
 	tools/vm/setup bench 6.1 uml
 	tools/bench/run
@@ -88,4 +95,4 @@ clean:
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
 .PHONY: all help modules tools deb install uninstall modules_install setup demo demo-queue \
-	bench bench-queue test test-newcomer check-style clean
+	demo-relay bench bench-queue test test-newcomer check-style clean

@@ -95,7 +95,7 @@ static bool set(rd_kafka_conf_t *conf, const char *name, const char *value)
 
 	if (!rd_kafka_conf_set(conf, name, value, why, sizeof(why)))
 		return true;
-	log_say(LOG_ERR, "-X %s=%s: %s", name, value, why);
+	log_say(LOG_ERR, "%s: %s", name, why);
 	return false;
 }
 
@@ -131,19 +131,28 @@ static bool may_be_told(const struct relay_setting *setting)
 		!strstr(setting->value, "cooperative");
 }
 
+static bool set_told_one(rd_kafka_conf_t *conf, const struct relay_setting *setting)
+{
+	char why[512] = "this is the relay's own to set";
+
+	if (may_be_told(setting) &&
+	    !rd_kafka_conf_set(conf, setting->name, setting->value, why, sizeof(why)))
+		return true;
+	if (setting->path)
+		log_say(LOG_ERR, "%s:%u: %s: %s", setting->path, setting->line, setting->name,
+			why);
+	else
+		log_say(LOG_ERR, "-X %s: %s", setting->name, why);
+	return false;
+}
+
 static bool set_told(rd_kafka_conf_t *conf, const struct relay *relay)
 {
 	const struct relay_setting *setting;
 
-	STAILQ_FOREACH(setting, &relay->options.settings, entry) {
-		if (!may_be_told(setting)) {
-			log_say(LOG_ERR, "-X %s=%s: this is the relay's own to set",
-				setting->name, setting->value);
+	STAILQ_FOREACH(setting, &relay->options.settings, entry)
+		if (!set_told_one(conf, setting))
 			return false;
-		}
-		if (!set(conf, setting->name, setting->value))
-			return false;
-	}
 	return set(conf, "bootstrap.servers", relay->options.brokers);
 }
 

@@ -9,6 +9,7 @@
 #include "arguments.h"
 #include "command.h"
 #include "log.h"
+#include "relay_config.h"
 #include "relay_options.h"
 #include "subcommand.h"
 
@@ -35,6 +36,7 @@ enum option_key {
 	OPTION_PARTITIONS,
 	OPTION_WHEEL,
 	OPTION_LOG_LEVEL,
+	OPTION_CONFIG,
 	OPTION_SCALE,
 };
 
@@ -61,6 +63,8 @@ static const struct argp_option argp_options[] = {
 	  "error, warning, notice, info (default) or debug", 0 },
 	{ NULL, OPTION_SETTING, "NAME=VALUE", 0,
 	  "A setting of librdkafka's, such as security.protocol=ssl; may be repeated", 0 },
+	{ "config", OPTION_CONFIG, "FILE", 0,
+	  "Lines of such settings, for passwords; may be repeated", 0 },
 	{ "time-scale", OPTION_SCALE, "N", OPTION_HIDDEN, NULL, 0 },
 	{ 0 }
 };
@@ -124,6 +128,18 @@ static void take_setting(struct argp_state *state, char *arg, struct relay_optio
 	setting->value = split(state, "-X", arg);
 	setting->name = arg;
 	STAILQ_INSERT_TAIL(&options->settings, setting, entry);
+}
+
+static void take_config(struct argp_state *state, const char *path,
+			struct relay_options *options)
+{
+	char why[RELAY_CONFIG_WHY];
+
+	if (!relay_config_read(path, &options->settings, why))
+		argp_failure(state, EXIT_CANNOT, 0, "--config: %s", why);
+	if (relay_config_is_open(path))
+		log_say(LOG_WARNING, "%s can be read by everybody; chmod o-r if it has a secret",
+			path);
 }
 
 static void take_topic(struct argp_state *state, const char *arg, struct relay_options *options)
@@ -191,6 +207,9 @@ static error_t parse_text(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_SETTING:
 		take_setting(state, arg, options);
+		return 0;
+	case OPTION_CONFIG:
+		take_config(state, arg, options);
 		return 0;
 	case OPTION_METRICS:
 		options->metrics = arg;

@@ -16,11 +16,22 @@ struct relay_policy {
 	STAILQ_ENTRY(relay_policy) entry;
 };
 
-/* A setting of librdkafka's. */
+/**
+ * struct relay_setting - a setting of librdkafka's
+ * @name: which.
+ * @value: to what. It may be a secret: we never say it.
+ * @path: the file that has it; NULL: the command line.
+ * @line: which of that.
+ * @entry: in the list.
+ * @text: where name and value are, if they are of a file.
+ */
 struct relay_setting {
 	const char *name;
 	const char *value;
+	const char *path;
+	unsigned int line;
 	STAILQ_ENTRY(relay_setting) entry;
+	char text[];
 };
 
 STAILQ_HEAD(relay_policies, relay_policy);
@@ -34,7 +45,7 @@ STAILQ_HEAD(relay_settings, relay_setting);
  * @horizon_ms: H.
  * @memory: bytes for records that are in memory.
  * @policies: by target; a later one holds.
- * @settings: in their order.
+ * @settings: in their order; a later one holds.
  * @metrics: the address for these; NULL: none.
  * @create: make topics that are missing.
  * @from_beginning: read what is left, where nothing is committed.
