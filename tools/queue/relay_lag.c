@@ -37,7 +37,7 @@ static void note_end(struct relay *relay, const rd_kafka_topic_partition_t *end)
 void relay_lag_ask(struct relay *relay)
 {
 	rd_kafka_topic_partition_list_t *list;
-	uint64_t now_ms = relay_now_ms();
+	uint64_t now_ms = relay_boot_ms();
 	int i;
 
 	if (now_ms - relay->lag_asked_ms < ASK_EVERY_MS)
