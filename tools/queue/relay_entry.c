@@ -121,9 +121,10 @@ struct relay_entry *relay_entry_new(struct relay *relay, const rd_kafka_message_
 	rd_kafka_message_headers(message, &headers);
 	/* One byte more, as an empty value is not the same as none. */
 	size = sizeof(*entry) + headers_size(headers) + message->key_len + message->len + 1;
-	entry = calloc(1, size);
+	entry = malloc(size);
 	if (!entry)
 		return NULL;
+	memset(entry, 0, sizeof(*entry));
 	entry->size = size + MALLOC_BYTES;
 	fill(entry, message, headers);
 	relay->nr_entries++;

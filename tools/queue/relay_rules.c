@@ -261,7 +261,9 @@ void relay_decide(const struct relay_rules *rules, const struct relay_record *re
 	decision->reason = look_at_target(rules, &record->target) ?:
 			   look_at_attempt(record, &decision->attempt) ?:
 			   find_due(rules, record, decision);
-	if (!decision->reason && decision->due_ms > now_ms + RELAY_DELAY_MAX_MS)
+	/* What was parked was looked at by another clock. */
+	if (!decision->reason && !record->width_ms &&
+	    decision->due_ms > now_ms + RELAY_DELAY_MAX_MS)
 		decision->reason = "it is due in more than 10 years";
 	if (decision->reason)
 		decision->action = RELAY_REFUSE;

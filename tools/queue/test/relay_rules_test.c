@@ -365,6 +365,7 @@ TEST(a_parked_record_waits_its_width_and_is_looked_at_again)
 TEST(a_parked_record_that_lies_does_not_wait)
 {
 	struct relay_decision decision;
+	char ten_years[24];
 
 	/* A minute ahead may be another relay's clock. */
 	ASSERT_EQ(parked("1700100000000", "1700000060000", &decision), RELAY_WAIT);
@@ -377,6 +378,9 @@ TEST(a_parked_record_that_lies_does_not_wait)
 	ASSERT_EQ(parked("1700100000000", "x", &decision), RELAY_PARK);
 	ASSERT_EQ(parked("1700100000000", NULL, &decision), RELAY_PARK);
 	ASSERT_EQ(parked(NULL, "1700000000000", &decision), RELAY_REFUSE);
+	/* Its delay of ten years was right by the clock of who parked it. */
+	snprintf(ten_years, sizeof(ten_years), "%llu", NOW_MS + RELAY_DELAY_MAX_MS + 1);
+	ASSERT_EQ(parked(ten_years, "1700000001000", &decision), RELAY_WAIT);
 	ASSERT_EQ(parked("x", "1700000000000", &decision), RELAY_REFUSE);
 }
 
