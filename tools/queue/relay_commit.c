@@ -27,6 +27,9 @@
 #define TEXT_SHORT	512
 #define TEXT_EVERY_MS	8000
 
+/* How often the same is committed. */
+#define ANEW_EVERY_MS	(3600 * 1000)
+
 /* How long a round of commits may take until another begins. */
 #define ROUND_MS	60000
 
@@ -36,10 +39,15 @@
 
 /* --- what is committed ---------------------------------------------------------------- */
 
+/* It is committed anew also if it says the same: old brokers forget what is a day old. */
 static bool is_to_be_committed(const struct relay_partition *partition)
 {
-	return partition->begun && relay_boot_ms() >= partition->commit_ms &&
-		(partition->dirty || partition->mark.low != partition->committed);
+	uint64_t now_ms = relay_boot_ms();
+
+	if (!partition->begun || now_ms < partition->commit_ms)
+		return false;
+	return partition->dirty || partition->mark.low != partition->committed ||
+		now_ms >= partition->commit_ms + ANEW_EVERY_MS;
 }
 
 /* Returns how many of those that are done it does not tell. */

@@ -278,3 +278,22 @@ TEST(who_leaves_the_group_has_no_partition_whatever_was_revoked)
 	fake_report_all(NULL, 0);
 	ASSERT_EQ(relay.nr_entries, 0);
 }
+
+TEST(a_partition_in_which_nothing_happens_is_committed_each_hour)
+{
+	unsigned int nr_commits;
+
+	open_relay();
+	give("delays", 1);
+	read_delayed(0, 100 * HOUR_MS);
+	relay_commit(&relay);
+	fake_answer_commits(0);
+	wait_ms(MINUTE_MS);
+	nr_commits = kafka.nr_commits;
+	wait_ms(HOUR_MS);
+	relay_commit(&relay);
+	fake_answer_commits(0);
+	ASSERT_EQ(kafka.nr_commits, nr_commits + 1);
+	relay_commit(&relay);
+	ASSERT_EQ(kafka.nr_commits, nr_commits + 1);
+}
