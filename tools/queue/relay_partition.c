@@ -566,6 +566,7 @@ void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *
 	TAILQ_INIT(&partition->ahead);
 	partition->head.wake = wake_head;
 	partition->awaited = -1;
+	partition->end = -1;
 	if (assigned->offset >= 0)
 		begin(partition, assigned->offset);
 	runs_begin(&partition->done_before, partition->done_text, assigned->offset);

@@ -260,7 +260,7 @@ TEST(the_page_has_each_number_where_it_belongs)
 		"twheelq_relay_written_total{to=\"invalid\"} 1009",
 		"twheelq_relay_write_errors_total 1010", "twheelq_relay_write_unknown_total 1011",
 		"twheelq_relay_repeated_total 1012", "twheelq_relay_done_before_total 1013",
-		"twheelq_relay_rebalances_total 1014", "twheelq_relay_commits_failing_seconds 0",
+		"twheelq_relay_rebalances_total 1014", "twheelq_relay_commits_failing_seconds 0.000000000",
 		"twheelq_relay_lateness_seconds_count{to=\"target\"} 1",
 		"twheelq_relay_lateness_seconds_bucket{to=\"target\",le=\"0.002048\"} 1",
 		"twheelq_relay_lateness_seconds_bucket{to=\"target\",le=\"0.001024\"} 0",
