@@ -5,8 +5,8 @@
  * after a rebalance nothing comes twice, and after a crash what was done since the last
  * commit; or more, where more is done out of order than the text has room for.
  *
- * While a partition is read to where its last reader was, nothing of it is committed: its
- * old commit says more.
+ * While a partition is read to where its last reader was, the text also has what that one
+ * had done and was not read again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +22,10 @@ static bool has_changed(const struct relay_partition *partition)
 	return partition->dirty || partition->mark.low != partition->committed;
 }
 
-/* Does what was committed say no more than is known here? */
-static bool has_caught_up(struct relay_partition *partition)
-{
-	return partition->begun && runs_over(&partition->done_before, partition->mark.next);
-}
-
-static void add_text(rd_kafka_topic_partition_t *to, const struct watermark *mark)
+static void add_text(rd_kafka_topic_partition_t *to, const struct relay_partition *partition)
 {
 	char text[RUNS_TEXT_MAX];
-	size_t len = runs_write(mark, text);
+	size_t len = runs_write(&partition->mark, partition->done_before, text);
 
 	if (!len)
 		return;
@@ -44,12 +38,12 @@ static void add(struct relay *relay, rd_kafka_topic_partition_list_t *list,
 {
 	rd_kafka_topic_partition_t *to;
 
-	if (!has_caught_up(partition) || !has_changed(partition))
+	if (!partition->begun || !has_changed(partition))
 		return;
 	to = rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
 	to->offset = partition->mark.low;
 	if (!relay->no_text)
-		add_text(to, &partition->mark);
+		add_text(to, partition);
 	partition->dirty = false;
 }
 

@@ -24,17 +24,23 @@ static char *write_length(char *to, uint64_t length)
 	return to;
 }
 
-/* The end of the run that begins at an offset. */
-static int64_t end_of_run(const struct watermark *mark, int64_t offset)
+/*
+ * The end of the run of pending or of done offsets that begins at an offset: by the mark
+ * what was read, by the text of before what was not.
+ */
+static int64_t end_of_run(const struct watermark *mark, struct runs *before, int64_t offset,
+			  bool pending)
 {
-	bool pending = watermark_is_pending(mark, offset);
-
 	while (offset < mark->next && watermark_is_pending(mark, offset) == pending)
 		offset++;
-	return offset;
+	if (offset < mark->next || runs_over(before, offset))
+		return offset;
+	if (offset < before->begin)
+		return pending ? before->begin : offset;
+	return pending ? offset : before->end;
 }
 
-size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX])
+size_t runs_write(const struct watermark *mark, struct runs before, char text[RUNS_TEXT_MAX])
 {
 	char *last = text + RUNS_TEXT_MAX - 2 * DIGITS_MAX - 1;
 	char *to = text + sprintf(text, "1:%" PRId64 ":", mark->low);
@@ -42,10 +48,10 @@ size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX])
 	char *written = NULL;
 
 	while (to <= last) {
-		int64_t done = end_of_run(mark, offset);
-		int64_t end = end_of_run(mark, done);
+		int64_t done = end_of_run(mark, &before, offset, true);
+		int64_t end = end_of_run(mark, &before, done, false);
 
-		if (done == mark->next)
+		if (done == end)
 			break;
 		to = write_length(to, done - offset);
 		to = write_length(to, end - done);

@@ -33,8 +33,12 @@ struct runs {
 	int64_t end;
 };
 
-/* Write as much as there is room for. Returns the length, 0 if nothing above low is done. */
-size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX]);
+/*
+ * Write as much as there is room for: what is done of that which was read, and behind it
+ * what was done before, as far as that was not read again. Returns the length, 0 if nothing
+ * above low is done.
+ */
+size_t runs_write(const struct watermark *mark, struct runs before, char text[RUNS_TEXT_MAX]);
 
 /* Begin to read. Returns false if the text is none, or is not of this offset. */
 bool runs_begin(struct runs *runs, const char *text, int64_t low);

@@ -236,8 +236,7 @@ static struct log *bucket_log(unsigned int bucket, unsigned int partition)
 
 static void commit(struct log *log)
 {
-	/* The text that is there says more, or the same. */
-	if (!log->dirty || !runs_over(&log->done_before, log->mark.next))
+	if (!log->dirty)
 		return;
 	ASSERT_GE(log->mark.low, log->committed);
 	log->committed = log->mark.low;
@@ -245,7 +244,7 @@ static void commit(struct log *log)
 	if (world.no_text)
 		*log->text = '\0';
 	else
-		runs_write(&log->mark, log->text);
+		runs_write(&log->mark, log->done_before, log->text);
 }
 
 /* What is above the committed offset and may be in another log: it is produced again. */

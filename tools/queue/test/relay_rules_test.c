@@ -487,6 +487,8 @@ TEST(the_window_of_a_watermark_is_bounded)
 
 /* --- what is done above it, as text ---------------------------------------------------- */
 
+static const struct runs nothing;
+
 /* Read offsets from @low on, of which @permille are done; the first is not. */
 static void make_mark(struct watermark *mark, int64_t low, int nr, int permille)
 {
@@ -528,10 +530,47 @@ TEST(what_is_done_above_the_watermark_is_told_as_text)
 
 	for (i = 0; i < ARRAY_SIZE(permilles); i++) {
 		make_mark(&mark, 1234567890123 + i, 3000, permilles[i]);
-		ASSERT_GT(runs_write(&mark, text), 0);
+		ASSERT_GT(runs_write(&mark, nothing, text), 0);
 		ASSERT_EQ(compare(&mark, text), 0);
 		watermark_free(&mark);
 	}
+}
+
+/* Read some of what another one had read, and do nearly all of it. */
+static void read_again(struct watermark *mark, struct runs *runs, int64_t low, int nr)
+{
+	int64_t offset;
+
+	watermark_init(mark, low);
+	for (offset = low; offset < low + nr; offset++) {
+		ASSERT_EQ(watermark_read(mark, offset), 0);
+		if (runs_has(runs, offset) || random() % 10)
+			ASSERT(watermark_done(mark, offset));
+	}
+}
+
+TEST(what_was_done_before_is_told_until_it_is_read_again)
+{
+	struct watermark first, mark;
+	char before[RUNS_TEXT_MAX], text[RUNS_TEXT_MAX];
+	struct runs runs;
+	int64_t offset;
+	int nr;
+
+	make_mark(&first, 1000, 3000, 500);
+	ASSERT_GT(runs_write(&first, nothing, before), 0);
+	for (nr = 0; nr < 3100; nr += 10) {
+		ASSERT(runs_begin(&runs, before, 1000));
+		read_again(&mark, &runs, 1000, nr);
+		runs_write(&mark, runs, text);
+		runs_begin(&runs, text, mark.low);
+		for (offset = mark.low; offset < 4200; offset++)
+			ASSERT_EQ(runs_has(&runs, offset),
+				  offset < mark.next ? !watermark_is_pending(&mark, offset) :
+				  offset < first.next && !watermark_is_pending(&first, offset));
+		watermark_free(&mark);
+	}
+	watermark_free(&first);
 }
 
 TEST(a_text_that_is_too_long_tells_the_first_of_it)
@@ -541,7 +580,7 @@ TEST(a_text_that_is_too_long_tells_the_first_of_it)
 	int64_t missing;
 
 	make_mark(&mark, 77, 200000, 500);
-	ASSERT_LT(runs_write(&mark, text), RUNS_TEXT_MAX);
+	ASSERT_LT(runs_write(&mark, nothing, text), RUNS_TEXT_MAX);
 	ASSERT_GT(strlen(text), RUNS_TEXT_MAX - 40);
 	missing = compare(&mark, text);
 	ASSERT_GT(missing, 90000);
@@ -555,7 +594,7 @@ TEST(long_runs_are_told_with_few_letters)
 	struct watermark mark;
 
 	make_mark(&mark, 5, 1000000, 1000);
-	ASSERT_EQ(runs_write(&mark, text), strlen("1:5:Bxxxx"));
+	ASSERT_EQ(runs_write(&mark, nothing, text), strlen("1:5:Bxxxx"));
 	ASSERT_EQ(compare(&mark, text), 0);
 	watermark_free(&mark);
 }
@@ -567,13 +606,13 @@ TEST(where_nothing_is_done_above_there_is_no_text)
 	struct runs runs;
 
 	make_mark(&mark, 5, 100, 0);
-	ASSERT_EQ(runs_write(&mark, text), 0);
+	ASSERT_EQ(runs_write(&mark, nothing, text), 0);
 	ASSERT(!*text);
 	ASSERT(!runs_begin(&runs, text, 5));
 	ASSERT(!runs_has(&runs, 6));
 	watermark_free(&mark);
 	watermark_init(&mark, 9);
-	ASSERT_EQ(runs_write(&mark, text), 0);
+	ASSERT_EQ(runs_write(&mark, nothing, text), 0);
 }
 
 TEST(a_text_that_is_not_whole_tells_nothing)
