@@ -25,7 +25,7 @@ SOON = ("-X", "message.timeout.ms=2000", "-X", "topic.metadata.propagation.max.m
 def brokers_go_down_and_come_back():
     need_mock("brokers that go down")
     with Scene() as scene:
-        scene.start()
+        scene.start(*DEBUG)
         bound = 0
         with scene.flow(RATE, 3000):
             for broker in (1, 2, 3, "all"):
@@ -34,6 +34,11 @@ def brokers_go_down_and_come_back():
                 scene.cluster.tell("broker", broker, "down")
                 time.sleep(many(1, 10))
                 scene.cluster.tell("broker", broker, "up")
+        scene.ledger.flush()
+        scene.ledger.wait()
+        # The mock takes again what it had taken before a connection was cut, brokers do not:
+        # so what was written in that second may come twice, too.
+        bound += scene.contract_bound()
         return f"{scene.finish(most_duplicates=bound)} of at most {bound}"
 
 
