@@ -87,6 +87,36 @@ def a_crash_repeats_nothing_that_was_committed_out_of_order():
         return f"{verdict}, of {above} that only the text beside the offset tells of"
 
 
+@suite.together
+def a_relay_that_reads_less_than_the_last_one_forgets_nothing_of_what_that_has_done():
+    with Scene(options=QUICK) as scene:
+        relay = scene.start()
+        # Every second one is done; with the others, there is more than fits 1M.
+        for n in range(1000):
+            delay = 0 if n % 2 == 0 else 15000 if n < 200 else 30000
+            scene.send(delay=delay, partition=0, value=b"x" * 2000)
+        scene.ledger.flush()
+        wait_for(lambda: len(scene.ledger.missing()) <= 500, "the first half")
+        scene.wait_until_committed()
+        equal(len(scene.ledger.missing()), 500, "those that are not due when all is committed")
+        relay.kill()
+        second = scene.start("--memory", "1M")
+        wait_for(lambda: second.metrics()['paused{kind="delays"}'] == 1, "a pause")
+        # It commits what it does elsewhere: a record in a bucket, of nobody's.
+        scene.ledger.producer.produce(scene.buckets[0], partition=0, value=b"no headers")
+        scene.ledger.flush()
+        wait_for(lambda: scene.committed()[scene.buckets[0], 0].offset == 1, "a commit")
+        equal(scene.may_come_again(), 0, "done by the first, and not committed any more")
+        scene.reader.records[f"{scene.topic}.invalid"].clear()
+        # And what it does here, which is before what it has not read.
+        wait_for(lambda: len(scene.ledger.missing()) <= 400, "some more")
+        equal(second.metrics()['paused{kind="delays"}'], 1, "still paused")
+        equal(second.stop(), 0, "exit status")
+        equal(scene.may_come_again(), 0, "done, and not committed")
+        relay.start()
+        return scene.finish(most_duplicates=0)
+
+
 # --- ends that are told -------------------------------------------------------------------
 
 @suite.together

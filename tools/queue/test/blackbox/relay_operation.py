@@ -21,9 +21,10 @@ MIB = 1 << 20
 
 @suite.together
 def with_little_memory_partitions_are_paused_and_all_arrive():
-    count = many(4000, 40000)
+    # No partition of the mock keeps more than 5 MB.
+    count = many(4000, 24000)
     partitions = 8
-    with Scene(partitions=partitions) as scene:
+    with Scene(partitions=partitions, targets={"t": 8}) as scene:
         relay = scene.start("--memory", "1M")
         begun = relay.memory()
         for n in range(count):

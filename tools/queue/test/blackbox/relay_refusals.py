@@ -216,7 +216,7 @@ def outcome(scene, *options, brokers=None):
 
 
 WRONG_OPTIONS = [
-    (["-X", "acks=0"], "-X acks=0: this is the relay's own"),
+    (["-X", "acks=0"], "-X acks: this is the relay's own"),
     (["-X", "acks=1"], "this is the relay's own"),
     (["-X", "request.required.acks=0"], "this is the relay's own"),
     (["-X", "enable.idempotence=false"], "this is the relay's own"),
