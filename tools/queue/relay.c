@@ -139,14 +139,9 @@ static void close_all(struct loop *loop)
 
 /* --- the loop ------------------------------------------------------------------------- */
 
-static uint64_t boot_ms(void)
-{
-	return alarms_now_ns(ALARM_BOOT) / NSEC_PER_MSEC;
-}
-
 static int timeout_ms(const struct loop *loop, bool busy)
 {
-	uint64_t now_ms = boot_ms();
+	uint64_t now_ms = relay_boot_ms();
 	int timeout = loop->tick_ms > now_ms ? loop->tick_ms - now_ms : 0;
 	int other = loop->metrics ? metrics_timeout_ms(loop->metrics) : -1;
 
@@ -178,10 +173,11 @@ static bool wait_for_work(struct loop *loop, bool busy)
 
 static void tick(struct loop *loop)
 {
-	if (boot_ms() < loop->tick_ms)
+	if (relay_boot_ms() < loop->tick_ms)
 		return;
-	loop->tick_ms = boot_ms() + TICK_MS;
+	loop->tick_ms = relay_boot_ms() + TICK_MS;
 	relay_wake_refused(&loop->relay);
+	relay_settings_look(&loop->relay);
 	relay_commit(&loop->relay);
 }
 
@@ -231,7 +227,7 @@ static void init(struct loop *loop)
 	loop->signal_fd = -1;
 	relay->reader_fd = -1;
 	relay->sender_fd = -1;
-	relay->started_ms = relay_now_ms();
+	relay->started_ms = relay_boot_ms();
 	relay->pressure.cap = relay->options.memory;
 	RB_INIT(&relay->partitions);
 	RB_INIT(&relay->targets);

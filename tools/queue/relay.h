@@ -5,6 +5,7 @@
  *	relay.c			opening, the loop, closing
  *	relay_client.c		clients of Kafka: their settings, log and errors
  *	relay_topics.c		topics are made, and looked at
+ *	relay_settings.c	their settings are looked at
  *	relay_group.c		partitions come and go: rebalances
  *	relay_partition.c	records of a partition: read, decided, done; pauses
  *	relay_entry.c		records in memory
@@ -12,13 +13,15 @@
  *	relay_commit.c		commits
  *	relay_wake.c		alarms
  *	relay_page.c		metrics
+ *	relay_lag.c		of these, what was not read
  *	relay_rules.c		what is to be done with a record: pure
  *	relay_watermark.c	which offsets are done: pure
  *	relay_runs.c		the same as text, for whoever is next: pure
  *
  * All belongs to one thread. librdkafka's own threads reach it only through queues, which
- * the loop polls: there are no locks. Callbacks run within relay_group_read() (records and
- * rebalances) and relay_send_poll() (delivery reports), and nowhere else.
+ * the loop polls: there are no locks. Callbacks run within relay_group_read() (records,
+ * rebalances, answers to commits) and relay_send_poll() (delivery reports), and when the
+ * relay leaves the group and closes its clients.
  */
 #ifndef TWHEELQ_RELAY_H
 #define TWHEELQ_RELAY_H
@@ -41,14 +44,14 @@ struct relay_target;
 /**
  * struct relay_waker - something that is called at a time
  * @alarm: private.
- * @wake: called at @time_ms of the wall clock or later; then it is idle.
- * @time_ms: when.
+ * @wake: called at @time_ms of @clock or later; then it is idle.
  * @refused: the device had no room; it is tried again.
  * @entry: then, in the list of those.
  */
 struct relay_waker {
 	struct alarm alarm;
 	void (*wake)(struct relay *relay, struct relay_waker *waker);
+	enum alarm_clock clock;
 	uint64_t time_ms;
 	bool refused;
 	TAILQ_ENTRY(relay_waker) entry;
@@ -69,8 +72,12 @@ TAILQ_HEAD(relay_wakers, relay_waker);
  *	                       can be written again             |   |     | producer
  *	                                                        |   v     v
  *	                                                  ENTRY_HELD, ENTRY_BLOCKED
+ *
+ * One that is to be parked and is held or blocked is decided again before it is sent, and
+ * when it is near while it is held: a bucket that is right now is too wide later.
  */
 enum relay_entry_state {
+	ENTRY_LOOSE,	/* in no list: on its way to one, or its alarm puts it there */
 	ENTRY_AHEAD,	/* in @ahead of its partition: not decided yet */
 	ENTRY_NEAR,	/* its alarm is set */
 	ENTRY_SENDING,	/* librdkafka has it: its memory must stay */
@@ -86,7 +93,8 @@ enum relay_entry_state {
  * @in_queue: in the list that @state says.
  * @state: where it is.
  * @target: where it goes, from when it is sent.
- * @alone: its target refused it for its size, in a batch: it is sent without others.
+ * @alone: its target refused the batch that it was in: it is sent without others.
+ * @bare: the invalid ones do not take it either: they get where it is, and nothing of it.
  * @decision: what is done with it.
  * @offset: its own.
  * @timestamp_ms: its own; negative: it has none.
@@ -103,6 +111,7 @@ struct relay_entry {
 	enum relay_entry_state state;
 	struct relay_target *target;
 	bool alone;
+	bool bare;
 	struct relay_decision decision;
 	int64_t offset;
 	int64_t timestamp_ms;
@@ -134,9 +143,12 @@ enum relay_pause {
  * @begun: @mark and @next are known: they are not until the first record is read, where
  *	nothing was ever committed.
  * @mark: which offsets are done.
+ * @mark_bytes: what that takes in memory.
  * @next: what Kafka gives next.
+ * @end: where it ended when somebody asked, see relay_lag.c.
  * @committed: what is committed, RD_KAFKA_OFFSET_INVALID if nothing is.
  * @dirty: something was done that is not committed.
+ * @commit_ms: it is committed again at this time, of the clock since boot, or later.
  * @done_at_first: @nr_done of the relay when it was assigned. The two that follow begin
  *	there, so that a late answer to a commit of the time before tells nothing.
  * @done: goes up with each record of it that was done here.
@@ -144,9 +156,13 @@ enum relay_pause {
  *	the commit had no room for.
  * @done_before: what of it was done when it was assigned; its text is @done_text.
  * @entries: all that is in memory.
- * @ahead: of these, those not decided.
+ * @ahead: of these, those not decided; they take @ahead_bytes.
  * @head: wakes when the first of @ahead is ready.
+ * @awaited: the offset of that, if it was put back into Kafka, so to speak, to be read again
+ *	then; negative: it was not. Its timestamp is @awaited_timestamp_ms.
+ * @nr_seeks: how often Kafka was asked for it.
  * @pauses: bits of enum relay_pause.
+ * @is_paused: librdkafka was told to pause it.
  * @nr_sending: entries that librdkafka has.
  */
 struct relay_partition {
@@ -157,9 +173,12 @@ struct relay_partition {
 	uint64_t width_ms;
 	bool begun;
 	struct watermark mark;
+	size_t mark_bytes;
 	int64_t next;
+	int64_t end;
 	int64_t committed;
 	bool dirty;
+	uint64_t commit_ms;
 	uint64_t done_at_first;
 	uint64_t done;
 	uint64_t told;
@@ -167,8 +186,13 @@ struct relay_partition {
 	char *done_text;
 	struct relay_entries entries;
 	struct relay_entries ahead;
+	size_t ahead_bytes;
 	struct relay_waker head;
+	int64_t awaited;
+	int64_t awaited_timestamp_ms;
+	unsigned int nr_seeks;
 	unsigned int pauses;
+	bool is_paused;
 	uint64_t nr_sending;
 };
 
@@ -177,20 +201,28 @@ RB_HEAD(relay_partitions, relay_partition);
 /**
  * struct relay_target - a topic that is written to
  * @node: in the tree of those.
+ * @unused: it has none, and goes when nobody may be in the middle of it.
+ * @is_unused: it is in that list.
  * @nr: entries that have it as their target.
  * @nr_sending: of these, those that librdkafka has.
+ * @invalid: brokers have said that it is no name for a topic. librdkafka knows no topic of
+ *	that name from then on: so the target is remembered, too.
  * @failing: it cannot be written: entries for it are in @held, and one at a time is tried.
+ *	There are some, too, when it has enough in flight.
  * @held: these.
  * @nr_held: how many.
  * @probe: wakes when the next is tried.
  * @backoff_ms: how long until then.
- * @said_ms: when it was last said that it cannot be written.
+ * @said_ms: when it was last said that it cannot be written, by the clock since boot.
  * @name: its name.
  */
 struct relay_target {
 	RB_ENTRY(relay_target) node;
+	LIST_ENTRY(relay_target) unused;
+	bool is_unused;
 	uint64_t nr;
 	uint64_t nr_sending;
+	bool invalid;
 	bool failing;
 	struct relay_entries held;
 	uint64_t nr_held;
@@ -201,6 +233,7 @@ struct relay_target {
 };
 
 RB_HEAD(relay_targets, relay_target);
+LIST_HEAD(relay_unused, relay_target);
 
 /**
  * struct relay_stats - for metrics
@@ -238,16 +271,22 @@ struct relay {
 
 	rd_kafka_t *consumer;
 	rd_kafka_t *producer;
+	/* Where the answer about settings comes; NULL: it is not waited for. */
+	rd_kafka_queue_t *settings;
 	/* The consumer's queue, and an eventfd for each client. */
 	rd_kafka_queue_t *reader;
 	int reader_fd;
 	int sender_fd;
+	/* Partitions are being taken from us: nothing is given to the producer. */
+	bool stopped;
 	/* A fatal error of a client: end. */
 	bool over;
 	int status;
 
 	struct relay_partitions partitions;
+	uint64_t nr_partitions;
 	struct relay_targets targets;
+	struct relay_unused unused;
 	/* What goes to the producer again when that has room, and how much it has now. */
 	struct relay_entries blocked;
 	uint64_t nr_entries;
@@ -256,6 +295,15 @@ struct relay {
 	/* Records that were done here, of all partitions that it ever had. */
 	uint64_t nr_done;
 	uint64_t started_ms;
+	/* Commits that have no answer yet, and when they began, of the clock since boot. */
+	unsigned int nr_commits;
+	uint64_t commits_begun_ms;
+	/* Since when they fail, and when that was said; 0: they do not. */
+	uint64_t commits_fail_ms;
+	uint64_t commits_said_ms;
+	uint64_t lag_asked_ms;
+	/* When it was said that a bucket has too few partitions, by the clock since boot. */
+	uint64_t put_off_said_ms;
 	/* Brokers take no text with an offset. */
 	bool no_text;
 };
@@ -263,6 +311,12 @@ struct relay {
 static inline uint64_t relay_now_ms(void)
 {
 	return alarms_now_ns(ALARM_WALL) / NSEC_PER_MSEC;
+}
+
+/* Of the clock since boot, which nobody sets. */
+static inline uint64_t relay_boot_ms(void)
+{
+	return alarms_now_ns(ALARM_BOOT) / NSEC_PER_MSEC;
 }
 
 /* End as soon as may be, with a failure. */
@@ -276,7 +330,12 @@ static inline void relay_end(struct relay *relay, int status)
 
 /* Call @waker->wake at a time of the wall clock, once; or not at all. */
 void relay_wake_at(struct relay *relay, struct relay_waker *waker, uint64_t time_ms);
+/* The same after some time, whatever becomes of the wall clock. */
+void relay_wake_in(struct relay *relay, struct relay_waker *waker, uint64_t ms);
 void relay_wake_never(struct relay *relay, struct relay_waker *waker);
+
+/* Will it be called? */
+bool relay_wake_pending(const struct relay_waker *waker);
 
 /* Wake those whose time has come, as many as fit a turn. Returns whether there may be more. */
 bool relay_wake_due(struct relay *relay);
@@ -297,6 +356,23 @@ void relay_client_close(struct relay *relay);
 
 /* Make what is missing, if that was asked for, and look at what is there; the same. */
 int relay_topics_open(struct relay *relay);
+
+/* --- relay_settings.c ----------------------------------------------------------------- */
+
+enum relay_opinion {
+	RELAY_RIGHT,
+	RELAY_DOUBTFUL,		/* it depends on how much there is */
+	RELAY_WRONG,		/* records would be lost */
+};
+
+/* What is to be thought of a setting of a topic. */
+enum relay_opinion relay_settings_judge(const struct relay_rules *rules, const char *topic,
+					const char *name, const char *value);
+
+/* Ask brokers for those of our topics; look at the answer when it is there; or never. */
+void relay_settings_ask(struct relay *relay);
+void relay_settings_look(struct relay *relay);
+void relay_settings_end(struct relay *relay);
 
 /* --- relay_group.c -------------------------------------------------------------------- */
 
@@ -326,6 +402,15 @@ struct relay_partition *relay_partition_find(struct relay *relay, const char *to
 
 /* A record, or an error of its partition, has come. */
 void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message);
+
+/*
+ * Decide again about an entry that was to be parked, and could not be until now. Returns
+ * false if it is to be sent where it was; else that was done with it which is right now.
+ */
+bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry);
+
+/* Take an entry out of those that are not decided. */
+void relay_partition_take_ahead(struct relay_partition *partition, struct relay_entry *entry);
 
 /* Its entry is done. */
 void relay_partition_done(struct relay *relay, struct relay_entry *entry);
@@ -380,6 +465,14 @@ void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_
 /* For librdkafka. */
 void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,
 			 rd_kafka_topic_partition_list_t *list, void *context);
+
+/* --- relay_lag.c ---------------------------------------------------------------------- */
+
+/* Ask where partitions end that are paused, if that was not done a moment ago. */
+void relay_lag_ask(struct relay *relay);
+
+/* Records of a partition that are in Kafka and were not read; -1: that is not known yet. */
+int64_t relay_lag(struct relay *relay, const struct relay_partition *partition);
 
 /* --- relay_page.c --------------------------------------------------------------------- */
 

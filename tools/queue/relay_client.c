@@ -23,8 +23,7 @@ struct setting {
 
 static const struct setting both_settings[] = {
 	{ "client.id", "twheelq" },
-	/* So many bytes of a record are not ours to judge: brokers do. */
-	{ "message.max.bytes", "1000000000" },
+	/* For one record that is so large; it is the other side's to send less. */
 	{ "receive.message.max.bytes", "1100000000" },
 };
 
@@ -34,18 +33,29 @@ static const struct setting consumer_settings[] = {
 	{ "enable.auto.offset.store", "false" },
 	/* Records that are gone are an error: see relay_partition.c. */
 	{ "auto.offset.reset", "error" },
+	{ "isolation.level", "read_committed" },
+	{ "enable.partition.eof", "false" },
+	{ "check.crcs", "true" },
 	/* Buckets of another horizon may appear. */
 	{ "topic.metadata.refresh.interval.ms", "60000" },
-	/* Beside --memory; and when a partition is paused, it is fetched in vain. */
+	/*
+	 * Beside --memory; and when a partition is paused, it is fetched in vain. An answer of
+	 * a broker's is larger for one batch that is so.
+	 */
+	{ "fetch.max.bytes", "16777216" },
 	{ "queued.max.messages.kbytes", "16384" },
 	{ "queued.min.messages", "10000" },
 };
 
 static const struct setting producer_settings[] = {
+	/* How large a record may be is for brokers to say. */
+	{ "message.max.bytes", "1000000000" },
 	{ "enable.idempotence", "true" },
 	{ "acks", "all" },
 	/* As Kafka's own clients choose partitions: what has one key stays in one. */
 	{ "partitioner", "murmur2_random" },
+	/* What came compressed may be too large otherwise. */
+	{ "compression.type", "lz4" },
 	/* A record that was not written for so long goes back to us. */
 	{ "message.timeout.ms", "30000" },
 };
@@ -105,7 +115,11 @@ static bool may_be_told(const struct relay_setting *setting)
 	static const char *const names[] = {
 		"bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit",
 		"enable.auto.offset.store", "auto.offset.reset", "enable.idempotence", "acks",
-		"request.required.acks", "transactional.id",
+		"request.required.acks", "transactional.id", "message.max.bytes",
+		/* Every record has a report, and a time-out is not fatal. */
+		"delivery.report.only.error", "enable.gapless.guarantee",
+		/* What was aborted is not delivered; what is damaged neither. */
+		"isolation.level", "check.crcs", "enable.partition.eof",
 	};
 	size_t i;
 
@@ -238,16 +252,18 @@ int relay_client_open(struct relay *relay)
 
 void relay_client_close(struct relay *relay)
 {
+	relay_settings_end(relay);
 	if (relay->reader) {
 		rd_kafka_queue_io_event_enable(relay->reader, -1, NULL, 0);
 		rd_kafka_queue_destroy(relay->reader);
 	}
-	if (relay->consumer)
-		rd_kafka_destroy(relay->consumer);
+	/* First that whose reports may come yet, and be of the other's partitions. */
 	if (relay->producer) {
 		rd_kafka_flush(relay->producer, FLUSH_MS);
 		rd_kafka_destroy(relay->producer);
 	}
+	if (relay->consumer)
+		rd_kafka_destroy(relay->consumer);
 	if (relay->reader_fd >= 0)
 		close(relay->reader_fd);
 	if (relay->sender_fd >= 0)

@@ -5,8 +5,10 @@
  * after a rebalance nothing comes twice, and after a crash what was done since the last
  * commit; or more, where more is done out of order than the text has room for.
  *
- * While a partition is read to where its last reader was, nothing of it is committed: its
- * old commit says more.
+ * Brokers keep commits in a topic of theirs, a request's as one batch, which has to be small
+ * enough; and each text in full. So a request has few partitions, and a partition whose text
+ * is long is not committed each second. One round of commits is under way at a time: what is
+ * behind it in a queue would only say less than the next.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,25 +18,47 @@
 #include "relay.h"
 
 /* How long a revoke waits for its commit. */
-#define WAIT_MS	10000
+#define WAIT_MS		10000
 
-static bool has_changed(const struct relay_partition *partition)
-{
-	return partition->dirty || partition->mark.low != partition->committed;
-}
+/* So many partitions in a request: 256 KiB of text. Brokers' limit is 1 MiB, if not told. */
+#define PARTITIONS_MAX	64
 
-/* Does what was committed say no more than is known here? */
-static bool has_caught_up(struct relay_partition *partition)
+/* A text that is longer is not committed more often than this. */
+#define TEXT_SHORT	512
+#define TEXT_EVERY_MS	8000
+
+/* How often the same is committed. */
+#define ANEW_EVERY_MS	(3600 * 1000)
+
+/* How long a round of commits may take until another begins. */
+#define ROUND_MS	60000
+
+/* How often it is said that commits fail, and when it is an error. */
+#define SAY_EVERY_MS	60000
+#define FAILING_MS	60000
+
+/* --- what is committed ---------------------------------------------------------------- */
+
+/* It is committed anew also if it says the same: old brokers forget what is a day old. */
+static bool is_to_be_committed(const struct relay_partition *partition)
 {
-	return partition->begun && runs_over(&partition->done_before, partition->mark.next);
+	uint64_t now_ms = relay_boot_ms();
+
+	if (!partition->begun || now_ms < partition->commit_ms)
+		return false;
+	return partition->dirty || partition->mark.low != partition->committed ||
+		now_ms >= partition->commit_ms + ANEW_EVERY_MS;
 }
 
 /* Returns how many of those that are done it does not tell. */
-static uint64_t add_text(rd_kafka_topic_partition_t *to, const struct watermark *mark)
+static uint64_t add_text(rd_kafka_topic_partition_t *to,
+			 const struct relay_partition *partition)
 {
+	const struct watermark *mark = &partition->mark;
 	char text[RUNS_TEXT_MAX];
 	uint64_t left_out;
-	size_t len = runs_write(mark, text, &left_out);
+	size_t len = runs_write(mark, &partition->done_before, relay_now_ms(), text,
+				&left_out);
 
 	if (!len)
 		return 0;
@@ -60,14 +84,37 @@ static void add(struct relay *relay, rd_kafka_topic_partition_list_t *list,
 	rd_kafka_topic_partition_t *to;
 	uint64_t left_out;
 
-	if (!has_caught_up(partition) || !has_changed(partition))
-		return;
 	to = rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
 	to->offset = partition->mark.low;
 	left_out = relay->no_text ? watermark_done_above(&partition->mark) :
-		add_text(to, &partition->mark);
+		add_text(to, partition);
 	add_told(to, partition, left_out);
+	partition->commit_ms = relay_boot_ms();
+	if (to->metadata_size > TEXT_SHORT)
+		partition->commit_ms += TEXT_EVERY_MS;
 	partition->dirty = false;
+}
+
+/* It was not committed. */
+static void set_dirty(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
+{
+	struct relay_partition *partition;
+	int i;
+
+	for (i = 0; i < list->cnt; i++) {
+		partition = relay_partition_find(relay, list->elems[i].topic,
+						 list->elems[i].partition);
+		if (partition)
+			partition->dirty = true;
+	}
+}
+
+/* --- answers -------------------------------------------------------------------------- */
+
+static bool is_of_text(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE ||
+		error == RD_KAFKA_RESP_ERR_INVALID_COMMIT_OFFSET_SIZE;
 }
 
 static void note(struct relay *relay, const rd_kafka_topic_partition_t *committed,
@@ -75,8 +122,8 @@ static void note(struct relay *relay, const rd_kafka_topic_partition_t *committe
 {
 	struct relay_partition *partition;
 
-	if (committed->err == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE && !relay->no_text) {
-		log_say(LOG_WARNING, "offset.metadata.max.bytes is below %d: more may come twice",
+	if ((is_of_text(committed->err) || is_of_text(error)) && !relay->no_text) {
+		log_say(LOG_WARNING, "brokers take no %d bytes with an offset: more comes twice",
 			RUNS_TEXT_MAX);
 		relay->no_text = true;
 	}
@@ -91,51 +138,134 @@ static void note(struct relay *relay, const rd_kafka_topic_partition_t *committe
 	partition->told = MAX((uintptr_t)committed->opaque, partition->done_at_first);
 }
 
-void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,
-			 rd_kafka_topic_partition_list_t *list, void *context)
+static void say_failure(struct relay *relay, rd_kafka_resp_err_t error)
 {
-	struct relay *relay = context;
+	uint64_t now_ms = relay_boot_ms();
+
+	relay->stats.commit_errors++;
+	if (!relay->commits_fail_ms)
+		relay->commits_fail_ms = now_ms;
+	if (relay->commits_said_ms && now_ms - relay->commits_said_ms < SAY_EVERY_MS)
+		return;
+	relay->commits_said_ms = now_ms;
+	log_say(now_ms - relay->commits_fail_ms < FAILING_MS ? LOG_WARNING : LOG_ERR,
+		"a commit failed, and is tried again: %s", rd_kafka_err2str(error));
+}
+
+static void take_answer(struct relay *relay, rd_kafka_resp_err_t error,
+			const rd_kafka_topic_partition_list_t *list)
+{
 	int i;
 
-	(void)client;
-	if (error) {
-		relay->stats.commit_errors++;
-		log_say(LOG_INFO, "a commit failed, and is tried again: %s",
-			rd_kafka_err2str(error));
-	}
+	if (error)
+		say_failure(relay, error);
+	else
+		relay->commits_fail_ms = 0;
 	for (i = 0; list && i < list->cnt; i++)
 		note(relay, &list->elems[i], error);
 }
 
-void relay_commit(struct relay *relay)
+void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,
+			 rd_kafka_topic_partition_list_t *list, void *context)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
-	struct relay_partition *partition;
+	struct relay *relay = context;
 
-	RB_FOREACH(partition, relay_partitions, &relay->partitions)
-		add(relay, list, partition);
-	if (list->cnt)
-		rd_kafka_commit(relay->consumer, list, 1);
-	rd_kafka_topic_partition_list_destroy(list);
+	(void)client;
+	if (relay->nr_commits)
+		relay->nr_commits--;
+	take_answer(relay, error, list);
 }
 
-void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_t *which)
+/* The same, of one that is waited for. */
+static void report_waited(rd_kafka_t *client, rd_kafka_resp_err_t error,
+			  rd_kafka_topic_partition_list_t *list, void *context)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(which->cnt);
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(relay->consumer);
+	(void)client;
+	take_answer(context, error, list);
+}
+
+/* --- requests ------------------------------------------------------------------------- */
+
+/**
+ * struct round - some partitions are committed, as many as fit a request at a time
+ * @queue: where answers come, if they are waited for.
+ * @list: what the next request has.
+ * @nr: requests that were begun.
+ */
+struct round {
+	rd_kafka_queue_t *queue;
+	rd_kafka_topic_partition_list_t *list;
+	unsigned int nr;
+};
+
+static void begin_request(struct relay *relay, struct round *round)
+{
+	rd_kafka_resp_err_t error = 0;
+
+	if (!round->list)
+		return;
+	if (round->queue)
+		error = rd_kafka_commit_queue(relay->consumer, round->list, round->queue,
+					      report_waited, relay);
+	else
+		error = rd_kafka_commit(relay->consumer, round->list, 1);
+	if (error)
+		set_dirty(relay, round->list);
+	else
+		round->nr++;
+	rd_kafka_topic_partition_list_destroy(round->list);
+	round->list = NULL;
+}
+
+static void commit(struct relay *relay, struct round *round, struct relay_partition *partition)
+{
+	if (!round->list)
+		round->list = rd_kafka_topic_partition_list_new(PARTITIONS_MAX);
+	add(relay, round->list, partition);
+	if (round->list->cnt == PARTITIONS_MAX)
+		begin_request(relay, round);
+}
+
+void relay_commit(struct relay *relay)
+{
+	struct relay_partition *partition;
+	struct round round = { 0 };
+
+	if (relay->nr_commits && relay_boot_ms() < relay->commits_begun_ms + ROUND_MS)
+		return;
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (is_to_be_committed(partition))
+			commit(relay, &round, partition);
+	begin_request(relay, &round);
+	relay->nr_commits = round.nr;
+	relay->commits_begun_ms = relay_boot_ms();
+}
+
+static void wait_answers(const struct round *round)
+{
+	uint64_t end_ms = relay_boot_ms() + WAIT_MS, now_ms = relay_boot_ms();
+	unsigned int nr = 0;
+
+	for (; nr < round->nr && now_ms < end_ms; now_ms = relay_boot_ms())
+		nr += rd_kafka_queue_poll_callback(round->queue, end_ms - now_ms);
+	if (nr < round->nr)
+		log_say(LOG_WARNING, "a commit was not answered for %d s", WAIT_MS / 1000);
+}
+
+/* All are committed, as a commit of theirs that is on its way may fail. */
+void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
+{
+	struct round round = { .queue = rd_kafka_queue_new(relay->consumer) };
 	struct relay_partition *partition;
 	int i;
 
-	for (i = 0; i < which->cnt; i++) {
-		partition = relay_partition_find(relay, which->elems[i].topic,
-						 which->elems[i].partition);
-		if (partition)
-			add(relay, list, partition);
+	for (i = 0; i < list->cnt; i++) {
+		partition = relay_partition_find(relay, list->elems[i].topic,
+						 list->elems[i].partition);
+		if (partition && partition->begun)
+			commit(relay, &round, partition);
 	}
-	if (list->cnt && !rd_kafka_commit_queue(relay->consumer, list, queue,
-						relay_commit_report, relay) &&
-	    !rd_kafka_queue_poll_callback(queue, WAIT_MS))
-		log_say(LOG_WARNING, "a commit was not answered for %d s", WAIT_MS / 1000);
-	rd_kafka_topic_partition_list_destroy(list);
-	rd_kafka_queue_destroy(queue);
+	begin_request(relay, &round);
+	wait_answers(&round);
+	rd_kafka_queue_destroy(round.queue);
 }

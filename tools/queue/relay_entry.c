@@ -121,9 +121,10 @@ struct relay_entry *relay_entry_new(struct relay *relay, const rd_kafka_message_
 	rd_kafka_message_headers(message, &headers);
 	/* One byte more, as an empty value is not the same as none. */
 	size = sizeof(*entry) + headers_size(headers) + message->key_len + message->len + 1;
-	entry = calloc(1, size);
+	entry = malloc(size);
 	if (!entry)
 		return NULL;
+	memset(entry, 0, sizeof(*entry));
 	entry->size = size + MALLOC_BYTES;
 	fill(entry, message, headers);
 	relay->nr_entries++;
@@ -139,7 +140,7 @@ void relay_entry_free(struct relay *relay, struct relay_entry *entry)
 	if (entry->state == ENTRY_NEAR)
 		relay->nr_near--;
 	if (partition && entry->state == ENTRY_AHEAD)
-		TAILQ_REMOVE(&partition->ahead, entry, in_queue);
+		relay_partition_take_ahead(partition, entry);
 	if (partition)
 		TAILQ_REMOVE(&partition->entries, entry, in_partition);
 	relay_send_forget(relay, entry);
@@ -190,7 +191,7 @@ static rd_kafka_resp_err_t copy_headers(const struct relay_entry *entry,
 	struct header header;
 	uint32_t i;
 
-	for (i = 0; !error && i < entry->nr_headers; i++) {
+	for (i = 0; !entry->bare && !error && i < entry->nr_headers; i++) {
 		at = get_header(at, &header);
 		if (whole ? strcmp(header.name, RELAY_ERROR) : !is_ours(header.name))
 			error = rd_kafka_header_add(headers, header.name, header.name_len,
@@ -214,17 +215,35 @@ static rd_kafka_resp_err_t add_number(rd_kafka_headers_t *headers, const char *n
 	return add_text(headers, name, text);
 }
 
-/* That of the first time that it was read: topic, partition and offset then. */
-static rd_kafka_resp_err_t add_id(const struct relay_entry *entry, rd_kafka_headers_t *headers)
+/* Topic, partition and offset. */
+static rd_kafka_resp_err_t add_place(const struct relay_entry *entry,
+				     rd_kafka_headers_t *headers)
 {
-	struct relay_text id = relay_entry_header(entry, RELAY_ID);
 	char text[RELAY_TOPIC_MAX + 40];
 
-	if (id.len)
-		return rd_kafka_header_add(headers, RELAY_ID, -1, id.data, id.len);
 	snprintf(text, sizeof(text), "%s-%" PRId32 "-%" PRId64, entry->partition->topic,
 		 entry->partition->number, entry->offset);
 	return add_text(headers, RELAY_ID, text);
+}
+
+/* That of the first time that it was read. */
+static rd_kafka_resp_err_t add_id(const struct relay_entry *entry, rd_kafka_headers_t *headers)
+{
+	struct relay_text id = relay_entry_header(entry, RELAY_ID);
+
+	if (id.len)
+		return rd_kafka_header_add(headers, RELAY_ID, -1, id.data, id.len);
+	return add_place(entry, headers);
+}
+
+/* An invalid record has its own id still, if it had one. */
+static rd_kafka_resp_err_t add_error(const struct relay_entry *entry,
+				     rd_kafka_headers_t *headers)
+{
+	bool has_id = !entry->bare && relay_entry_header(entry, RELAY_ID).len;
+
+	return (has_id ? 0 : add_place(entry, headers)) ?:
+		add_text(headers, RELAY_ERROR, entry->decision.reason);
 }
 
 /* What a parked record needs to be found out about again. */
@@ -243,7 +262,7 @@ static rd_kafka_resp_err_t add_ours(const struct relay_entry *entry,
 	const struct relay_decision *decision = &entry->decision;
 
 	if (decision->action == RELAY_REFUSE)
-		return add_text(headers, RELAY_ERROR, decision->reason);
+		return add_error(entry, headers);
 	return add_id(entry, headers) ?:
 		add_number(headers, RELAY_DUE, decision->due_ms) ?:
 		add_number(headers, RELAY_ATTEMPT, decision->attempt) ?:

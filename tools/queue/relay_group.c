@@ -4,7 +4,7 @@
  *
  *	            assign: read from the committed offset
  *	  (others') --------------------------------------> ours
- *	      ^                                               | revoke: read no more
+ *	      ^                                               | revoke: send no more
  *	      |  forget                                       v
  *	      +------- commit <------- wait for reports of what is in flight
  *
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "relay.h"
@@ -31,8 +32,20 @@
 /* How long Kafka is asked for committed offsets, and how often. */
 #define ASK_MS		10000
 #define ASK_TIMES	6
+#define ASK_AGAIN_MS	200
 
 /* --- assigned ------------------------------------------------------------------------- */
+
+/* An answer may have an error for some of them: these are not without a committed offset. */
+static rd_kafka_resp_err_t error_of(const rd_kafka_topic_partition_list_t *list)
+{
+	int i;
+
+	for (i = 0; i < list->cnt; i++)
+		if (list->elems[i].err)
+			return list->elems[i].err;
+	return 0;
+}
 
 /* Find out what was committed. Returns false if nobody tells. */
 static bool ask_committed(struct relay *relay, rd_kafka_topic_partition_list_t *list)
@@ -40,12 +53,13 @@ static bool ask_committed(struct relay *relay, rd_kafka_topic_partition_list_t *
 	rd_kafka_resp_err_t error;
 	int times;
 
-	for (times = 0; times < ASK_TIMES; times++) {
-		error = rd_kafka_committed(relay->consumer, list, ASK_MS);
+	for (times = 1; times <= ASK_TIMES; times++) {
+		error = rd_kafka_committed(relay->consumer, list, ASK_MS) ?: error_of(list);
 		if (!error)
 			return true;
-		log_say(LOG_WARNING, "committed offsets are not known: %s",
-			rd_kafka_err2str(error));
+		log_say(LOG_WARNING, "committed offsets are not known, try %d of %d: %s", times,
+			ASK_TIMES, rd_kafka_err2str(error));
+		usleep(ASK_AGAIN_MS * 1000);
 	}
 	return false;
 }
@@ -102,9 +116,9 @@ static bool is_in_flight(struct relay *relay, const rd_kafka_topic_partition_lis
 
 static void flush(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
 {
-	uint64_t end_ms = relay_now_ms() + FLUSH_MS;
+	uint64_t end_ms = relay_boot_ms() + FLUSH_MS;
 
-	while (is_in_flight(relay, list) && relay_now_ms() < end_ms)
+	while (is_in_flight(relay, list) && relay_boot_ms() < end_ms)
 		relay_send_poll(relay, POLL_MS);
 	if (is_in_flight(relay, list))
 		log_say(LOG_WARNING, "what was sent has no report yet, and may come twice");
@@ -122,16 +136,30 @@ static void forget(struct relay *relay, const rd_kafka_topic_partition_list_t *l
 	}
 }
 
-static void revoke(struct relay *relay, rd_kafka_topic_partition_list_t *list)
+/* As if they were lost. */
+static void forget_all(struct relay *relay)
+{
+	struct relay_partition *partition;
+
+	relay->stopped = true;
+	while ((partition = RB_MIN(relay_partitions, &relay->partitions)))
+		relay_partition_forget(relay, partition);
+	relay->stopped = false;
+}
+
+static void give_up(struct relay *relay, rd_kafka_topic_partition_list_t *list)
 {
 	bool lost = rd_kafka_assignment_lost(relay->consumer);
 
 	log_say(LOG_INFO, "%d partitions are %s", list->cnt, lost ? "lost" : "revoked");
+	/* All that there are go at once. */
+	relay->stopped = true;
 	if (!lost) {
 		flush(relay, list);
 		relay_commit_wait(relay, list);
 	}
 	forget(relay, list);
+	relay->stopped = false;
 	rd_kafka_assign(relay->consumer, NULL);
 }
 
@@ -144,9 +172,10 @@ void relay_group_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t error,
 	if (error == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
 		assign(relay, list);
 	} else if (error == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
-		revoke(relay, list);
+		give_up(relay, list);
 	} else {
 		log_say(LOG_ERR, "rebalance: %s", rd_kafka_err2str(error));
+		forget_all(relay);
 		rd_kafka_assign(client, NULL);
 	}
 }
@@ -172,8 +201,8 @@ int relay_group_join(struct relay *relay)
 	rd_kafka_resp_err_t error;
 
 	quote(quoted, relay->options.topic);
-	snprintf(topics, sizeof(topics), "^%s(" RELAY_BUCKET_INFIX "[0-9]+" RELAY_BUCKET_SUFFIX
-		 ")?$", quoted);
+	snprintf(topics, sizeof(topics),
+		 "^%s(" RELAY_BUCKET_INFIX "[1-9][0-9]{0,8}" RELAY_BUCKET_SUFFIX ")?$", quoted);
 	rd_kafka_topic_partition_list_add(list, topics, RD_KAFKA_PARTITION_UA);
 	error = rd_kafka_subscribe(relay->consumer, list);
 	rd_kafka_topic_partition_list_destroy(list);
@@ -204,4 +233,6 @@ bool relay_group_read(struct relay *relay)
 void relay_group_leave(struct relay *relay)
 {
 	rd_kafka_consumer_close(relay->consumer);
+	/* After a fatal error of the consumer nobody has revoked them. */
+	forget_all(relay);
 }

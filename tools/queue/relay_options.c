@@ -32,6 +32,7 @@ enum option_key {
 	OPTION_POLICY,
 	OPTION_METRICS,
 	OPTION_CREATE,
+	OPTION_BEGINNING,
 	OPTION_PARTITIONS,
 	OPTION_WHEEL,
 	OPTION_LOG_LEVEL,
@@ -51,6 +52,8 @@ static const struct argp_option argp_options[] = {
 	{ "policy", OPTION_POLICY, "TARGET=MAX,BASE,FACTOR,CAP,JITTER", 0,
 	  "How attempts for a target are retried; may be repeated (default 25,1s,2,1h,10)", 0 },
 	{ "create", OPTION_CREATE, NULL, 0, "Make the topics that are missing", 0 },
+	{ "from-beginning", OPTION_BEGINNING, NULL, 0,
+	  "Read what is left where nothing is committed and the first records are gone", 0 },
 	{ "partitions", OPTION_PARTITIONS, "N", 0,
 	  "Of a topic that is made (default 12, or as many as TOPIC has)", 0 },
 	{ "wheel", OPTION_WHEEL, "auto|device|process", 0,
@@ -223,6 +226,9 @@ static error_t parse_manner(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPTION_CREATE:
 		options->create = true;
+		return 0;
+	case OPTION_BEGINNING:
+		options->from_beginning = true;
 		return 0;
 	case OPTION_WHEEL:
 		options->make = take_wheel(state, arg);

@@ -48,6 +48,7 @@ STAILQ_HEAD(relay_settings, relay_setting);
  * @settings: in their order; a later one holds.
  * @metrics: the address for these; NULL: none.
  * @create: make topics that are missing.
+ * @from_beginning: read what is left, where nothing is committed.
  * @partitions: of a topic that is made; 0: as many as @topic has, or 12.
  * @make: which wheel.
  * @log_level: what is said.
@@ -63,6 +64,7 @@ struct relay_options {
 	struct relay_settings settings;
 	const char *metrics;
 	bool create;
+	bool from_beginning;
 	uint64_t partitions;
 	enum alarm_make make;
 	int log_level;

@@ -25,6 +25,7 @@ struct numbers {
 	uint64_t duplicates;
 	uint64_t failing;
 	uint64_t held;
+	uint64_t commits_fail_ns;
 };
 
 #define NUMBERS(field)	.offset = offsetof(struct numbers, field)
@@ -42,6 +43,8 @@ static const struct page_sample number_samples[] = {
 	  NUMBERS(failing) },
 	{ "twheelq_relay_records_held", "gauge", "Records that wait for these.", "",
 	  NUMBERS(held) },
+	{ "twheelq_relay_commits_failing_seconds", "gauge",
+	  "Since when commits fail; 0: they do not.", "", NUMBERS(commits_fail_ns), UNIT_NS },
 };
 
 static const struct page_sample relay_samples[] = {
@@ -79,8 +82,11 @@ static void count(struct relay *relay, struct numbers *numbers)
 	struct relay_target *target;
 
 	*numbers = (struct numbers){
-		.uptime_ns = (relay_now_ms() - relay->started_ms) * NSEC_PER_MSEC,
+		.uptime_ns = (relay_boot_ms() - relay->started_ms) * NSEC_PER_MSEC,
 	};
+	if (relay->commits_fail_ms)
+		numbers->commits_fail_ns = (relay_boot_ms() - relay->commits_fail_ms) *
+			NSEC_PER_MSEC;
 	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
 		numbers->partitions++;
 		numbers->duplicates += partition->done - partition->told;
@@ -115,19 +121,6 @@ static void write_sent(FILE *out, const struct relay *relay)
 
 /* --- partitions ----------------------------------------------------------------------- */
 
-/* Records that are in Kafka and were not read; -1: that is not known yet. */
-static int64_t lag_of(struct relay *relay, const struct relay_partition *partition)
-{
-	int64_t low, high, next = partition->next;
-
-	if (rd_kafka_get_watermark_offsets(relay->consumer, partition->topic,
-					   partition->number, &low, &high) || high < 0)
-		return -1;
-	if (!partition->begun)
-		next = low < 0 ? 0 : low;
-	return high > next ? high - next : 0;
-}
-
 static int64_t done_of(struct relay *relay, const struct relay_partition *partition)
 {
 	(void)relay;
@@ -150,12 +143,14 @@ static int64_t stopped_of(struct relay *relay, const struct relay_partition *par
 static int64_t oldest_of(struct relay *relay, const struct relay_partition *partition)
 {
 	const struct relay_entry *entry = TAILQ_FIRST(&partition->entries);
-	uint64_t now_ms = relay_now_ms();
+	int64_t timestamp_ms = entry ? entry->timestamp_ms :
+		partition->awaited >= 0 ? partition->awaited_timestamp_ms : -1;
+	int64_t now_ms = relay_now_ms();
 
 	(void)relay;
-	if (!entry || entry->timestamp_ms < 0 || (uint64_t)entry->timestamp_ms > now_ms)
+	if (timestamp_ms < 0 || timestamp_ms > now_ms)
 		return 0;
-	return (now_ms - entry->timestamp_ms) / 1000;
+	return (now_ms - timestamp_ms) / 1000;
 }
 
 static const struct {
@@ -163,7 +158,7 @@ static const struct {
 	const char *help;
 	int64_t (*value)(struct relay *relay, const struct relay_partition *partition);
 } partition_samples[] = {
-	{ "twheelq_relay_partition_lag", "Records that it has not read yet.", lag_of },
+	{ "twheelq_relay_partition_lag", "Records that it has not read yet.", relay_lag },
 	{ "twheelq_relay_partition_pending", "Records read and not done.", pending_of },
 	{ "twheelq_relay_partition_done_above",
 	  "Records done above the lowest that is not.", done_of },
@@ -178,6 +173,7 @@ static void write_partitions(FILE *out, struct relay *relay)
 	struct relay_partition *partition;
 	size_t i;
 
+	relay_lag_ask(relay);
 	for (i = 0; i < ARRAY_SIZE(partition_samples); i++) {
 		page_head(out, partition_samples[i].name, "gauge", partition_samples[i].help);
 		RB_FOREACH(partition, relay_partitions, &relay->partitions)

@@ -58,7 +58,7 @@ bool relay_is_bucket(const struct relay_rules *rules, const char *topic, uint64_
 	/* There is one way to write it, with neither a sign nor zeros before it. */
 	relay_bucket_name(rules, width_s, name);
 	*width_ms = width_s * 1000 / rules->scale;
-	return !strcmp(topic, name);
+	return width_s && !strcmp(topic, name);
 }
 
 /* --- headers -------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static bool has_topic_letters(const struct relay_text *name)
 	size_t i;
 
 	for (i = 0; i < name->len; i++)
-		if (!isalnum((unsigned char)name->data[i]) && !strchr("._-", name->data[i]))
+		if (!isalnum((unsigned char)name->data[i]) && !memchr("._-", name->data[i], 3))
 			return false;
 	return true;
 }
@@ -94,14 +94,26 @@ static bool text_is(const struct relay_text *text, const char *string)
 	return text->len == strlen(string) && !memcmp(text->data, string, text->len);
 }
 
-/* What comes to our own topics comes as a delay, or is parked by us. */
+/*
+ * What comes to our own topics comes as a delay, or is parked by us. All that look like
+ * buckets are ours, so that nobody takes one for another by mistake.
+ */
 static bool is_own_topic(const struct relay_rules *rules, const struct relay_text *target)
 {
+	size_t len = strlen(rules->topic), infix_len = strlen(RELAY_BUCKET_INFIX), digits;
 	char name[RELAY_TOPIC_MAX + 1];
-	uint64_t width_ms;
+	const char *rest = name + len;
 
 	snprintf(name, sizeof(name), "%.*s", (int)target->len, target->data);
-	return !strcmp(name, rules->topic) || relay_is_bucket(rules, name, &width_ms);
+	if (strncmp(name, rules->topic, len))
+		return false;
+	if (!*rest)
+		return true;
+	if (strncmp(rest, RELAY_BUCKET_INFIX, infix_len))
+		return false;
+	rest += infix_len;
+	digits = strspn(rest, "0123456789");
+	return digits && !strcmp(rest + digits, RELAY_BUCKET_SUFFIX);
 }
 
 /* Returns what is wrong with the target, or NULL. */
@@ -209,7 +221,10 @@ static const char *find_due(const struct relay_rules *rules, const struct relay_
 
 /* --- what is to be done --------------------------------------------------------------- */
 
-/* When the head of a bucket is ready. One that was not parked by us is so at once. */
+/*
+ * When the head of a bucket is ready. One that was not parked by us is so at once; and one
+ * that says to be of the future, as all behind it would wait for that.
+ */
 static uint64_t ready_ms(const struct relay_record *record, uint64_t now_ms)
 {
 	uint64_t parked_ms;
@@ -217,7 +232,7 @@ static uint64_t ready_ms(const struct relay_record *record, uint64_t now_ms)
 	if (!record->parked.data || !take_number(&record->parked, INT64_MAX, &parked_ms))
 		return 0;
 	if (parked_ms > now_ms + RELAY_CLOCKS_DIFFER_MS)
-		parked_ms = now_ms;
+		return 0;
 	return parked_ms + record->width_ms;
 }
 
@@ -230,6 +245,9 @@ static enum relay_action by_time(const struct relay_rules *rules,
 	if (decision->due_ms - now_ms < 2 * rules->horizon_ms)
 		return RELAY_NEAR;
 	decision->until_ms = record->width_ms ? ready_ms(record, now_ms) : 0;
+	/* Only one in too wide a bucket would wait for longer. */
+	if (decision->until_ms > decision->due_ms - rules->horizon_ms)
+		decision->until_ms = decision->due_ms - rules->horizon_ms;
 	if (decision->until_ms > now_ms)
 		return RELAY_WAIT;
 	decision->bucket = relay_bucket(rules, decision->due_ms - now_ms);
@@ -243,7 +261,9 @@ void relay_decide(const struct relay_rules *rules, const struct relay_record *re
 	decision->reason = look_at_target(rules, &record->target) ?:
 			   look_at_attempt(record, &decision->attempt) ?:
 			   find_due(rules, record, decision);
-	if (!decision->reason && decision->due_ms > now_ms + RELAY_DELAY_MAX_MS)
+	/* What was parked was looked at by another clock. */
+	if (!decision->reason && !record->width_ms &&
+	    decision->due_ms > now_ms + RELAY_DELAY_MAX_MS)
 		decision->reason = "it is due in more than 10 years";
 	if (decision->reason)
 		decision->action = RELAY_REFUSE;

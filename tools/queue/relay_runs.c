@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "relay_runs.h"
 
@@ -24,37 +25,55 @@ static char *write_length(char *to, uint64_t length)
 	return to;
 }
 
-/* The end of the run that begins at an offset. */
-static int64_t end_of_run(const struct watermark *mark, int64_t offset)
-{
-	bool pending = watermark_is_pending(mark, offset);
+/**
+ * struct run - of done offsets, from @begin to before @end
+ */
+struct run {
+	int64_t begin;
+	int64_t end;
+};
 
-	while (offset < mark->next && watermark_is_pending(mark, offset) == pending)
-		offset++;
-	return offset;
+/* The first run from an offset on. Returns false if there is none. */
+static bool find_run(const struct watermark *mark, struct runs *before, int64_t offset,
+		     struct run *run)
+{
+	run->begin = watermark_find(mark, offset, false);
+	run->end = watermark_find(mark, run->begin, true);
+	if (run->begin < run->end)
+		return true;
+	offset = MAX(offset, mark->next);
+	if (runs_over(before, offset))
+		return false;
+	run->begin = MAX(offset, before->begin);
+	run->end = before->end;
+	return true;
 }
 
-size_t runs_write(const struct watermark *mark, char text[RUNS_TEXT_MAX], uint64_t *left_out)
+/* What @before has of what was not read is as old as that text. */
+static uint64_t time_of(const struct watermark *mark, struct runs before, uint64_t now_ms)
+{
+	return runs_over(&before, mark->next) ? now_ms : MIN(now_ms, before.time_ms);
+}
+
+size_t runs_write(const struct watermark *mark, const struct runs *before, uint64_t now_ms,
+		  char text[RUNS_TEXT_MAX], uint64_t *left_out)
 {
 	char *last = text + RUNS_TEXT_MAX - 2 * DIGITS_MAX - 1;
-	char *to = text + sprintf(text, "1:%" PRId64 ":", mark->low);
+	char *to = text + sprintf(text, "2:%" PRId64 ":%" PRIu64 ":", mark->low,
+				  time_of(mark, *before, now_ms));
+	struct runs rest = *before;
 	int64_t offset = mark->low;
-	char *written = NULL;
+	struct run run;
 
 	*left_out = watermark_done_above(mark);
-	while (to <= last) {
-		int64_t done = end_of_run(mark, offset);
-		int64_t end = end_of_run(mark, done);
-
-		if (done == mark->next)
-			break;
-		to = write_length(to, done - offset);
-		to = write_length(to, end - done);
-		*left_out -= end - done;
-		written = to;
-		offset = end;
+	while (to <= last && find_run(mark, &rest, offset, &run)) {
+		to = write_length(to, run.begin - offset);
+		to = write_length(to, run.end - run.begin);
+		if (run.begin < mark->next)
+			*left_out -= run.end - run.begin;
+		offset = run.end;
 	}
-	if (!written)
+	if (offset == mark->low)
 		to = text;
 	*to = '\0';
 	return to - text;
@@ -113,13 +132,15 @@ static bool is_whole(struct runs runs)
 bool runs_begin(struct runs *runs, const char *text, int64_t low)
 {
 	char head[32];
-	size_t len = snprintf(head, sizeof(head), "1:%" PRId64 ":", low);
+	size_t len = snprintf(head, sizeof(head), "2:%" PRId64 ":", low);
+	int time_len = 0;
 
 	*runs = (struct runs){ .begin = low, .end = low };
-	if (!text || strncmp(text, head, len))
+	if (!text || strncmp(text, head, len) ||
+	    sscanf(text + len, "%" SCNu64 ":%n", &runs->time_ms, &time_len) != 1 || !time_len)
 		return false;
 	runs->text = text;
-	runs->at = text + len;
+	runs->at = text + len + time_len;
 	if (is_whole(*runs))
 		return true;
 	runs->text = NULL;
@@ -136,7 +157,8 @@ bool runs_over(struct runs *runs, int64_t offset)
 	return false;
 }
 
-bool runs_has(struct runs *runs, int64_t offset)
+bool runs_has(struct runs *runs, int64_t offset, int64_t timestamp_ms)
 {
-	return !runs_over(runs, offset) && offset >= runs->begin;
+	return !runs_over(runs, offset) && offset >= runs->begin &&
+		(timestamp_ms < 0 || (uint64_t)timestamp_ms <= runs->time_ms);
 }

@@ -12,9 +12,11 @@
  *	      |   the probe was written     v        |
  *	      +------------------------- (probing) --+
  *
- * An entry that its target refuses for what it is goes to the invalid ones. Where that is
- * its size, it may be that of the batch that it was in, which is refused as one: so it is
- * sent once more, alone, with nothing else of its target in flight.
+ * An entry that its target refuses for what it is goes to the invalid ones. But brokers
+ * refuse a batch as one, for its size or for one record in it: so an entry that was in such
+ * a batch is sent once more, alone, with nothing else of its target in flight. One that is
+ * too large for the invalid ones, too, would be tried for ever: then these get a record that
+ * says where it is, as long as its topic keeps it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,6 +33,15 @@
 #define BACKOFF_MIN_MS	500
 #define BACKOFF_MAX_MS	16000
 
+/*
+ * So many records of a target are in flight at most: the producer has one queue, and others
+ * have to have room there while one does not answer.
+ */
+#define SENDING_MAX	10000
+
+/* A record whose bucket has too few partitions is tried again after so long. */
+#define PUT_OFF_MS	10000
+
 /* How often it is said that it still fails. */
 #define SAY_EVERY_MS	60000
 
@@ -41,7 +52,9 @@ int relay_target_compare(const struct relay_target *a, const struct relay_target
 
 RB_GENERATE(relay_targets, relay_target, node, relay_target_compare);
 
-static void send_to_target(struct relay *relay, struct relay_entry *entry);
+static void send_again(struct relay *relay, struct relay_entry *entry);
+static void send_held(struct relay *relay, struct relay_target *target);
+static void keep(struct relay *relay, struct relay_entry *entry);
 
 /* --- targets -------------------------------------------------------------------------- */
 
@@ -62,17 +75,21 @@ static void name_target(const struct relay *relay, const struct relay_entry *ent
 			 action == RELAY_BURY ? RELAY_DEAD_SUFFIX : "");
 }
 
-static void take_held(struct relay_target *target, struct relay_entry *entry)
+static void take_held(struct relay *relay, struct relay_entry *entry)
 {
+	struct relay_target *target = entry->target;
+
+	relay_wake_never(relay, &entry->waker);
 	TAILQ_REMOVE(&target->held, entry, in_queue);
+	entry->state = ENTRY_LOOSE;
 	target->nr_held--;
 }
 
 /* Try one of those that are held, when others had their time. */
 static void probe_after(struct relay *relay, struct relay_target *target, uint64_t ms)
 {
-	if (!alarm_pending(&target->probe.alarm) && !target->probe.refused)
-		relay_wake_at(relay, &target->probe, relay_now_ms() + ms);
+	if (!relay_wake_pending(&target->probe))
+		relay_wake_in(relay, &target->probe, ms);
 }
 
 static void wake_probe(struct relay *relay, struct relay_waker *waker)
@@ -82,11 +99,13 @@ static void wake_probe(struct relay *relay, struct relay_waker *waker)
 
 	if (!entry) {
 		target->failing = false;
+	} else if (!target->failing) {
+		send_held(relay, target);
 	} else if (entry->alone && target->nr_sending) {
 		probe_after(relay, target, BACKOFF_MIN_MS);
 	} else {
-		take_held(target, entry);
-		send_to_target(relay, entry);
+		take_held(relay, entry);
+		send_again(relay, entry);
 	}
 }
 
@@ -111,11 +130,26 @@ static struct relay_target *get_target(struct relay *relay, const char *name)
 
 static void put_target(struct relay *relay, struct relay_target *target)
 {
-	if (--target->nr)
+	if (--target->nr || target->is_unused)
 		return;
-	relay_wake_never(relay, &target->probe);
-	RB_REMOVE(relay_targets, &relay->targets, target);
-	free(target);
+	LIST_INSERT_HEAD(&relay->unused, target, unused);
+	target->is_unused = true;
+}
+
+/* Its probe may have been taken in a batch of wakers, or its entries are being sent. */
+static void free_unused(struct relay *relay)
+{
+	struct relay_target *target;
+
+	while ((target = LIST_FIRST(&relay->unused))) {
+		LIST_REMOVE(target, unused);
+		target->is_unused = false;
+		if (target->nr || target->invalid)
+			continue;
+		relay_wake_never(relay, &target->probe);
+		RB_REMOVE(relay_targets, &relay->targets, target);
+		free(target);
+	}
 }
 
 void relay_send_forget(struct relay *relay, struct relay_entry *entry)
@@ -127,7 +161,7 @@ void relay_send_forget(struct relay *relay, struct relay_entry *entry)
 	if (entry->state == ENTRY_BLOCKED)
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
 	if (entry->state == ENTRY_HELD)
-		take_held(target, entry);
+		take_held(relay, entry);
 	/* It may have been the one that others waited for. */
 	if (!TAILQ_EMPTY(&target->held))
 		probe_after(relay, target, target->backoff_ms);
@@ -156,20 +190,48 @@ static bool is_hopeless(rd_kafka_resp_err_t error)
 
 static void say_failing(struct relay_target *target, rd_kafka_resp_err_t error)
 {
-	uint64_t now_ms = relay_now_ms();
+	uint64_t now_ms = relay_boot_ms();
 
-	if (target->failing && now_ms - target->said_ms < SAY_EVERY_MS)
+	if (target->said_ms && now_ms - target->said_ms < SAY_EVERY_MS)
 		return;
 	target->said_ms = now_ms;
 	log_say(LOG_ERR, "%s cannot be written, %" PRIu64 " records wait: %s", target->name,
 		target->nr, rd_kafka_err2str(error));
 }
 
-static void hold(struct relay_entry *entry)
+/* It is near, while it is held: now it does not wait for its bucket any more. */
+static void wake_held(struct relay *relay, struct relay_waker *waker)
 {
+	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
+
+	/* Both were due at once, and the probe was first. */
+	if (entry->state != ENTRY_HELD)
+		return;
+	take_held(relay, entry);
+	if (!relay_partition_reconsider(relay, entry))
+		keep(relay, entry);
+}
+
+static void hold(struct relay *relay, struct relay_entry *entry)
+{
+	uint64_t near_ms = entry->decision.due_ms - 2 * relay->rules.horizon_ms;
+
 	entry->state = ENTRY_HELD;
 	TAILQ_INSERT_TAIL(&entry->target->held, entry, in_queue);
 	entry->target->nr_held++;
+	if (entry->decision.action != RELAY_PARK)
+		return;
+	entry->waker.wake = wake_held;
+	/* What is near is so from the next ms on. */
+	relay_wake_at(relay, &entry->waker, near_ms + 1);
+}
+
+/* The same for one that did not fail: what others wait for is a report, or the probe. */
+static void keep(struct relay *relay, struct relay_entry *entry)
+{
+	hold(relay, entry);
+	if (!entry->target->nr_sending)
+		probe_after(relay, entry->target, entry->target->backoff_ms);
 }
 
 /* It failed, and is tried again later, with all others of its target. */
@@ -178,13 +240,18 @@ static void fail(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_e
 	struct relay_target *target = entry->target;
 
 	say_failing(target, error);
-	hold(entry);
+	hold(relay, entry);
 	if (!target->failing)
 		target->backoff_ms = BACKOFF_MIN_MS;
-	else if (!alarm_pending(&target->probe.alarm) && target->backoff_ms < BACKOFF_MAX_MS)
+	else if (!relay_wake_pending(&target->probe) && target->backoff_ms < BACKOFF_MAX_MS)
 		target->backoff_ms *= 2;
 	target->failing = true;
 	probe_after(relay, target, target->backoff_ms);
+}
+
+static bool is_full(const struct relay_target *target)
+{
+	return target->nr_sending >= SENDING_MAX;
 }
 
 /* Send all but those that have to be alone: up to the first of them. */
@@ -192,14 +259,14 @@ static void send_held(struct relay *relay, struct relay_target *target)
 {
 	struct relay_entry *entry;
 
-	while (!target->failing && (entry = TAILQ_FIRST(&target->held))) {
+	while (!target->failing && !is_full(target) && (entry = TAILQ_FIRST(&target->held))) {
 		if (entry->alone) {
 			target->failing = true;
 			probe_after(relay, target, 0);
 			return;
 		}
-		take_held(target, entry);
-		send_to_target(relay, entry);
+		take_held(relay, entry);
+		send_again(relay, entry);
 	}
 }
 
@@ -208,8 +275,10 @@ static void recover(struct relay *relay, struct relay_target *target)
 {
 	const struct relay_entry *entry = TAILQ_FIRST(&target->held);
 
-	if (!target->failing)
+	if (!target->failing) {
+		send_held(relay, target);
 		return;
+	}
 	relay_wake_never(relay, &target->probe);
 	if (entry && entry->alone) {
 		probe_after(relay, target, 0);
@@ -241,15 +310,77 @@ static bool is_of_size(rd_kafka_resp_err_t error)
 		error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE;
 }
 
+/* May it be for the others of its batch that a record was refused? */
+static bool is_of_batch(rd_kafka_resp_err_t error)
+{
+	return is_of_size(error) ||
+		error == RD_KAFKA_RESP_ERR_INVALID_RECORD ||
+		error == RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP;
+}
+
+/* What brokers said once, librdkafka says with other words. */
+static rd_kafka_resp_err_t what_it_means(struct relay_target *target, rd_kafka_resp_err_t error)
+{
+	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION)
+		target->invalid = true;
+	return target->invalid && error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ?
+		RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION : error;
+}
+
+/* The invalid ones do not take it. */
+static void strip(struct relay *relay, struct relay_entry *entry)
+{
+	log_say(LOG_ERR, "%s does not take %s [%" PRId32 "] offset %" PRId64
+		": only its place is written there", entry->target->name,
+		entry->partition->topic, entry->partition->number, entry->offset);
+	recover(relay, entry->target);
+	relay_send_forget(relay, entry);
+	entry->bare = true;
+	relay_send(relay, entry);
+}
+
+static void wake_put_off(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
+
+	if (!relay_partition_reconsider(relay, entry))
+		relay_send(relay, entry);
+}
+
+/*
+ * Its bucket has no partition of its number: those of other numbers can be written, so the
+ * target does not fail for that.
+ */
+static void put_off(struct relay *relay, struct relay_entry *entry)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	if (!relay->put_off_said_ms || now_ms - relay->put_off_said_ms >= SAY_EVERY_MS) {
+		relay->put_off_said_ms = now_ms;
+		log_say(LOG_ERR, "%s has no partition %" PRId32 ": start a relay with --create",
+			entry->target->name, entry->partition->number);
+	}
+	relay_send_forget(relay, entry);
+	entry->waker.wake = wake_put_off;
+	relay_wake_in(relay, &entry->waker, PUT_OFF_MS);
+}
+
 static void give_up_or_fail(struct relay *relay, struct relay_entry *entry,
 			    rd_kafka_resp_err_t error)
 {
-	bool again = is_of_size(error) && !entry->alone;
+	bool invalid = entry->decision.action == RELAY_REFUSE;
+	bool again = is_of_batch(error) && !entry->alone;
 
 	relay->stats.send_errors++;
+	error = what_it_means(entry->target, error);
 	entry->alone |= again;
-	if (is_hopeless(error) && !again && entry->decision.action != RELAY_REFUSE)
+	if (error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION &&
+	    entry->decision.action == RELAY_PARK)
+		put_off(relay, entry);
+	else if (is_hopeless(error) && !again && !invalid)
 		refuse(relay, entry, error);
+	else if (is_of_size(error) && !again && !entry->bare)
+		strip(relay, entry);
 	else
 		fail(relay, entry, error);
 }
@@ -267,8 +398,10 @@ static int32_t partition_of(const struct relay_entry *entry)
 static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entry)
 {
 	rd_kafka_headers_t *headers = relay_entry_headers(entry);
-	size_t value_len = entry->value_len > 0 ? entry->value_len : 0;
-	size_t key_len = entry->key_len > 0 ? entry->key_len : 0;
+	char *value = entry->bare ? NULL : entry->value;
+	char *key = entry->bare ? NULL : entry->key;
+	size_t value_len = value ? entry->value_len : 0;
+	size_t key_len = key ? entry->key_len : 0;
 	rd_kafka_resp_err_t error;
 
 	if (!headers)
@@ -276,8 +409,8 @@ static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entr
 	error = rd_kafka_producev(relay->producer,
 				  RD_KAFKA_V_TOPIC(entry->target->name),
 				  RD_KAFKA_V_PARTITION(partition_of(entry)),
-				  RD_KAFKA_V_KEY(entry->key, key_len),
-				  RD_KAFKA_V_VALUE(entry->value, value_len),
+				  RD_KAFKA_V_KEY(key, key_len),
+				  RD_KAFKA_V_VALUE(value, value_len),
 				  RD_KAFKA_V_HEADERS(headers),
 				  RD_KAFKA_V_OPAQUE(entry),
 				  RD_KAFKA_V_END);
@@ -286,9 +419,15 @@ static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entr
 	return error;
 }
 
+/* While partitions are taken from us, nothing has room: what waits is forgotten with them. */
+static rd_kafka_resp_err_t try_produce(struct relay *relay, struct relay_entry *entry)
+{
+	return relay->stopped ? RD_KAFKA_RESP_ERR__QUEUE_FULL : produce(relay, entry);
+}
+
 static void send_to_target(struct relay *relay, struct relay_entry *entry)
 {
-	rd_kafka_resp_err_t error = produce(relay, entry);
+	rd_kafka_resp_err_t error = try_produce(relay, entry);
 
 	if (!error) {
 		entry->state = ENTRY_SENDING;
@@ -303,10 +442,23 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
 	}
 }
 
+/* The same for one that has waited. */
+static void send_again(struct relay *relay, struct relay_entry *entry)
+{
+	if (!relay_partition_reconsider(relay, entry))
+		send_to_target(relay, entry);
+}
+
+static bool has_to_wait(const struct relay_target *target)
+{
+	return target->failing || is_full(target);
+}
+
 void relay_send(struct relay *relay, struct relay_entry *entry)
 {
 	char name[RELAY_TOPIC_MAX + 1];
 
+	entry->state = ENTRY_LOOSE;
 	if (entry->decision.action == RELAY_NEAR)
 		entry->decision.action = RELAY_DELIVER;
 	name_target(relay, entry, name);
@@ -317,8 +469,8 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 		return;
 	}
 	entry->target->nr++;
-	if (entry->target->failing)
-		hold(entry);
+	if (has_to_wait(entry->target) || !TAILQ_EMPTY(&entry->target->held))
+		keep(relay, entry);
 	else
 		send_to_target(relay, entry);
 }
@@ -328,9 +480,14 @@ static void send_blocked(struct relay *relay)
 {
 	struct relay_entry *entry;
 
-	while ((entry = TAILQ_FIRST(&relay->blocked))) {
+	while (!relay->stopped && (entry = TAILQ_FIRST(&relay->blocked))) {
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
-		send_to_target(relay, entry);
+		entry->state = ENTRY_LOOSE;
+		if (has_to_wait(entry->target)) {
+			keep(relay, entry);
+			continue;
+		}
+		send_again(relay, entry);
 		if (entry->state == ENTRY_BLOCKED)
 			return;
 	}
@@ -351,6 +508,7 @@ static void succeed(struct relay *relay, struct relay_entry *entry)
 {
 	relay->stats.sent[entry->decision.action]++;
 	note_lateness(relay, entry);
+	entry->target->invalid = false;
 	recover(relay, entry->target);
 	if (entry->partition)
 		relay_partition_done(relay, entry);
@@ -383,4 +541,5 @@ void relay_send_poll(struct relay *relay, int timeout_ms)
 	while (rd_kafka_poll(relay->producer, timeout_ms))
 		timeout_ms = 0;
 	send_blocked(relay);
+	free_unused(relay);
 }

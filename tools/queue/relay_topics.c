@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "relay.h"
@@ -19,8 +20,14 @@
 #define TIMEOUT_MS		30000
 #define WHY_SIZE		512
 
+/* How long brokers may take to know what was made. */
+#define LOOK_TIMES		20
+#define LOOK_EVERY_MS		500
+
 #define DEFAULT_PARTITIONS	12
 #define RETENTION_EXTRA_MS	(7 * 24 * 3600 * 1000ULL)
+/* Of a record; eight times what brokers take if they are not told. */
+#define MESSAGE_BYTES		"8388608"
 
 /* Delays, buckets and the invalid. */
 #define TOPICS_MAX		(RELAY_BUCKETS_MAX + 2)
@@ -28,11 +35,13 @@
 /**
  * struct topic - one that there should be
  * @name: its name.
+ * @is_input: it is that of delays.
  * @retention_ms: how long records are kept; 0: as the brokers say.
  * @partitions: how many it has; 0: there is none.
  */
 struct topic {
 	char name[RELAY_TOPIC_MAX + 1];
+	bool is_input;
 	uint64_t retention_ms;
 	int partitions;
 };
@@ -51,6 +60,7 @@ static void name_topics(const struct relay *relay, struct topics *topics)
 
 	memset(topics, 0, sizeof(*topics));
 	snprintf(topic->name, sizeof(topic->name), "%s", rules->topic);
+	topic->is_input = true;
 	for (i = 0; i < rules->nr_buckets; i++) {
 		topic++;
 		relay_bucket_name(rules, rules->width_s[i], topic->name);
@@ -98,15 +108,32 @@ static bool is_bucket(const struct topics *topics, unsigned int i)
 	return i > 0 && i < topics->nr - 1;
 }
 
+/* How many partitions a topic has to have. */
+static int least_of(const struct topics *topics, unsigned int i)
+{
+	return is_bucket(topics, i) && topics->topic[0].partitions ?
+		topics->topic[0].partitions : 1;
+}
+
+static bool all_are_there(const struct topics *topics)
+{
+	unsigned int i;
+
+	for (i = 0; i < topics->nr; i++)
+		if (topics->topic[i].partitions < least_of(topics, i))
+			return false;
+	return true;
+}
+
 /* Say what is wrong with a topic; returns whether something is. */
 static bool is_wrong(const struct relay *relay, const struct topics *topics, unsigned int i)
 {
 	const char *hint = relay->options.create ? "and it could not be made" :
 		"and --create was not told";
 	const struct topic *topic = &topics->topic[i];
-	int least = is_bucket(topics, i) ? topics->topic[0].partitions : 1;
+	int least = least_of(topics, i);
 
-	if (topic->partitions >= least && topic->partitions)
+	if (topic->partitions >= least)
 		return false;
 	if (!topic->partitions)
 		log_say(LOG_ERR, "there is no topic %s, %s", topic->name, hint);
@@ -141,11 +168,18 @@ static rd_kafka_NewTopic_t *new_topic(const struct topic *topic, int partitions)
 	rd_kafka_NewTopic_t *new = rd_kafka_NewTopic_new(topic->name, partitions, -1, why,
 							 sizeof(why));
 
-	if (!new || !topic->retention_ms)
-		return new;
-	snprintf(number, sizeof(number), "%" PRIu64, topic->retention_ms);
-	rd_kafka_NewTopic_set_config(new, "retention.ms", number);
+	if (!new)
+		return NULL;
+	/* Whatever brokers do with topics if nothing is said. */
 	rd_kafka_NewTopic_set_config(new, "cleanup.policy", "delete");
+	rd_kafka_NewTopic_set_config(new, "retention.bytes", "-1");
+	if (topic->retention_ms) {
+		snprintf(number, sizeof(number), "%" PRIu64, topic->retention_ms);
+		rd_kafka_NewTopic_set_config(new, "retention.ms", number);
+	}
+	/* Records grow on their way, by headers. */
+	if (!topic->is_input)
+		rd_kafka_NewTopic_set_config(new, "max.message.bytes", MESSAGE_BYTES);
 	return new;
 }
 
@@ -254,6 +288,21 @@ static void create(struct relay *relay, const struct topics *topics)
 	rd_kafka_queue_destroy(queue);
 }
 
+/* Those that were made: other brokers may hear of them a while later. */
+static int look_again(struct relay *relay, struct topics *topics)
+{
+	unsigned int times;
+	int status;
+
+	for (times = 0; times < LOOK_TIMES; times++) {
+		status = look(relay, topics);
+		if (status || all_are_there(topics))
+			return status;
+		usleep(LOOK_EVERY_MS * 1000);
+	}
+	return 0;
+}
+
 int relay_topics_open(struct relay *relay)
 {
 	struct topics topics;
@@ -263,7 +312,10 @@ int relay_topics_open(struct relay *relay)
 	status = look(relay, &topics);
 	if (!status && relay->options.create) {
 		create(relay, &topics);
-		status = look(relay, &topics);
+		status = look_again(relay, &topics);
 	}
-	return status ?: judge(relay, &topics);
+	status = status ?: judge(relay, &topics);
+	if (!status)
+		relay_settings_ask(relay);
+	return status;
 }

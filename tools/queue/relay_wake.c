@@ -15,13 +15,30 @@ static void refuse(struct relay *relay, struct relay_waker *waker)
 	relay->nr_refused++;
 }
 
-void relay_wake_at(struct relay *relay, struct relay_waker *waker, uint64_t time_ms)
+static void wake(struct relay *relay, struct relay_waker *waker, enum alarm_clock clock,
+		 uint64_t time_ms)
 {
 	relay_wake_never(relay, waker);
+	waker->clock = clock;
 	waker->time_ms = time_ms;
-	if (alarm_add(relay->alarms, &waker->alarm, (uintptr_t)waker, ALARM_WALL,
+	if (alarm_add(relay->alarms, &waker->alarm, (uintptr_t)waker, clock,
 		      time_ms * NSEC_PER_MSEC))
 		refuse(relay, waker);
+}
+
+void relay_wake_at(struct relay *relay, struct relay_waker *waker, uint64_t time_ms)
+{
+	wake(relay, waker, ALARM_WALL, time_ms);
+}
+
+void relay_wake_in(struct relay *relay, struct relay_waker *waker, uint64_t ms)
+{
+	wake(relay, waker, ALARM_BOOT, relay_boot_ms() + ms);
+}
+
+bool relay_wake_pending(const struct relay_waker *waker)
+{
+	return waker->refused || alarm_pending(&waker->alarm);
 }
 
 void relay_wake_never(struct relay *relay, struct relay_waker *waker)
@@ -64,16 +81,15 @@ void relay_wake_flush(struct relay *relay)
 
 void relay_wake_refused(struct relay *relay)
 {
-	uint64_t now_ms = relay_now_ms();
 	uint64_t nr = relay->nr_refused;
 	struct relay_waker *waker;
 
 	for (; nr && (waker = TAILQ_FIRST(&relay->refused)); nr--) {
 		/* It is last in the list, where it is refused once more. */
 		relay_wake_never(relay, waker);
-		if (waker->time_ms <= now_ms)
+		if (waker->time_ms <= alarms_now_ns(waker->clock) / NSEC_PER_MSEC)
 			waker->wake(relay, waker);
 		else
-			relay_wake_at(relay, waker, waker->time_ms);
+			wake(relay, waker, waker->clock, waker->time_ms);
 	}
 }

@@ -81,19 +81,24 @@ int watermark_read(struct watermark *mark, int64_t offset)
 	return 0;
 }
 
-/* Move @low up to the first offset that is pending, or to @next. */
-static void advance(struct watermark *mark)
+size_t watermark_bytes(const struct watermark *mark)
 {
-	if (!mark->pending) {
-		mark->low = mark->next;
-		return;
-	}
-	while (!(*word_of(mark, mark->low) & bit_of(mark->low))) {
-		uint64_t rest = *word_of(mark, mark->low) & -bit_of(mark->low);
-		int64_t word = mark->low - mark->low % WORD_BITS;
+	return mark->size / 8;
+}
 
-		mark->low = word + (rest ? __builtin_ctzll(rest) : WORD_BITS);
+/* A word at a time: windows are long, and mostly of one kind. */
+int64_t watermark_find(const struct watermark *mark, int64_t offset, bool pending)
+{
+	while (offset < mark->next) {
+		uint64_t word = *word_of(mark, offset);
+		uint64_t rest = (pending ? word : ~word) & -bit_of(offset);
+
+		offset -= offset % WORD_BITS;
+		offset += rest ? __builtin_ctzll(rest) : WORD_BITS;
+		if (rest)
+			break;
 	}
+	return offset < mark->next ? offset : mark->next;
 }
 
 bool watermark_is_pending(const struct watermark *mark, int64_t offset)
@@ -109,7 +114,10 @@ bool watermark_done(struct watermark *mark, int64_t offset)
 	*word_of(mark, offset) &= ~bit_of(offset);
 	mark->pending--;
 	if (offset == mark->low)
-		advance(mark);
+		mark->low = watermark_find(mark, offset, true);
+	/* A long window leaves nothing behind. */
+	if (!mark->pending && mark->size > SIZE_MIN)
+		watermark_free(mark);
 	return true;
 }
 

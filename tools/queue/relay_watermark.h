@@ -19,10 +19,11 @@
 #define TWHEELQ_RELAY_WATERMARK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* The window has so many offsets at most, which are 8 MiB of bits. */
-#define WATERMARK_SPAN_MAX	(1ULL << 26)
+/* The window has so many offsets at most, which are 8 MiB of bits: a word less than the ring. */
+#define WATERMARK_SPAN_MAX	((1ULL << 26) - 64)
 
 /**
  * struct watermark - of a partition
@@ -55,6 +56,12 @@ bool watermark_done(struct watermark *mark, int64_t offset);
 
 /* Was it read, and is it not done? */
 bool watermark_is_pending(const struct watermark *mark, int64_t offset);
+
+/* What it takes in memory. */
+size_t watermark_bytes(const struct watermark *mark);
+
+/* The first offset from this one on that is pending, or that is done; @next if none is. */
+int64_t watermark_find(const struct watermark *mark, int64_t offset, bool pending);
 
 /* Offsets above @low that are done: after a crash they are read, and done, again. */
 uint64_t watermark_done_above(const struct watermark *mark);

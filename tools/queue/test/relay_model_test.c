@@ -238,8 +238,7 @@ static void commit(struct log *log)
 {
 	uint64_t left_out;
 
-	/* The text that is there says more, or the same. */
-	if (!log->dirty || !runs_over(&log->done_before, log->mark.next))
+	if (!log->dirty)
 		return;
 	ASSERT_GE(log->mark.low, log->committed);
 	log->committed = log->mark.low;
@@ -247,7 +246,16 @@ static void commit(struct log *log)
 	if (world.no_text)
 		*log->text = '\0';
 	else
-		runs_write(&log->mark, log->text, &left_out);
+		runs_write(&log->mark, &log->done_before, clock_ms(log->owner), log->text,
+			   &left_out);
+}
+
+/* The timestamp of a record: who produced it had a clock, too. */
+static int64_t timestamp_of(const struct log *log, int64_t offset)
+{
+	const struct message *message = &log->message[offset];
+
+	return log->width_ms ? message->parked_ms : world.sent[message->id].at_ms;
 }
 
 /* What is above the committed offset and may be in another log: it is produced again. */
@@ -260,7 +268,7 @@ static uint64_t produced_above(const struct log *log)
 	runs_begin(&committed, log->text, log->committed);
 	for (offset = log->committed; offset < log->mark.next; offset++)
 		again += !watermark_is_pending(&log->mark, offset) &&
-			!runs_has(&committed, offset);
+			!runs_has(&committed, offset, timestamp_of(log, offset));
 	return again;
 }
 
@@ -426,7 +434,7 @@ static bool read_record(struct log *log)
 	int64_t offset = log->mark.next;
 	struct relay_decision decision;
 
-	if (runs_has(&log->done_before, offset)) {
+	if (runs_has(&log->done_before, offset, timestamp_of(log, offset))) {
 		ASSERT_EQ(watermark_read(&log->mark, offset), 0);
 		ASSERT(watermark_done(&log->mark, offset));
 		log->dirty = true;

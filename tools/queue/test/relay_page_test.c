@@ -186,7 +186,7 @@ TEST(what_a_commit_has_no_room_for_may_come_twice)
 	partition = assign(TOPIC, 0);
 	read_up_to(partition, 20000);
 	do_every_other(partition, 1, 20000);
-	runs_write(&partition->mark, text, &left_out);
+	runs_write(&partition->mark, &partition->done_before, relay_now_ms(), text, &left_out);
 	ASSERT_GT(left_out, 1000);
 	ASSERT_LT(left_out, 9000);
 	commit(partition);
@@ -260,7 +260,7 @@ TEST(the_page_has_each_number_where_it_belongs)
 		"twheelq_relay_written_total{to=\"invalid\"} 1009",
 		"twheelq_relay_write_errors_total 1010", "twheelq_relay_write_unknown_total 1011",
 		"twheelq_relay_repeated_total 1012", "twheelq_relay_done_before_total 1013",
-		"twheelq_relay_rebalances_total 1014",
+		"twheelq_relay_rebalances_total 1014", "twheelq_relay_commits_failing_seconds 0.000000000",
 		"twheelq_relay_lateness_seconds_count{to=\"target\"} 1",
 		"twheelq_relay_lateness_seconds_bucket{to=\"target\",le=\"0.002048\"} 1",
 		"twheelq_relay_lateness_seconds_bucket{to=\"target\",le=\"0.001024\"} 0",
@@ -289,6 +289,8 @@ TEST(the_page_has_each_number_where_it_belongs)
 		.done_before = 1013, .rebalances = 1014,
 	};
 	histogram_add(&relay.stats.late, 1500000);
+	/* Nobody is asked where partitions end. */
+	relay.lag_asked_ms = relay_boot_ms();
 	bucket = assign(BUCKET, 0);
 	read_up_to(bucket, 10);
 	do_every_other(bucket, 3, 10);

@@ -101,7 +101,10 @@ TEST(a_record_is_due_when_its_headers_say)
 		{ "t", NULL, NULL, "4294967295", RELAY_BURY, NULL, NOW_MS - 1000 },
 		{ "Az.0_9-", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
 		{ "delays-b600", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
-		{ "delays-b0600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-bs", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-b600s-x", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays.b600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delay-b600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
 	};
 
 	look_at_all(headers, ARRAY_SIZE(headers));
@@ -127,6 +130,9 @@ TEST(a_record_with_wrong_headers_is_refused_with_the_reason)
 		{ "delays", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "delays-b600s", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "delays-b77s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b0600s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b0s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b99999999999s", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "t", NULL, NULL, NULL, "there is none of twheel-deliver-at" },
 		{ "t", "1", "1", NULL, "there are both" },
 		{ "t", NULL, "", NULL, "twheel-delay is no time" },
@@ -189,6 +195,18 @@ TEST(a_header_of_bytes_is_no_number)
 		relay_decide(&rules, &record, NOW_MS, &decision);
 		ASSERT_EQ(decision.action, RELAY_REFUSE);
 	}
+}
+
+TEST(a_target_with_a_nul_is_no_name)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .target = { "a\0b", 3 }, .delay = text("1"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_REFUSE);
 }
 
 TEST(a_record_without_a_timestamp_can_only_say_a_time)
@@ -292,7 +310,8 @@ TEST(buckets_are_known_by_their_names)
 	static const char * const others[] = {
 		"delays", "delays-b", "delays-bs", "delays-b600", "delays-b+600s",
 		"delays-b0600s", "delays-b-600s", "delays-b600s.dead", "delays.invalid",
-		"other-b600s", "delays-c600s", "delays-b 600s", "delays-b99999999999999999999s",
+		"other-b600s", "delays-c600s", "delays-b 600s", "delays-b0s",
+		"delays-b99999999999999999999s",
 	};
 	char name[RELAY_TOPIC_MAX + 1];
 	uint64_t width_ms;
@@ -343,15 +362,25 @@ TEST(a_parked_record_waits_its_width_and_is_looked_at_again)
 	ASSERT_EQ(parked("1700000000000", "1700000000000", &decision), RELAY_DELIVER);
 }
 
-TEST(a_parked_record_that_lies_does_not_wait_for_long)
+TEST(a_parked_record_that_lies_does_not_wait)
 {
 	struct relay_decision decision;
+	char ten_years[24];
 
-	ASSERT_EQ(parked("1700100000000", "1900000000000", &decision), RELAY_WAIT);
+	/* A minute ahead may be another relay's clock. */
+	ASSERT_EQ(parked("1700100000000", "1700000060000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 60000 + 2 * H_MS);
+	ASSERT_EQ(parked("1700100000000", "1700000060001", &decision), RELAY_PARK);
+	ASSERT_EQ(parked("1700100000000", "1900000000000", &decision), RELAY_PARK);
+	/* It is due in 30 minutes, in a bucket of 20. */
+	ASSERT_EQ(parked("1700001800000", "1700000030000", &decision), RELAY_WAIT);
 	ASSERT_EQ(decision.until_ms, NOW_MS + 2 * H_MS);
 	ASSERT_EQ(parked("1700100000000", "x", &decision), RELAY_PARK);
 	ASSERT_EQ(parked("1700100000000", NULL, &decision), RELAY_PARK);
 	ASSERT_EQ(parked(NULL, "1700000000000", &decision), RELAY_REFUSE);
+	/* Its delay of ten years was right by the clock of who parked it. */
+	snprintf(ten_years, sizeof(ten_years), "%llu", NOW_MS + RELAY_DELAY_MAX_MS + 1);
+	ASSERT_EQ(parked(ten_years, "1700000001000", &decision), RELAY_WAIT);
 	ASSERT_EQ(parked("x", "1700000000000", &decision), RELAY_REFUSE);
 }
 
@@ -464,9 +493,14 @@ TEST(the_window_of_a_watermark_is_bounded)
 	ASSERT_LE(mark.size, 1024);
 	ASSERT_EQ(watermark_read(&mark, first + WATERMARK_SPAN_MAX), -ENOSPC);
 	ASSERT_EQ(watermark_read(&mark, first + WATERMARK_SPAN_MAX - 1), 0);
-	ASSERT_LE(mark.size, 2 * WATERMARK_SPAN_MAX);
+	ASSERT_LE(watermark_bytes(&mark), 8 << 20);
 	ASSERT(watermark_done(&mark, first));
 	ASSERT_EQ(mark.low, first + (int64_t)WATERMARK_SPAN_MAX - 1);
+	/* And when nothing is pending, there is no long window. */
+	ASSERT(watermark_done(&mark, mark.low));
+	ASSERT_EQ(watermark_bytes(&mark), 0);
+	ASSERT_EQ(mark.low, mark.next);
+	ASSERT_EQ(watermark_read(&mark, mark.next), 0);
 	watermark_free(&mark);
 }
 
@@ -485,6 +519,16 @@ static void make_mark(struct watermark *mark, int64_t low, int nr, int permille)
 			watermark_done(mark, offset);
 }
 
+/* Now, and without a text of somebody before. */
+static size_t write_runs(const struct watermark *mark, char text[RUNS_TEXT_MAX],
+			 uint64_t *left_out)
+{
+	struct runs none;
+
+	runs_begin(&none, NULL, mark->low);
+	return runs_write(mark, &none, NOW_MS, text, left_out);
+}
+
 /* Nothing is done by the text that is not, and what is not by the text is after its end. */
 static int64_t compare(const struct watermark *mark, const char *text)
 {
@@ -494,7 +538,7 @@ static int64_t compare(const struct watermark *mark, const char *text)
 	ASSERT(runs_begin(&runs, text, mark->low));
 	for (offset = mark->low; offset < mark->next + 100; offset++) {
 		bool done = offset < mark->next && !watermark_is_pending(mark, offset);
-		bool said = runs_has(&runs, offset);
+		bool said = runs_has(&runs, offset, NOW_MS);
 
 		ASSERT(done || !said);
 		wrong += done && !said;
@@ -514,7 +558,7 @@ TEST(what_is_done_above_the_watermark_is_told_as_text)
 
 	for (i = 0; i < ARRAY_SIZE(permilles); i++) {
 		make_mark(&mark, 1234567890123 + i, 3000, permilles[i]);
-		ASSERT_GT(runs_write(&mark, text, &left_out), 0);
+		ASSERT_GT(write_runs(&mark, text, &left_out), 0);
 		ASSERT_EQ(compare(&mark, text), 0);
 		ASSERT_EQ(left_out, 0);
 		watermark_free(&mark);
@@ -529,7 +573,7 @@ TEST(a_text_that_is_too_long_tells_the_first_of_it_and_how_many_it_leaves_out)
 	int64_t missing;
 
 	make_mark(&mark, 77, 200000, 500);
-	ASSERT_LT(runs_write(&mark, text, &left_out), RUNS_TEXT_MAX);
+	ASSERT_LT(write_runs(&mark, text, &left_out), RUNS_TEXT_MAX);
 	ASSERT_GT(strlen(text), RUNS_TEXT_MAX - 40);
 	missing = compare(&mark, text);
 	ASSERT_GT(missing, 90000);
@@ -545,7 +589,7 @@ TEST(long_runs_are_told_with_few_letters)
 	uint64_t left_out;
 
 	make_mark(&mark, 5, 1000000, 1000);
-	ASSERT_EQ(runs_write(&mark, text, &left_out), strlen("1:5:Bxxxx"));
+	ASSERT_EQ(write_runs(&mark, text, &left_out), strlen("2:5:1700000000000:Bxxxx"));
 	ASSERT_EQ(compare(&mark, text), 0);
 	ASSERT_EQ(left_out, 0);
 	watermark_free(&mark);
@@ -559,35 +603,156 @@ TEST(where_nothing_is_done_above_there_is_no_text)
 	uint64_t left_out;
 
 	make_mark(&mark, 5, 100, 0);
-	ASSERT_EQ(runs_write(&mark, text, &left_out), 0);
+	ASSERT_EQ(write_runs(&mark, text, &left_out), 0);
 	ASSERT(!*text);
 	ASSERT(!runs_begin(&runs, text, 5));
-	ASSERT(!runs_has(&runs, 6));
+	ASSERT(!runs_has(&runs, 6, NOW_MS));
 	watermark_free(&mark);
 	watermark_init(&mark, 9);
-	ASSERT_EQ(runs_write(&mark, text, &left_out), 0);
+	ASSERT_EQ(write_runs(&mark, text, &left_out), 0);
 	ASSERT_EQ(left_out, 0);
+}
+
+/* "T" stands for the time. */
+static void with_time(char text[64], const char *from)
+{
+	const char *t = strchr(from, 'T');
+
+	if (t)
+		snprintf(text, 64, "%.*s%llu%s", (int)(t - from), from, NOW_MS, t + 1);
+	else
+		snprintf(text, 64, "%s", from);
 }
 
 TEST(a_text_that_is_not_whole_tells_nothing)
 {
 	static const char * const texts[] = {
-		"", "1:", "1:5", "1:5:B", "1:5:BB*", "1:5:B*B", "1:6:BB", "2:5:BB", "1:5:BBB",
-		"1:5:BAAA", "1:5:ggggggggggB", "1:5:BBg", "1:05:BB", " 1:5:BB", "1:5:BB ",
-		"1:-5:BB", "hello",
+		"", "2:", "2:5", "2:5:", "2:5:BB", "2:5:T", "2:5:T:B", "2:5:T:BB*", "2:5:T:B*B",
+		"2:6:T:BB", "1:5:BB", "3:5:T:BB", "2:5:T:BBB", "2:5:T:BAAA", "2:5:x:BB",
+		"2:5:T:ggggggggggB", "2:5:T:BBg", "2:05:T:BB", " 2:5:T:BB", "2:5:T:BB ",
+		"2:-5:T:BB", "hello",
 	};
+	char text[64];
 	struct runs runs;
 	size_t i;
 
-	ASSERT(runs_begin(&runs, "1:5:BB", 5));
-	ASSERT(!runs_has(&runs, 5));
-	ASSERT(runs_has(&runs, 6));
-	ASSERT(!runs_has(&runs, 7));
+	with_time(text, "2:5:T:BB");
+	ASSERT(runs_begin(&runs, text, 5));
+	ASSERT(!runs_has(&runs, 5, NOW_MS));
+	ASSERT(runs_has(&runs, 6, NOW_MS));
+	ASSERT(!runs_has(&runs, 7, NOW_MS));
 	for (i = 0; i < ARRAY_SIZE(texts); i++) {
 		test_about("\"%s\"", texts[i]);
-		ASSERT(!runs_begin(&runs, texts[i], 5));
-		ASSERT(!runs_has(&runs, 6));
+		with_time(text, texts[i]);
+		ASSERT(!runs_begin(&runs, text, 5));
+		ASSERT(!runs_has(&runs, 6, NOW_MS));
 		ASSERT(runs_over(&runs, 5));
 	}
 	ASSERT(!runs_begin(&runs, NULL, 5));
+}
+
+TEST(a_record_that_is_younger_than_the_text_is_not_done)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	uint64_t left_out;
+	struct runs runs;
+
+	make_mark(&mark, 5, 3, 1000);
+	write_runs(&mark, text, &left_out);
+	ASSERT(runs_begin(&runs, text, 5));
+	ASSERT(runs_has(&runs, 6, -1));
+	ASSERT(runs_has(&runs, 6, NOW_MS));
+	ASSERT(!runs_has(&runs, 7, NOW_MS + 1));
+	watermark_free(&mark);
+}
+
+/* --- one owner after the other --------------------------------------------------------- */
+
+#define LOG	400
+
+/* What Kafka has at an offset, and what became of it. */
+static struct {
+	bool gap;
+	bool done;
+} log_of_records[LOG];
+
+/*
+ * An owner reads some of the log from what was committed, does some of that, and commits at
+ * @now_ms. It returns the committed offset; nothing that is not done was passed over, and
+ * nothing that was done was done again.
+ */
+static int64_t own(int64_t low, char text[RUNS_TEXT_MAX], uint64_t now_ms)
+{
+	int64_t end = low + random() % (LOG - low + 1), offset;
+	struct watermark mark;
+	uint64_t left_out;
+	struct runs before;
+	char old[RUNS_TEXT_MAX];
+
+	strcpy(old, text);
+	runs_begin(&before, old, low);
+	watermark_init(&mark, low);
+	for (offset = low; offset < end; offset++) {
+		if (log_of_records[offset].gap)
+			continue;
+		ASSERT_EQ(runs_has(&before, offset, NOW_MS), log_of_records[offset].done);
+		ASSERT_EQ(watermark_read(&mark, offset), 0);
+		if (log_of_records[offset].done || random() % 3 == 0) {
+			log_of_records[offset].done = true;
+			watermark_done(&mark, offset);
+		}
+	}
+	runs_write(&mark, &before, now_ms, text, &left_out);
+	ASSERT_EQ(left_out, 0);
+	low = mark.low;
+	watermark_free(&mark);
+	return low;
+}
+
+TEST(what_any_owner_has_done_is_told_to_all_that_follow)
+{
+	uint64_t now_ms = NOW_MS;
+	int round;
+
+	for (round = 0; round < 300; round++) {
+		char text[RUNS_TEXT_MAX] = "";
+		int64_t low = 0, offset;
+		int owners = 0;
+
+		for (offset = 0; offset < LOG; offset++) {
+			log_of_records[offset].gap = random() % 8 == 0;
+			log_of_records[offset].done = false;
+		}
+		/* The last of the log is no gap: the end would not be known. */
+		log_of_records[LOG - 1].gap = false;
+		while (low < LOG && owners++ < 1000)
+			low = own(low, text, ++now_ms);
+		ASSERT_EQ(low, LOG);
+	}
+}
+
+TEST(what_is_told_of_the_owner_before_is_as_old_as_its_text)
+{
+	char text[RUNS_TEXT_MAX], next[RUNS_TEXT_MAX];
+	struct watermark mark;
+	struct runs before, runs;
+	uint64_t left_out;
+
+	make_mark(&mark, 5, 10, 1000);
+	write_runs(&mark, text, &left_out);
+	watermark_free(&mark);
+	ASSERT(runs_begin(&before, text, 5));
+	make_mark(&mark, 5, 5, 0);
+	ASSERT_GT(runs_write(&mark, &before, NOW_MS + 10, next, &left_out), 0);
+	ASSERT(runs_begin(&runs, next, 5));
+	ASSERT(runs_has(&runs, 10, NOW_MS));
+	ASSERT(!runs_has(&runs, 11, NOW_MS + 1));
+	watermark_free(&mark);
+	/* When all of it was read, the text is new. */
+	make_mark(&mark, 5, 10, 1000);
+	ASSERT_GT(runs_write(&mark, &before, NOW_MS + 10, next, &left_out), 0);
+	ASSERT(runs_begin(&runs, next, 5));
+	ASSERT(runs_has(&runs, 6, NOW_MS + 10));
+	watermark_free(&mark);
 }

@@ -37,10 +37,12 @@ def reason_of(error):
 
 
 class Suite:
-    """Tests in the order in which they were added. @seconds is the end of all of it."""
+    """Tests in the order in which they were added. @seconds is the end of all of it, and
+    @at_a_time is how many of those that may be together are."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds, at_a_time=32):
         self.seconds = seconds
+        self.at_a_time = at_a_time
         self.tests = []
         self.running = {}
 
@@ -72,7 +74,7 @@ class Suite:
 
     def results(self, tests):
         """Results of tests in their order, those that may be together from a pool."""
-        with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
             futures = [pool.submit(self.run_one, name, function)
                        for name, function, together in tests if together]
             for future in futures:
@@ -116,8 +118,9 @@ class Suite:
         parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
         parser.add_argument("names", nargs="*", help="run tests whose names hold this")
         for option, (default, text) in options.items():
-            parser.add_argument(f"--{option.replace('_', '-')}", default=default,
-                                type=type(default), help=f"{text} (default: {default})")
+            how = ({"action": "store_true", "help": text} if default is False else
+                   {"type": type(default), "help": f"{text} (default: {default})"})
+            parser.add_argument(f"--{option.replace('_', '-')}", default=default, **how)
         arguments = parser.parse_args()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: (daemon.kill_all(), os._exit(1)))

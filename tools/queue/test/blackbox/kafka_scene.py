@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a test of the relay takes: a cluster, topics of its own, relays and a ledger."""
+
+import contextlib
+import random
+import re
+import threading
+import time
+import urllib.request
+import uuid
+
+import daemon
+import kafka_wire
+from kafka_cluster import open_cluster
+from kafka_ledger import Ledger, Reader, now_ms
+from tap import equal, holds, note, wait_for
+
+DAY_S = 24 * 3600
+# The mock keeps a fetch for so long, even when there is something to be fetched meanwhile.
+FETCH = ("-X", "fetch.wait.max.ms=20")
+# Brokers want no less than 6 s, if nobody has told them otherwise; the mock lets members wait
+# for each other for 3 s.
+SESSION = ("-X", "session.timeout.ms=6000", "-X", "heartbeat.interval.ms=500")
+# What Assignments reads.
+DEBUG = ("--log-level", "debug")
+SHORT_SESSION = ("-X", "session.timeout.ms=4000", "-X", "heartbeat.interval.ms=200")
+
+
+class Relay(daemon.Daemon):
+    """twheelq relay; what it says is kept over any number of starts."""
+
+    name = "relay"
+
+    def __init__(self, brokers, topic, options):
+        super().__init__(options=options)
+        self.address = topic
+        self.brokers = brokers
+        self.begun = 0
+        with open(self.log, "xb"):
+            pass
+
+    def command(self):
+        return [daemon.TWHEELQ, "relay", "--brokers", self.brokers, "--topic", self.address,
+                "--wheel", "process", "--metrics", "127.0.0.1:0", *self.options]
+
+    def launch(self):
+        self.begun = len(self.said())
+        return super().launch()
+
+    def said_now(self):
+        """What it has said since it was started last."""
+        return self.said()[self.begun:]
+
+    def answers(self):
+        """Has it partitions?"""
+        return re.search(r"[1-9][0-9]* partitions are assigned", self.said_now())
+
+    def wait_until_it_says(self, words, seconds=60):
+        """Since it was started last."""
+        wait_for(lambda: re.search(words, self.said_now()),
+                 f'"{words}" of {self.said_now()[-2000:]}', seconds)
+
+    def page(self):
+        """/metrics, as it is."""
+        address = re.findall(r"metrics on (\S+)", self.said_now())[-1]
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as page:
+            return page.read().decode()
+
+    def metrics(self):
+        """{name and labels: value}."""
+        lines = (line.rsplit(" ", 1) for line in self.page().splitlines() if line[0] != "#")
+        return {name.removeprefix("twheelq_relay_"): float(value) for name, value in lines}
+
+    def cpu_seconds(self):
+        """What it has used."""
+        with open(f"/proc/{self.pid()}/stat", encoding="ascii") as stat:
+            words = stat.read().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / 100
+
+    def kill_if_it_runs(self):
+        """kill -9, if it has not ended."""
+        if self.process:
+            self.kill()
+
+
+class Assignments(threading.Thread):
+    """Notes when relays with --log-level debug got a partition, and from which offset."""
+
+    LINE = re.compile(r"(\S+) \[(\d+)\] is ours from offset (-?\d+)\n")
+
+    def __init__(self, relays):
+        super().__init__(daemon=True)
+        self.relays = relays
+        self.seen = {}
+        self.list = []
+        self.over = False
+        self.start()
+
+    def run(self):
+        while not self.over:
+            for relay in list(self.relays):
+                with contextlib.suppress(FileNotFoundError):
+                    self.look(relay)
+            time.sleep(0.02)
+
+    def look(self, relay):
+        """At what a relay has said since the last look."""
+        with open(relay.log, encoding="utf-8", errors="replace") as log:
+            log.seek(self.seen.get(relay, 0))
+            said = log.read()
+        end = said.rfind("\n") + 1
+        self.seen[relay] = self.seen.get(relay, 0) + len(said[:end].encode())
+        for topic, partition, offset in self.LINE.findall(said[:end]):
+            self.list.append(((topic, int(partition)), int(offset), now_ms()))
+
+    def close(self):
+        """The end of it."""
+        self.over = True
+        self.join()
+
+
+class Scene:
+    """A topic of delays with all that belongs to it.
+
+    @targets are {name: partitions}; a target has its topic and one for the dead. @horizon_s and
+    @scale are the relays' --horizon and --time-scale; @policies {target: numbers of --policy}.
+    """
+
+    def __init__(self, partitions=2, targets=None, horizon_s=DAY_S, scale=1, policies=None,
+                 options=SESSION, producer=None, brokers=3):
+        self.cluster = open_cluster(brokers)
+        self.topic = f"delays-{uuid.uuid4().hex[:8]}"
+        self.group = f"group-{self.topic}"
+        self.partitions = partitions
+        self.relays = []
+        targets = targets or {"t": 3}
+        self.targets = {name: self.target(name) for name in targets}
+        policies = {self.target(name): policy for name, policy in (policies or {}).items()}
+        self.options = ["--group", self.group, "--horizon", f"{horizon_s}s", *FETCH, *options]
+        self.options += self.more_options(scale, policies)
+        self.horizon_ms = horizon_s * 1000 // scale
+        widths = [horizon_s << n for n in range(22) if horizon_s << n <= 30 * DAY_S]
+        self.buckets = [f"{self.topic}-b{width}s" for width in widths]
+        self.topics = self.name_topics(targets)
+        self.assignments = Assignments(self.relays)
+        self.make_topics()
+        self.addresses = self.cluster.addresses()
+        self.ledger = Ledger(self.cluster.address, self.topic, scale, policies, producer or {})
+        self.ledger.reader = self.reader = Reader(self.cluster.address, self.topics)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, where):
+        if error and not isinstance(error, daemon.NotUp):
+            for relay in self.relays:
+                note(f"{relay.address} said:\n{relay.said()[-3000:]}")
+        self.close()
+
+    def close(self):
+        """The end of all that was started here."""
+        self.reader.close()
+        self.assignments.close()
+        for relay in self.relays:
+            relay.close()
+        self.cluster.close()
+
+    # --- topics ---------------------------------------------------------------------------
+
+    def target(self, name):
+        """How the topic of a target is called."""
+        return f"{self.topic}.to.{name}"
+
+    def more_options(self, scale, policies):
+        """Those that are not always given."""
+        options = ["--time-scale", str(scale)] if scale > 1 else []
+        for target, numbers in policies.items():
+            most, base, factor, cap, jitter = numbers
+            options += ["--policy", f"{target}={most},{base}ms,{factor},{cap}ms,{jitter}"]
+        if not self.cluster.is_mock:
+            options += ["--create", "--partitions", str(self.partitions)]
+        return options
+
+    def name_topics(self, targets):
+        """{name: partitions} of all."""
+        topics = {self.topic: self.partitions, f"{self.topic}.invalid": 1}
+        topics |= {bucket: self.partitions for bucket in self.buckets}
+        for name, partitions in targets.items():
+            topics |= {self.target(name): partitions, f"{self.target(name)}.dead": 1}
+        return topics
+
+    def make_topics(self):
+        """With a cluster that makes topics when it is asked to, the relay makes its own."""
+        topics = dict(self.topics)
+        if not self.cluster.is_mock:
+            for topic in self.topics:
+                if not topic.startswith(self.topic + ".to."):
+                    del topics[topic]
+        self.cluster.make_topics(topics)
+        if not self.cluster.is_mock:
+            with self.relay() as relay:
+                relay.start()
+                relay.stop()
+            self.relays.clear()
+
+    # --- relays ---------------------------------------------------------------------------
+
+    def relay(self, *options):
+        """A relay that is not started yet; one that is killed may be started again."""
+        relay = Relay(self.cluster.address, self.topic, [*self.options, *options])
+        self.relays.append(relay)
+        return relay
+
+    def start(self, *options):
+        """One that has partitions."""
+        return self.relay(*options).start()
+
+    def stop(self):
+        """Tell all that run to end: each does so well."""
+        for relay in self.relays:
+            if relay.process:
+                equal(relay.stop(), 0, "exit status")
+
+    # --- sending --------------------------------------------------------------------------
+
+    def send(self, name="t", **what):
+        """Send a record to a target."""
+        return self.ledger.send(self.target(name), **what)
+
+    @contextlib.contextmanager
+    def flow(self, rate, delay_ms, names=("t",)):
+        """While this is open, so many a second are sent, with a random delay up to that: more
+        of the short ones."""
+        flow = Flow(self, rate, delay_ms, names)
+        flow.start()
+        try:
+            yield flow
+        finally:
+            flow.over = True
+            flow.join()
+
+    # --- judging --------------------------------------------------------------------------
+
+    def source_partitions(self):
+        """Those that the group reads: (topic, partition)s."""
+        return [(topic, number) for topic in [self.topic, *self.buckets]
+                for number in range(self.partitions)]
+
+    def committed(self):
+        """{(topic, partition): Committed}."""
+        return kafka_wire.committed(self.addresses, self.group, self.source_partitions())
+
+    def went_on(self, record, ways):
+        """Was it written to where it goes next, in one of @ways that its number went?"""
+        level = self.level(record.topic)
+        return any(self.level(way.topic) > level for way in ways)
+
+    def level(self, topic):
+        """Records go to topics of a higher one."""
+        if topic == self.topic:
+            return 0
+        if topic in self.buckets:
+            return len(self.buckets) - self.buckets.index(topic)
+        return len(self.buckets) + 1
+
+    def may_come_again(self):
+        """How many records were done and are not committed as such: if all relays end now
+        without another commit, these are written once more, and no others."""
+        self.reader.catch_up()
+        committed = self.committed()
+        ways = self.ledger.by_number(lambda topic: True)
+        count = 0
+        for (topic, partition), known in committed.items():
+            for record in list(self.reader.records[topic]):
+                count += (record.partition == partition and not known.is_done(record.offset)
+                          and self.went_on(record, ways[record.number()]))
+        return count
+
+    def above_committed(self):
+        """The same, if the text beside offsets were not read."""
+        self.reader.catch_up()
+        committed, until_ms = self.committed(), now_ms()
+        ways = self.ledger.by_number(lambda topic: True)
+        return sum(self.done_above(where, known.offset, until_ms, ways)
+                   for where, known in committed.items())
+
+    def done_above(self, where, offset, until_ms, ways):
+        """How many records of a partition from an offset on had gone on by that time."""
+        topic, partition = where
+        return sum(record.partition == partition and record.offset >= offset
+                   and self.went_on(record, [way for way in ways[record.number()]
+                                             if way.made_ms <= until_ms])
+                   for record in list(self.reader.records[topic]))
+
+    def contract_bound(self):
+        """How often records may have come twice by the contract: each time that a partition
+        went to somebody else, those done above the committed offset."""
+        seen, bound = set(), 0
+        ways = self.ledger.by_number(lambda topic: True)
+        for where, offset, at_ms in self.assignments.list:
+            if where in seen:
+                bound += self.done_above(where, offset, at_ms, ways)
+            seen.add(where)
+        return bound
+
+    def wait_until_committed(self):
+        """All that has arrived is committed as done."""
+        wait_for(lambda: not self.may_come_again(), "a commit of all that was done")
+
+    def finish(self, most_duplicates=0, seconds=120):
+        """Wait until all have arrived, stop the relays, and judge: the verdict."""
+        self.ledger.flush()
+        self.ledger.wait(seconds)
+        self.stop()
+        self.reader.catch_up()
+        verdict = self.ledger.check()
+        holds(verdict.duplicates <= most_duplicates,
+              f"{verdict}; at most {most_duplicates} may come twice")
+        return verdict
+
+
+class Flow(threading.Thread):
+    """Sends records until it is over."""
+
+    def __init__(self, scene, rate, delay_ms, names):
+        super().__init__(daemon=True)
+        self.scene = scene
+        self.rate = rate
+        self.delay_ms = delay_ms
+        self.names = names
+        self.over = False
+        self.count = 0
+
+    def run(self):
+        begun = time.monotonic()
+        while not self.over:
+            while self.count < (time.monotonic() - begun) * self.rate:
+                self.count += 1
+                delay = random.randint(0, self.delay_ms >> random.randrange(6))
+                self.scene.send(random.choice(self.names), delay=delay, value=b"x" * 40,
+                                key=b"%d" % random.randrange(50))
+            self.scene.ledger.producer.poll(0.02)
