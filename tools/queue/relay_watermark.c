@@ -83,7 +83,7 @@ int watermark_read(struct watermark *mark, int64_t offset)
 
 size_t watermark_bytes(const struct watermark *mark)
 {
-	return mark->size / 8;
+	return mark->size > SIZE_MIN ? mark->size / 8 : 0;
 }
 
 /* A word at a time: windows are long, and mostly of one kind. */

@@ -57,7 +57,7 @@ bool watermark_done(struct watermark *mark, int64_t offset);
 /* Was it read, and is it not done? */
 bool watermark_is_pending(const struct watermark *mark, int64_t offset);
 
-/* What it takes in memory. */
+/* What a long window takes in memory; 0 for one that any partition may have. */
 size_t watermark_bytes(const struct watermark *mark);
 
 /* The first offset from this one on that is pending, or that is done; @next if none is. */

@@ -129,6 +129,9 @@ TEST(the_window_of_what_is_done_is_of_the_same_memory)
 	wait_ms(H_MS);
 	fake_report_all("target", 0);
 	ASSERT_EQ(relay.pressure.bytes, 0);
+	read_due(2000000, "target");
+	fake_report_all("target", 0);
+	ASSERT_EQ(relay.pressure.bytes, 0);
 	take_back("delays", 1);
 	ASSERT_EQ(relay.pressure.bytes, 0);
 }

@@ -173,7 +173,7 @@ def what_is_too_large_for_its_target_goes_to_the_invalid():
     need_mock("a target with a limit of its own")
     with Scene(partitions=1) as scene:
         relay = scene.start()
-        sent = scene.send(delay=1500, key=b"k", value=b"x" * 500000)
+        sent = scene.send(delay=5000, key=b"k", value=b"x" * 500000)
         scene.ledger.flush()
         sent.where = f"{scene.topic}.invalid"
         sent.why = "Broker: Message size too large"
