@@ -66,7 +66,7 @@ def a_relay_ends_while_no_broker_answers_and_the_next_goes_on():
 def leaders_and_the_coordinator_move():
     need_mock("leaders that move")
     with Scene(horizon_s=3600, scale=20000) as scene:
-        scene.start()
+        scene.start(*ONE_AT_A_TIME)
         with scene.flow(RATE, 150000000):
             for n in range(many(20, 200)):
                 time.sleep(0.2)
