@@ -178,10 +178,25 @@ static void put_key(struct store *store, const struct job_record *record)
 	touch(store, bit_of_key(record->place.tube, record->key, record->key_len));
 }
 
+/*
+ * A batch goes to one table, however large it is, and what is merged at once is so many
+ * tables: jobs of many clients are not to become one that the disk has no room to merge. A
+ * put is the first change of its command, so nothing is torn apart.
+ */
+static void bound_batch(struct store *store)
+{
+	size_t bytes;
+
+	rocksdb_writebatch_data(store->batch, &bytes);
+	if (bytes >= store->write_buffer)
+		store_hand_over(store);
+}
+
 void store_put(struct store *store, const struct job_record *record, const void *body)
 {
 	uint64_t id = record->place.id;
 
+	bound_batch(store);
 	store_replace_body(store, id, body, record->body_len);
 	put_record(store, record);
 	put_entry(store, &record->place);
@@ -219,6 +234,7 @@ void store_delete(struct store *store, const struct job_place *old, const char *
 	delete_of_id(store, 'v', old->id);
 	if (key_len)
 		store_drop_key(store, old->tube, key, key_len);
+	store->space.deleted = true;
 }
 
 void store_mark(struct store *store, uint64_t id)

@@ -11,7 +11,7 @@
  *	store_dir.c	the directory: whose it is, its lock, its marker, the witness
  *	store_log.c	a look at RocksDB's log before it is opened
  *	store_scan.c	reading everything once, before it is served
- *	store_scrub.c	reading it now and then, while it is
+ *	store_scrub.c	reading it now and then, while it is; a thread for what may wait
  *	store_check.c	store_check()
  *	store_repair.c	going on with what is intact
  *	store_salvage.c	copying what can be read of tables and logs
@@ -133,17 +133,23 @@ struct store_syncer {
  * @ballast_fd: a file of so many bytes, which is given up when there is no other room.
  * @held: it is there.
  * @room: there is room for new jobs.
+ * @deleted: jobs were deleted since that was looked at.
+ * @pushes: how often deletes will be pushed down; of the thread that does it.
  * @looked_ns: when it was looked last.
  * @unwritten: bytes of the log that are in memory.
+ * @added: bytes that were handed to RocksDB since it was looked.
  */
 struct store_space {
 	pthread_mutex_t lock;
 	uint64_t reserve;
 	int ballast_fd;
 	bool held;
+	_Atomic bool deleted;
+	unsigned int pushes;
 	_Atomic bool room;
 	_Atomic uint64_t looked_ns;
 	_Atomic uint64_t unwritten;
+	_Atomic uint64_t added;
 };
 
 /**
@@ -327,6 +333,8 @@ void store_space_look(struct store *store);
 /* Bytes of the log were handed to RocksDB, or written out: wait until they have room. */
 void store_space_add(struct store *store, size_t bytes);
 void store_space_write_out(struct store *store);
+/* Called each second by a thread that may wait: there may be room to be given back. */
+void store_space_push(struct store *store);
 /* Wait a little for room, which a failed write was for want of. */
 void store_space_retry(struct store *store, unsigned int tries);
 

@@ -12,6 +12,8 @@
  * Blocks that are in RocksDB's cache, or files in the kernel's, are not read from the disk;
  * a later pass will.
  *
+ * Each second it also looks after the room that deletes give back, see store_space.c.
+ *
  * It reads, and RocksDB lets many threads read at once; the batch, which the thread of the
  * queue has not handed over yet, it does not see. What is damaged store_damaged() says, and
  * marks; it is over then, as the rest is read by the repair.
@@ -25,6 +27,7 @@
 
 #define STEP_BYTES	(1u << 20)
 #define STEP_SHARE	10
+#define SECOND_NS	1000000000ull
 
 /**
  * struct step - how far the scrub has come
@@ -89,13 +92,13 @@ static int take_step(struct store *store, struct step *step)
 /* --- the thread --------------------------------------------------------------------------- */
 
 /* Returns false if it is to end. */
-static bool rest_until(struct store_scrubber *scrubber, uint64_t until_ns)
+static bool sleep_until(struct store_scrubber *scrubber, uint64_t until_ns)
 {
-	bool stop;
 	const struct timespec until = {
-		.tv_sec = (time_t)(until_ns / 1000000000),
-		.tv_nsec = (long)(until_ns % 1000000000),
+		.tv_sec = (time_t)(until_ns / SECOND_NS),
+		.tv_nsec = (long)(until_ns % SECOND_NS),
 	};
+	bool stop;
 
 	pthread_mutex_lock(&scrubber->lock);
 	while (!scrubber->stop &&
@@ -106,7 +109,23 @@ static bool rest_until(struct store_scrubber *scrubber, uint64_t until_ns)
 	return !stop;
 }
 
-/* Read it all. Returns false if the thread is to end: it was told to, or found damage. */
+/* The same; and looks after the room on the disk meanwhile. */
+static bool rest_until(struct store *store, uint64_t until_ns)
+{
+	uint64_t next_ns;
+
+	do {
+		next_ns = now_ns() + SECOND_NS;
+		if (next_ns > until_ns)
+			next_ns = until_ns;
+		if (!sleep_until(&store->scrubber, next_ns))
+			return false;
+		store_space_push(store);
+	} while (next_ns < until_ns);
+	return true;
+}
+
+/* Read it all. Returns false if the thread is to end. */
 static bool pass(struct store *store)
 {
 	struct step step = { 0 };
@@ -117,25 +136,32 @@ static bool pass(struct store *store)
 		began_ns = now_ns();
 		ret = take_step(store, &step);
 		store->scrubber.bytes += step.bytes;
-		if (ret == -EBADMSG || !rest_until(&store->scrubber,
-						   now_ns() + STEP_SHARE * (now_ns() - began_ns)))
+		if (!rest_until(store, now_ns() + STEP_SHARE * (now_ns() - began_ns)))
 			return false;
 	} while (!ret && step.more);
 	store->scrubber.passes += !ret;
 	return true;
 }
 
+/* It is done when damage was found; else it comes again. */
+static uint64_t next_pass_ns(const struct store *store)
+{
+	uint64_t interval_ns = store->config.scrub_interval_ns;
+
+	return interval_ns && !store->damaged ? now_ns() + interval_ns : UINT64_MAX;
+}
+
 static void *run(void *context)
 {
 	struct store *store = context;
-	uint64_t next_ns = now_ns();
+	uint64_t next_ns = next_pass_ns(store);
 
-	if (store->scanned)
-		next_ns += store->config.scrub_interval_ns;
-	while (rest_until(&store->scrubber, next_ns)) {
-		next_ns = now_ns() + store->config.scrub_interval_ns;
+	if (!store->scanned && next_ns != UINT64_MAX)
+		next_ns = 0;
+	while (rest_until(store, next_ns)) {
 		if (!pass(store))
 			break;
+		next_ns = next_pass_ns(store);
 	}
 	return NULL;
 }
@@ -145,8 +171,6 @@ int store_scrub_start(struct store *store)
 	struct store_scrubber *scrubber = &store->scrubber;
 	int ret;
 
-	if (!store->config.scrub_interval_ns)
-		return 0;
 	ret = store_monotonic_cond(&scrubber->wake);
 	if (ret)
 		return ret;

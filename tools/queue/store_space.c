@@ -5,14 +5,20 @@
  * A file, the ballast, holds `reserve` bytes. While it is there, and a quarter of that is
  * free beside it, new jobs are taken:
  *
- *	free beside it    < reserve / 4		no new jobs; deletes need some room at first
+ *	free beside it    < reserve / 4		no new jobs; deletes need some room at first;
+ *					what is in memory only is counted as written
  *			  < reserve / 8		the ballast is given up: its room is used now
  *	free without it   > reserve * 3 / 2	it is taken back, and new jobs are taken again
  *
  * What RocksDB may need at once, its buffers and its largest compaction, is less than the
  * reserve, see store_open.c; when it finds no room, it tries again some seconds later. It is
  * looked at before each write of the log, and by store_has_room(), not more often than each
- * 10 ms.
+ * 10 ms, unless much is put meanwhile.
+ *
+ * While there is no room, RocksDB is asked, each second after deletes, to merge them with what
+ * they delete, though that takes more writing: by itself it would do so when there are more
+ * of them, and there may never be, as nothing new is put. The thread of store_scrub.c does
+ * that, since it may have to wait.
  *
  * RocksDB cannot go on after a write of its log that failed. So when there is no room even
  * without the ballast, as another program takes what is given back, that write waits until
@@ -29,6 +35,11 @@
 #include "store_internal.h"
 
 #define LOOK_NS		10000000ull
+/* Keys around all others. */
+/* So often after the last delete: each moves them by a level or so. */
+#define PUSHES		20
+#define FIRST_KEY	"a"
+#define LAST_KEY	"z"
 #define RESERVE_MOST	(128ull << 20)
 #define RESERVE_LEAST	(4ull << 20)
 /* So much of the log may be in memory; RocksDB writes it out by itself at twice that. */
@@ -96,18 +107,67 @@ static void give_up(struct store *store)
 	space->held = false;
 }
 
+/* What is in memory will be written twice: to the log, if it is not, and to a table. */
+static uint64_t owed_bytes(const struct store *store)
+{
+	uint64_t bytes = 0;
+
+	if (store->served)
+		rocksdb_property_int(store->db, "rocksdb.cur-size-all-mem-tables", &bytes);
+	return bytes + 2 * store->space.unwritten;
+}
+
 static void look(struct store *store)
 {
 	struct store_space *space = &store->space;
-	uint64_t bytes = free_bytes(store);
+	uint64_t bytes = free_bytes(store), owed = owed_bytes(store);
 
+	space->added = 0;
 	if (space->held && bytes < space->reserve / 8) {
 		give_up(store);
 	} else if (!space->held && bytes > space->reserve / 2 * 3) {
 		take(store);
 		bytes -= space->held ? space->reserve : 0;
 	}
-	space->room = space->held && bytes >= space->reserve / 4;
+	space->room = space->held && bytes >= space->reserve / 4 + owed;
+}
+
+/* --- giving back what was deleted --------------------------------------------------------- */
+
+static void say_and_free(struct store *store, const char *what, char *error)
+{
+	if (error)
+		store_say(store, LOG_WARNING, "%s: %s: %s", store->dir, what, error);
+	rocksdb_free(error);
+}
+
+/* Deletes go to the first level, and from each level to the next, where what they delete is. */
+static void push_deletes_down(struct store *store)
+{
+	rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+	char *error = NULL;
+
+	rocksdb_flushoptions_set_wait(options, 0);
+	rocksdb_flush(store->db, options, &error);
+	rocksdb_flushoptions_destroy(options);
+	say_and_free(store, "deletes cannot be written out", error);
+	error = NULL;
+	rocksdb_suggest_compact_range(store->db, FIRST_KEY, 1, LAST_KEY, 1, &error);
+	say_and_free(store, "room cannot be given back", error);
+}
+
+void store_space_push(struct store *store)
+{
+	struct store_space *space = &store->space;
+
+	if (space->room)
+		return;
+	if (atomic_exchange(&space->deleted, false))
+		space->pushes = PUSHES;
+	if (!space->pushes)
+		return;
+	space->pushes--;
+	push_deletes_down(store);
 }
 
 /* --- for the other parts ------------------------------------------------------------------ */
@@ -125,8 +185,11 @@ void store_space_look(struct store *store)
 	pthread_mutex_unlock(&space->lock);
 }
 
+/* Much may have come since it was looked last. */
 bool store_has_room(struct store *store)
 {
+	if (store->space.added > store->space.reserve / 64)
+		store->space.looked_ns = 0;
 	store_space_look(store);
 	return store->space.room;
 }
@@ -154,6 +217,7 @@ static void wait_for_room(struct store *store, uint64_t bytes)
 void store_space_add(struct store *store, size_t bytes)
 {
 	store->space.unwritten += bytes;
+	store->space.added += bytes;
 	if (store->space.unwritten > UNWRITTEN_MOST)
 		wait_for_room(store, store->space.unwritten + MARGIN);
 }
