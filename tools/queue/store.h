@@ -73,7 +73,8 @@ void store_close(struct store *store);
 /*
  * Each of these is whole or not at all, together with all others that follow it until
  * store_commit() is called or something is read: reading hands over what was changed before
- * it. So a command first reads, and then makes its changes with nothing read in between;
+ * it, and so may store_put(), which is the first change to a job in its command. So a command
+ * first reads, and then makes its changes with nothing read in between;
  * many commands may share a commit. They cannot fail: what has no room is found before, by
  * store_has_room(); a disk that cannot be written ends the process with status 74.
  */
@@ -147,7 +148,8 @@ bool store_has_room(struct store *store);
 
 /*
  * They see all changes before them. -EBADMSG: what was read is damaged, which @log was
- * told; nothing of it is given out, and the store opens only with @repair from then on.
+ * told; nothing of it is given out, and the store opens only with @repair from then on. -EIO:
+ * it cannot be read now, for want of files or memory.
  */
 
 /* Returns 0; -ENOENT, there is no such job; -EBADMSG. */

@@ -167,7 +167,8 @@ int store_check(const struct store_config *config, FILE *out)
 	if (ret)
 		return ret;
 	if (store_dir_is_marked(check.store, &unfinished))
-		say(&check, "damage was found while it was served");
+		say(&check, unfinished ? MARK_UNFINISHED :
+		    "damage was found while it was served");
 	if (store_scan_entries(check.store, 0, check_next, &check))
 		say(&check, "not all of it can be read");
 	check_sums(&check);

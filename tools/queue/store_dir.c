@@ -96,7 +96,7 @@ bool store_dir_mark(struct store *store, const char *what)
 	return marked;
 }
 
-/* A mark that cannot be read is one, too. */
+/* A mark that cannot be read may be of a repair. */
 bool store_dir_is_marked(struct store *store, bool *unfinished)
 {
 	char what[80] = "";
@@ -111,8 +111,11 @@ bool store_dir_is_marked(struct store *store, bool *unfinished)
 		close(fd);
 	what[strcspn(what, "\n")] = 0;
 	*unfinished = !*what || !strcmp(what, MARK_UNFINISHED);
-	store_say(store, LOG_ERR, "%s: damaged: this was found while it was served: %s",
-		  store->dir, *what ? what : "something");
+	if (*unfinished)
+		store_say(store, LOG_ERR, "%s: damaged: " MARK_UNFINISHED, store->dir);
+	else
+		store_say(store, LOG_ERR, "%s: damaged: this was found while it was served: %s",
+			  store->dir, what);
 	return true;
 }
 

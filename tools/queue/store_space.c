@@ -35,9 +35,9 @@
 #include "store_internal.h"
 
 #define LOOK_NS		10000000ull
-/* Keys around all others. */
-/* So often after the last delete: each moves them by a level or so. */
+/* Deletes are pushed so often after the last of them: each moves them by a level or so. */
 #define PUSHES		20
+/* Keys around all others. */
 #define FIRST_KEY	"a"
 #define LAST_KEY	"z"
 #define RESERVE_MOST	(128ull << 20)
