@@ -82,20 +82,34 @@ static void make_large(void)
 	store_close(open_with(0));
 }
 
-/* The largest table of the store, and how large it is. */
-static off_t find_table(char *path, size_t size)
+/* RocksDB's files. */
+static DIR *list_files(void)
 {
-	char db[100], name[400];
-	struct dirent *entry;
-	struct stat stat_of;
-	off_t most = 0;
+	char db[100];
 	DIR *list;
 
 	snprintf(db, sizeof(db), "%s/db", test_dir());
 	list = opendir(db);
 	ASSERT(list);
+	return list;
+}
+
+static void path_of(char *path, size_t size, const struct dirent *entry)
+{
+	snprintf(path, size, "%s/db/%s", test_dir(), entry->d_name);
+}
+
+/* The largest table of the store, and how large it is. */
+static off_t find_table(char *path, size_t size)
+{
+	DIR *list = list_files();
+	struct dirent *entry;
+	struct stat stat_of;
+	char name[400];
+	off_t most = 0;
+
 	while ((entry = readdir(list))) {
-		snprintf(name, sizeof(name), "%s/%s", db, entry->d_name);
+		path_of(name, sizeof(name), entry);
 		if (!strstr(name, ".sst") || stat(name, &stat_of) || stat_of.st_size <= most)
 			continue;
 		most = stat_of.st_size;
@@ -328,15 +342,12 @@ TEST(jobs_that_come_and_go_meanwhile_are_no_damage)
 
 static void lose_the_list(void)
 {
-	char db[100], name[400];
+	DIR *list = list_files();
 	struct dirent *entry;
-	DIR *list;
+	char name[400];
 
-	snprintf(db, sizeof(db), "%s/db", test_dir());
-	list = opendir(db);
-	ASSERT(list);
 	while ((entry = readdir(list))) {
-		snprintf(name, sizeof(name), "%s/%s", db, entry->d_name);
+		path_of(name, sizeof(name), entry);
 		if (strstr(name, "MANIFEST"))
 			ASSERT_EQ(truncate(name, 30), 0);
 	}
@@ -440,19 +451,17 @@ static bool walk_harmed(const char *path, off_t at)
 /* Somewhere in one of the tables, which are as RocksDB has merged them. */
 TEST(a_walk_goes_on_behind_a_block_that_is_damaged)
 {
-	char db[100], path[400];
 	struct dirent *entry;
 	struct stat stat_of;
+	char path[400];
 	bool hit = false;
 	int tenth;
 	DIR *list;
 
 	make_delayed();
-	snprintf(db, sizeof(db), "%s/db", test_dir());
-	list = opendir(db);
-	ASSERT(list);
+	list = list_files();
 	while (!hit && (entry = readdir(list))) {
-		snprintf(path, sizeof(path), "%s/%s", db, entry->d_name);
+		path_of(path, sizeof(path), entry);
 		for (tenth = 1; tenth < 9 && strstr(path, ".sst") && !hit; tenth++)
 			if (!stat(path, &stat_of))
 				hit = walk_harmed(path, stat_of.st_size / 10 * tenth);
