@@ -187,6 +187,7 @@ static bool turn(struct loop *loop)
 	struct relay *relay = &loop->relay;
 	bool busy;
 
+	relay_doubt_look(relay);
 	relay_send_poll(relay, 0);
 	busy = relay_wake_due(relay);
 	busy |= relay_group_read(relay);

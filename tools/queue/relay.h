@@ -11,6 +11,7 @@
  *	relay_entry.c		records in memory
  *	relay_send.c		producing, delivery reports, targets that cannot be written
  *	relay_commit.c		commits
+ *	relay_doubt.c		whether partitions are ours yet, after a standstill
  *	relay_wake.c		alarms
  *	relay_page.c		metrics
  *	relay_lag.c		of these, what was not read
@@ -244,6 +245,7 @@ LIST_HEAD(relay_unused, relay_target);
  * @done_before: records that another relay had done, and were passed over.
  * @rebalances: partitions were assigned or revoked.
  * @commit_errors: commits that failed.
+ * @standstills: times that nothing ran for so long that it was asked who has its partitions.
  * @late: how late records were written to their targets, the delivery report included.
  */
 struct relay_stats {
@@ -254,6 +256,7 @@ struct relay_stats {
 	uint64_t done_before;
 	uint64_t rebalances;
 	uint64_t commit_errors;
+	uint64_t standstills;
 	struct histogram late;
 };
 
@@ -301,6 +304,14 @@ struct relay {
 	/* Since when they fail, and when that was said; 0: they do not. */
 	uint64_t commits_fail_ms;
 	uint64_t commits_said_ms;
+	/* When a turn of the loop began, and for how long the group waits for a word of ours. */
+	uint64_t turned_ms;
+	uint64_t session_ms;
+	/* Whether partitions are ours is not known, and since when; and when it was asked. */
+	bool doubt;
+	bool doubt_asked;
+	uint64_t doubt_begun_ms;
+	uint64_t doubt_asked_ms;
 	uint64_t lag_asked_ms;
 	/* When it was said that a bucket has too few partitions, by the clock since boot. */
 	uint64_t put_off_said_ms;
@@ -465,6 +476,24 @@ void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_
 /* For librdkafka. */
 void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,
 			 rd_kafka_topic_partition_list_t *list, void *context);
+
+/*
+ * Commit one partition, so that the answer, which relay_doubt_answer() gets, tells whether it
+ * is ours. Returns whether there will be one.
+ */
+bool relay_commit_ask(struct relay *relay);
+
+/* --- relay_doubt.c -------------------------------------------------------------------- */
+
+/* When the consumer is there. */
+void relay_doubt_init(struct relay *relay);
+
+/* When a turn of the loop begins, before anything is sent: did all stand still? */
+void relay_doubt_look(struct relay *relay);
+
+/* The group has answered, or has told by a rebalance what is ours. */
+void relay_doubt_answer(struct relay *relay, rd_kafka_resp_err_t error);
+void relay_doubt_end(struct relay *relay);
 
 /* --- relay_lag.c ---------------------------------------------------------------------- */
 

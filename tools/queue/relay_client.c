@@ -242,6 +242,7 @@ static bool open_consumer(struct relay *relay)
 	rd_kafka_poll_set_consumer(relay->consumer);
 	relay->reader = rd_kafka_queue_get_consumer(relay->consumer);
 	relay->reader_fd = watch_queue(relay->reader);
+	relay_doubt_init(relay);
 	return relay->reader_fd >= 0;
 }
 

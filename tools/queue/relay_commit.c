@@ -176,6 +176,15 @@ void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,
 	take_answer(relay, error, list);
 }
 
+/* The same, of one by which it was asked whether a partition is ours. */
+static void report_asked(rd_kafka_t *client, rd_kafka_resp_err_t error,
+			 rd_kafka_topic_partition_list_t *list, void *context)
+{
+	(void)client;
+	take_answer(context, error, list);
+	relay_doubt_answer(context, error ?: list ? list->elems[0].err : 0);
+}
+
 /* The same, of one that is waited for. */
 static void report_waited(rd_kafka_t *client, rd_kafka_resp_err_t error,
 			  rd_kafka_topic_partition_list_t *list, void *context)
@@ -268,4 +277,31 @@ void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_
 	begin_request(relay, &round);
 	wait_answers(&round);
 	rd_kafka_queue_destroy(round.queue);
+}
+
+static struct relay_partition *find_begun(struct relay *relay)
+{
+	struct relay_partition *partition;
+
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (partition->begun)
+			return partition;
+	return NULL;
+}
+
+bool relay_commit_ask(struct relay *relay)
+{
+	struct relay_partition *partition = find_begun(relay);
+	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_resp_err_t error;
+
+	if (!partition)
+		return false;
+	list = rd_kafka_topic_partition_list_new(1);
+	add(relay, list, partition);
+	error = rd_kafka_commit_queue(relay->consumer, list, relay->reader, report_asked, relay);
+	if (error)
+		set_dirty(relay, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	return !error;
 }

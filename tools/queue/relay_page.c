@@ -74,6 +74,9 @@ static const struct page_sample relay_samples[] = {
 	  "Times that partitions were assigned or revoked.", "", RELAY(stats.rebalances) },
 	{ "twheelq_relay_commit_errors_total", "counter", "Commits that failed.", "",
 	  RELAY(stats.commit_errors) },
+	{ "twheelq_relay_standstills_total", "counter",
+	  "Times that nothing ran for half a session or longer.", "",
+	  RELAY(stats.standstills) },
 };
 
 static void count(struct relay *relay, struct numbers *numbers)

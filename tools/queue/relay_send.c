@@ -419,10 +419,18 @@ static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entr
 	return error;
 }
 
-/* While partitions are taken from us, nothing has room: what waits is forgotten with them. */
+/*
+ * While partitions are taken from us, nothing has room: what waits is forgotten with them.
+ * Neither while it is not known whether they are ours.
+ */
+static bool may_produce(const struct relay *relay)
+{
+	return !relay->stopped && !relay->doubt;
+}
+
 static rd_kafka_resp_err_t try_produce(struct relay *relay, struct relay_entry *entry)
 {
-	return relay->stopped ? RD_KAFKA_RESP_ERR__QUEUE_FULL : produce(relay, entry);
+	return may_produce(relay) ? produce(relay, entry) : RD_KAFKA_RESP_ERR__QUEUE_FULL;
 }
 
 static void send_to_target(struct relay *relay, struct relay_entry *entry)
@@ -480,7 +488,7 @@ static void send_blocked(struct relay *relay)
 {
 	struct relay_entry *entry;
 
-	while (!relay->stopped && (entry = TAILQ_FIRST(&relay->blocked))) {
+	while (may_produce(relay) && (entry = TAILQ_FIRST(&relay->blocked))) {
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
 		entry->state = ENTRY_LOOSE;
 		if (has_to_wait(entry->target)) {

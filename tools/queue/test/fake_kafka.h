@@ -486,6 +486,8 @@ rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *client,
 	(void)client;
 	(void)queue;
 	ASSERT(context == kafka.relay);
+	if (kafka.commit_refused)
+		return kafka.commit_refused;
 	fake_take_commit(list)->report = report;
 	return 0;
 }

@@ -260,7 +260,7 @@ TEST(the_page_has_each_number_where_it_belongs)
 		"twheelq_relay_written_total{to=\"invalid\"} 1009",
 		"twheelq_relay_write_errors_total 1010", "twheelq_relay_write_unknown_total 1011",
 		"twheelq_relay_repeated_total 1012", "twheelq_relay_done_before_total 1013",
-		"twheelq_relay_rebalances_total 1014",
+		"twheelq_relay_rebalances_total 1014", "twheelq_relay_standstills_total 1015",
 		"twheelq_relay_commits_failing_seconds 0.000000000",
 		"twheelq_relay_lateness_seconds_count{to=\"target\"} 1",
 		"twheelq_relay_lateness_seconds_bucket{to=\"target\",le=\"0.002048\"} 1",
@@ -287,7 +287,7 @@ TEST(the_page_has_each_number_where_it_belongs)
 			[RELAY_REFUSE] = 1009,
 		},
 		.send_errors = 1010, .maybe_twice = 1011, .repeated = 1012,
-		.done_before = 1013, .rebalances = 1014,
+		.done_before = 1013, .rebalances = 1014, .standstills = 1015,
 	};
 	histogram_add(&relay.stats.late, 1500000);
 	/* Nobody is asked where partitions end. */

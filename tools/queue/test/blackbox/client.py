@@ -7,6 +7,7 @@ line, and the body where the line announces one.
 
 import collections
 import socket
+import time
 
 # The replies that a body follows, and which word of theirs is its length.
 WITH_BODY = {b"RESERVED": 2, b"FOUND": 2, b"OK": 1}
@@ -57,6 +58,19 @@ class Buffer:
         return Reply(line.decode(), body)
 
 
+def reach(sock, where, seconds):
+    """Connect. A socket of a path that has a time-out does not wait for room among those that
+    are to be accepted: so it is tried again."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return sock.connect(where)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.01)
+
+
 def connect(address, timeout=30.0):
     """A socket to "unix:PATH" or "HOST:PORT"."""
     if address.startswith("unix:"):
@@ -69,7 +83,7 @@ def connect(address, timeout=30.0):
         where = host, int(port)
     try:
         sock.settimeout(timeout)
-        sock.connect(where)
+        reach(sock, where, timeout or 0)
     except BaseException:
         sock.close()
         raise

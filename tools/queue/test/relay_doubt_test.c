@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A relay that stood still sends nothing until the group has said that it is in it yet. */
+#include "relay_fixture.h"
+
+#define SESSION_MS	(45 * SECOND_MS)
+
+/* As the loop does it. */
+static void turn_of_loop(void)
+{
+	relay_doubt_look(&relay);
+	turn();
+}
+
+/* A record that is due in a second, and one that is due in an hour; all is committed. */
+static void open_with_one_near(void)
+{
+	open_relay();
+	relay.session_ms = SESSION_MS;
+	give("delays", 1);
+	read_delayed(0, SECOND_MS);
+	read_delayed(1, 2 * H_MS - 1);
+	relay_commit(&relay);
+	fake_answer_commits(0);
+	turn_of_loop();
+}
+
+static void stand_still(uint64_t ms)
+{
+	fake_advance(ms * NSEC_PER_MSEC);
+	turn_of_loop();
+}
+
+/* Turns of the loop for some time. */
+static void go_on(uint64_t ms)
+{
+	uint64_t end_ns = fake.now_ns[ALARM_BOOT] + ms * NSEC_PER_MSEC;
+
+	while (fake.now_ns[ALARM_BOOT] < end_ns)
+		stand_still(500);
+}
+
+TEST(what_came_due_is_sent_when_the_group_has_taken_a_commit)
+{
+	open_with_one_near();
+	stand_still(SESSION_MS / 2);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	ASSERT_EQ(kafka.nr_unanswered, 1);
+	ASSERT_EQ(relay.stats.standstills, 1);
+	fake_answer_commits(0);
+	turn_of_loop();
+	ASSERT_EQ(fake_count("target", true), 1);
+	/* What is read is sent, too. */
+	read_due(2, "target");
+	ASSERT_EQ(fake_count("target", true), 2);
+}
+
+TEST(a_shorter_pause_is_none)
+{
+	open_with_one_near();
+	stand_still(SESSION_MS / 2 - 1);
+	ASSERT_EQ(fake_count("target", true), 1);
+	ASSERT_EQ(kafka.nr_unanswered, 0);
+	ASSERT_EQ(relay.stats.standstills, 0);
+}
+
+TEST(nothing_is_sent_by_one_that_is_in_the_group_no_more)
+{
+	open_with_one_near();
+	stand_still(SESSION_MS);
+	fake_answer_commits(RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
+	read_due(2, "target");
+	go_on(SECOND_MS / 2);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	kafka.lost = true;
+	take_back("delays", 1);
+	turn_of_loop();
+	ASSERT_EQ(kafka.nr_produced, 0);
+	ASSERT_EQ(relay.nr_entries, 0);
+	/* It is a member as all others when it has partitions again. */
+	kafka.lost = false;
+	give("delays", 1);
+	read_due(0, "target");
+	ASSERT_EQ(fake_count("target", true), 1);
+}
+
+TEST(a_member_that_is_to_join_anew_has_its_partitions_until_then)
+{
+	open_with_one_near();
+	stand_still(SESSION_MS);
+	fake_answer_commits(RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
+	turn_of_loop();
+	ASSERT_EQ(fake_count("target", true), 1);
+}
+
+TEST(what_it_has_done_is_in_the_commit_that_asks)
+{
+	open_with_one_near();
+	read_due(2, "target");
+	fake_report_all("target", 0);
+	stand_still(SESSION_MS);
+	fake_answer_commits(0);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 0);
+	ASSERT_GT(strlen(fake_partition("delays", 0)->text), 0);
+}
+
+TEST(it_asks_again_when_the_answer_tells_nothing)
+{
+	open_with_one_near();
+	stand_still(SESSION_MS);
+	fake_answer_commits(RD_KAFKA_RESP_ERR_NOT_COORDINATOR);
+	go_on(2 * SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	ASSERT_EQ(kafka.nr_unanswered, 1);
+	fake_answer_commits(0);
+	turn_of_loop();
+	ASSERT_EQ(fake_count("target", true), 1);
+}
+
+TEST(it_asks_again_when_it_could_not_ask)
+{
+	open_with_one_near();
+	kafka.commit_refused = RD_KAFKA_RESP_ERR__STATE;
+	stand_still(SESSION_MS);
+	ASSERT_EQ(kafka.nr_unanswered, 0);
+	kafka.commit_refused = 0;
+	go_on(2 * SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	ASSERT_EQ(kafka.nr_unanswered, 1);
+}
+
+TEST(a_coordinator_that_is_down_does_not_hold_it_up_for_ever)
+{
+	open_with_one_near();
+	stand_still(SESSION_MS);
+	go_on(SESSION_MS - SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	go_on(2 * SECOND_MS);
+	ASSERT_EQ(fake_count("target", true), 1);
+}
+
+TEST(one_without_partitions_has_nothing_to_ask)
+{
+	open_with_one_near();
+	take_back("delays", 1);
+	stand_still(2 * SESSION_MS);
+	ASSERT_EQ(kafka.nr_unanswered, 0);
+	ASSERT_EQ(relay.stats.standstills, 0);
+}
