@@ -341,6 +341,8 @@ void store_space_retry(struct store *store, unsigned int tries);
 /* store_open.c */
 /* As store_open(), for reading only; what is in it is not looked at before. */
 int store_open_unscanned(struct store **store, const struct store_config *config);
+/* What all that reads begins with. */
+rocksdb_readoptions_t *store_make_read_options(void);
 
 /* store_dir.c */
 /* Lock the directory, and see whose it is; sets @fresh. Returns as store_open(). */

@@ -187,7 +187,7 @@ static void range_end(struct range *range, const uint8_t *prefix, size_t len)
 
 static void range_open(struct store *store, struct range *range)
 {
-	range->options = rocksdb_readoptions_create();
+	range->options = store_make_read_options();
 	rocksdb_readoptions_set_iterate_lower_bound(range->options, (char *)range->begin,
 						    range->begin_len);
 	rocksdb_readoptions_set_iterate_upper_bound(range->options, (char *)range->end,

@@ -89,7 +89,7 @@ static void go_over(rocksdb_iterator_t *iterator,
 int store_scan_from(struct store *store, const char *from, size_t len,
 		    bool (*each)(void *context, const struct store_entry *entry), void *context)
 {
-	rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+	rocksdb_readoptions_t *options = store_make_read_options();
 	rocksdb_iterator_t *iterator;
 	char *error = NULL;
 
