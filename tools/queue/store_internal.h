@@ -10,6 +10,8 @@
  *	store_open.c	opening and closing, RocksDB's options
  *	store_dir.c	the directory: whose it is, its lock, its marker, the witness
  *	store_log.c	a look at RocksDB's log before it is opened
+ *	store_manifest.c which logs are needed
+ *	store_records.c	the format of both
  *	store_scan.c	reading everything once, before it is served
  *	store_scrub.c	reading it now and then, while it is; a thread for what may wait
  *	store_check.c	store_check()
@@ -269,6 +271,12 @@ bool store_tubes_agree(struct store *store, uint32_t *wrong);
  * errno. A torn end is said, and cut off if @cut_torn.
  */
 int store_log_look(struct store *store, bool cut_torn);
+
+/*
+ * store_manifest.c: the number of the first log that is needed, in the directory of RocksDB's
+ * files; 0 where that is not known.
+ */
+uint64_t store_manifest_first_log(int dir_fd);
 
 /**
  * struct store_entry - an entry as a scan comes to it

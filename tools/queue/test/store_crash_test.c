@@ -3,6 +3,7 @@
  * The store against a model, and through crashes: what it said is synced is there after a
  * kill at any moment, together with some of what came after that, whole steps of it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,6 +50,63 @@ TEST(a_store_has_what_a_model_has)
 	}
 	store_close(store);
 	free(model);
+}
+
+/* --- logs that are needed no more ---------------------------------------------------------- */
+
+/* The name of the log that there is, when one was opened and closed. */
+static void name_log(char *name, size_t size)
+{
+	char path[100];
+	struct dirent *entry;
+	DIR *list;
+
+	snprintf(path, sizeof(path), "%s/db", test_dir());
+	list = opendir(path);
+	ASSERT(list);
+	*name = '\0';
+	while ((entry = readdir(list)))
+		if (strstr(entry->d_name, ".log"))
+			snprintf(name, size, "%s/%s", path, entry->d_name);
+	closedir(list);
+	ASSERT_NE(*name, '\0');
+}
+
+static void put_some(uint64_t id)
+{
+	struct store *store = open_small(SYNC_ALWAYS);
+	struct job_record job = make_job(id, JOB_DELAYED, 1, 1, id);
+
+	put_tube(store, 1, "tube");
+	put_job(store, &job);
+	store_close(store);
+}
+
+/*
+ * RocksDB deletes them in any order. So a kill may leave one, and one that is needed, and
+ * none of those between.
+ */
+TEST(a_log_whose_changes_are_in_tables_may_be_followed_by_a_gap)
+{
+	struct store_config config = test_config(test_dir());
+	char log[400], kept[500];
+	struct job_record job;
+	struct store *store;
+	uint64_t id;
+
+	put_some(1);
+	name_log(log, sizeof(log));
+	snprintf(kept, sizeof(kept), "%s.kept", log);
+	ASSERT_EQ(link(log, kept), 0);
+	put_some(2);
+	put_some(3);
+	ASSERT_EQ(rename(kept, log), 0);
+	if (store_check(&config, stdout))
+		test_fail(__FILE__, __LINE__, "the check found: %s", log_text);
+	store = open_small(SYNC_ALWAYS);
+	for (id = 1; id <= 3; id++)
+		ASSERT_EQ(store_get(store, id, &job), 0);
+	store_close(store);
 }
 
 /* --- crashes -------------------------------------------------------------------------------- */
