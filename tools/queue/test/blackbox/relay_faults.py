@@ -77,6 +77,29 @@ def leaders_and_the_coordinator_move():
 
 
 @suite.together
+def a_batch_that_is_refused_while_the_next_is_taken_is_sent_again():
+    need_mock("errors that are asked for")
+    with Scene(targets={"t": 1}) as scene:
+        relay = scene.start()
+        # The relay's client knows who has the target.
+        scene.send(delay=0)
+        scene.ledger.flush()
+        scene.ledger.wait()
+        # The broker has the next batches before its answer for the first is here, and takes
+        # them: the mock looks at no sequences, and others have no state of a new producer.
+        for delay in range(2000, 3000, 100):
+            scene.send(delay=delay)
+        scene.ledger.flush()
+        scene.cluster.tell("rtt", "all", 1000)
+        scene.cluster.tell("error", "Produce", 1, "NOT_LEADER_FOR_PARTITION")
+        scene.ledger.wait()
+        scene.cluster.tell("rtt", "all", 0)
+        inferred = relay.metrics()["write_unknown_total"]
+        holds(inferred > 0, "the client has inferred nothing")
+        return f"{inferred:.0f} were inferred to be written; {scene.finish(most_duplicates=0)}"
+
+
+@suite.together
 def round_trips_of_300_ms_lose_nothing():
     need_mock("answers that take their time")
     # The mock gives one batch at a time.
