@@ -13,7 +13,7 @@ from tap import equal, holds, wait_for
 RATE = 200
 
 # Brokers refuse what comes behind a batch that they have refused, the mock does not: then the
-# client thinks that it has both.
+# client infers that it has both, and does not try the first again by itself.
 ONE_AT_A_TIME = ("-X", "max.in.flight=1")
 # How long it takes until a target is known to be missing.
 SOON = ("-X", "message.timeout.ms=2000", "-X", "topic.metadata.propagation.max.ms=500")
@@ -66,7 +66,7 @@ def a_relay_ends_while_no_broker_answers_and_the_next_goes_on():
 def leaders_and_the_coordinator_move():
     need_mock("leaders that move")
     with Scene(horizon_s=3600, scale=20000) as scene:
-        scene.start(*ONE_AT_A_TIME)
+        scene.start()
         with scene.flow(RATE, 150000000):
             for n in range(many(20, 200)):
                 time.sleep(0.2)
