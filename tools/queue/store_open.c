@@ -104,12 +104,32 @@ static void set_files(rocksdb_options_t *options)
 	rocksdb_options_set_stats_persist_period_sec(options, 0);
 }
 
+/*
+ * RocksDB takes all tables of a level that lie within what it merges from the next one, however
+ * many, unless it is told not to: a fifth of a full disk at once. Its header for C has no
+ * function for that.
+ */
+static void bound_compactions(struct store *store)
+{
+	rocksdb_options_t *bounded = rocksdb_options_create();
+	char *error = NULL;
+
+	rocksdb_get_options_from_string(store->options,
+					"ignore_max_compaction_bytes_for_input=false", bounded,
+					&error);
+	if (error)
+		store_die(store, "cannot bound compactions", error);
+	rocksdb_options_destroy(store->options);
+	store->options = bounded;
+}
+
 static void set_options(struct store *store)
 {
 	store->options = rocksdb_options_create();
 	set_tables(store, store->options);
 	set_shape(store, store->options);
 	set_files(store->options);
+	bound_compactions(store);
 	rocksdb_options_set_create_if_missing(store->options, store->fresh);
 	rocksdb_options_set_error_if_exists(store->options, store->fresh);
 	store->read_options = rocksdb_readoptions_create();
