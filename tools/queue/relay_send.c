@@ -524,9 +524,23 @@ static void succeed(struct relay *relay, struct relay_entry *entry)
 		relay_entry_free(relay, entry);
 }
 
+/*
+ * The error of a report. librdkafka reports a batch that was refused as written when the one
+ * behind it was taken: it counts on brokers to take nothing behind a gap. But a broker that has
+ * no state of the producer takes any batch as the first. Such a report has no offset: no broker
+ * has said that the record is there, and it is sent again.
+ */
+static rd_kafka_resp_err_t error_of(const rd_kafka_message_t *message)
+{
+	if (!message->err && message->offset == RD_KAFKA_OFFSET_INVALID)
+		return RD_KAFKA_RESP_ERR__RETRY;
+	return message->err;
+}
+
 void relay_send_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
 {
 	struct relay_entry *entry = message->_private;
+	rd_kafka_resp_err_t error = error_of(message);
 	struct relay *relay = context;
 
 	(void)client;
@@ -534,14 +548,14 @@ void relay_send_report(rd_kafka_t *client, const rd_kafka_message_t *message, vo
 	entry->target->nr_sending--;
 	if (entry->partition)
 		entry->partition->nr_sending--;
-	if (message->err && rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)
+	if (error && rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)
 		relay->stats.maybe_twice++;
-	if (!message->err)
+	if (!error)
 		succeed(relay, entry);
 	else if (!entry->partition)
 		relay_entry_free(relay, entry);
 	else
-		give_up_or_fail(relay, entry, message->err);
+		give_up_or_fail(relay, entry, error);
 }
 
 void relay_send_poll(struct relay *relay, int timeout_ms)

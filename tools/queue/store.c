@@ -111,6 +111,10 @@ void store_hand_over(struct store *store)
 	store->next_id_changed = false;
 	put_number(store, NUMBER_CHANGES, ++store->changes);
 	write_batch(store);
+	/* Only now: before that there may be nothing to be given back yet. */
+	if (store->deletes)
+		store->space.deleted = true;
+	store->deletes = false;
 	rocksdb_writebatch_clear(store->batch);
 	memset(store->touched, 0, sizeof(store->touched));
 	store->pending = false;
@@ -234,7 +238,7 @@ void store_delete(struct store *store, const struct job_place *old, const char *
 	delete_of_id(store, 'v', old->id);
 	if (key_len)
 		store_drop_key(store, old->tube, key, key_len);
-	store->space.deleted = true;
+	store->deletes = true;
 }
 
 void store_mark(struct store *store, uint64_t id)

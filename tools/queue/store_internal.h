@@ -136,7 +136,12 @@ struct store_syncer {
  * @held: it is there.
  * @room: there is room for new jobs.
  * @deleted: jobs were deleted since that was looked at.
- * @pushes: how often deletes will be pushed down; of the thread that does it.
+ * @pushing: something of them may still be there; set by the thread that sees to that, to
+ *	which the next two belong.
+ * @pushes: how often they were pushed down since.
+ * @errors: how often RocksDB could not go on with its work.
+ * @lack_s: for so many seconds the ballast is not taken back, as RocksDB had no room; with
+ *	the lock.
  * @looked_ns: when it was looked last.
  * @unwritten: bytes of the log that are in memory.
  * @added: bytes that were handed to RocksDB since it was looked.
@@ -147,7 +152,10 @@ struct store_space {
 	int ballast_fd;
 	bool held;
 	_Atomic bool deleted;
+	_Atomic bool pushing;
 	unsigned int pushes;
+	uint64_t errors;
+	unsigned int lack_s;
 	_Atomic bool room;
 	_Atomic uint64_t looked_ns;
 	_Atomic uint64_t unwritten;
@@ -204,6 +212,8 @@ struct store {
 	rocksdb_writebatch_t *batch;
 	uint64_t touched[TOUCHED_BITS / 64];
 	bool pending;
+	/* Jobs are deleted in it. */
+	bool deletes;
 	/* Something has changed since the last commit, handed over or not. */
 	bool changed;
 	uint64_t commits;

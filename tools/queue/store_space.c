@@ -11,14 +11,18 @@
  *	free without it   > reserve * 3 / 2	it is taken back, and new jobs are taken again
  *
  * What RocksDB may need at once, its buffers and its largest compaction, is less than the
- * reserve, see store_open.c; when it finds no room, it tries again some seconds later. It is
- * looked at before each write of the log, and by store_has_room(), not more often than each
- * 10 ms, unless much is put meanwhile.
+ * reserve, see store_open.c; when it finds no room, it tries again some seconds later, and does
+ * not begin a compaction then without twice the room that it would take. So the ballast is given
+ * up too when RocksDB has met such an error, and is not taken back in the next 10 s. The room
+ * is looked at before each write of the log, by store_has_room(), not more often than each
+ * 10 ms, unless much is put meanwhile, and each second by the thread of store_scrub.c.
  *
  * While there is no room, RocksDB is asked, each second after deletes, to merge them with what
  * they delete, though that takes more writing: by itself it would do so when there are more
- * of them, and there may never be, as nothing new is put. The thread of store_scrub.c does
- * that, since it may have to wait.
+ * of them, and there may never be, as nothing new is put. Each time moves them by a level or
+ * so. It ends when all is in the last level, and comes each 30 s only when it has not ended
+ * 20 s after the last delete, as another program may have left no room for it. The thread of
+ * store_scrub.c does that, since it may have to wait.
  *
  * RocksDB cannot go on after a write of its log that failed. So when there is no room even
  * without the ballast, as another program takes what is given back, that write waits until
@@ -27,6 +31,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -35,8 +40,13 @@
 #include "store_internal.h"
 
 #define LOOK_NS		10000000ull
-/* Deletes are pushed so often after the last of them: each moves them by a level or so. */
+/* Deletes are pushed each second so often after the last of them; then rarely, in seconds. */
 #define PUSHES		20
+#define PUSHES_RARE	30
+/* RocksDB keeps everything in the last level at last. */
+#define LEVELS		7
+/* So many seconds after RocksDB had no room, the ballast is not taken back. */
+#define LACK_S		10
 /* Keys around all others. */
 #define FIRST_KEY	"a"
 #define LAST_KEY	"z"
@@ -125,7 +135,7 @@ static void look(struct store *store)
 	space->added = 0;
 	if (space->held && bytes < space->reserve / 8) {
 		give_up(store);
-	} else if (!space->held && bytes > space->reserve / 2 * 3) {
+	} else if (!space->held && !space->lack_s && bytes > space->reserve / 2 * 3) {
 		take(store);
 		bytes -= space->held ? space->reserve : 0;
 	}
@@ -141,33 +151,108 @@ static void say_and_free(struct store *store, const char *what, char *error)
 	rocksdb_free(error);
 }
 
-/* Deletes go to the first level, and from each level to the next, where what they delete is. */
-static void push_deletes_down(struct store *store)
+static uint64_t property(struct store *store, const char *name)
 {
-	rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+	uint64_t value = 0;
+
+	rocksdb_property_int(store->db, name, &value);
+	return value;
+}
+
+/*
+ * RocksDB has had no room for merging something, or after that takes what there is for too
+ * little, and will try the same again for ever: then the reserve is what it needs, though
+ * more than an eighth is free beside it. Other errors are not for want of room.
+ */
+static void see_lack(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t errors = property(store, "rocksdb.background-errors");
+
+	pthread_mutex_lock(&space->lock);
+	if (errors != space->errors && free_bytes(store) < 2 * space->reserve) {
+		space->lack_s = LACK_S;
+		space->room = false;
+		give_up(store);
+	} else if (space->lack_s) {
+		space->lack_s--;
+	}
+	space->errors = errors;
+	pthread_mutex_unlock(&space->lock);
+}
+
+/* All is in the last level: there is nothing left that was deleted. */
+static bool is_merged(struct store *store)
+{
+	char name[] = "rocksdb.num-files-at-level0";
+	int level;
+
+	if (property(store, "rocksdb.num-entries-active-mem-table") ||
+	    property(store, "rocksdb.num-immutable-mem-table"))
+		return false;
+	for (level = 0; level < LEVELS - 1; level++) {
+		char *files;
+		bool none;
+
+		name[sizeof(name) - 2] = (char)('0' + level);
+		files = rocksdb_property_value(store->db, name);
+		none = files && !strcmp(files, "0");
+		rocksdb_free(files);
+		if (!none)
+			return false;
+	}
+	return true;
+}
+
+/* If older ones are being written out, a flush would wait for them. */
+static void write_deletes_out(struct store *store)
+{
+	rocksdb_flushoptions_t *options;
 	char *error = NULL;
 
+	if (property(store, "rocksdb.num-immutable-mem-table"))
+		return;
+	options = rocksdb_flushoptions_create();
 	rocksdb_flushoptions_set_wait(options, 0);
 	rocksdb_flush(store->db, options, &error);
 	rocksdb_flushoptions_destroy(options);
 	say_and_free(store, "deletes cannot be written out", error);
-	error = NULL;
+}
+
+/* Deletes go to the first level, and from each level to the next, where what they delete is. */
+static void push_deletes_down(struct store *store)
+{
+	char *error = NULL;
+
+	write_deletes_out(store);
 	rocksdb_suggest_compact_range(store->db, FIRST_KEY, 1, LAST_KEY, 1, &error);
 	say_and_free(store, "room cannot be given back", error);
+}
+
+static bool is_time_to_push(struct store_space *space)
+{
+	if (atomic_exchange(&space->deleted, false)) {
+		space->pushing = true;
+		space->pushes = 0;
+	}
+	if (!space->pushing)
+		return false;
+	space->pushes++;
+	return space->pushes <= PUSHES || space->pushes % PUSHES_RARE == 0;
 }
 
 void store_space_push(struct store *store)
 {
 	struct store_space *space = &store->space;
 
-	if (space->room)
+	see_lack(store);
+	store_space_look(store);
+	if (space->room || !is_time_to_push(space))
 		return;
-	if (atomic_exchange(&space->deleted, false))
-		space->pushes = PUSHES;
-	if (!space->pushes)
-		return;
-	space->pushes--;
-	push_deletes_down(store);
+	if (is_merged(store))
+		space->pushing = false;
+	else
+		push_deletes_down(store);
 }
 
 /* --- for the other parts ------------------------------------------------------------------ */

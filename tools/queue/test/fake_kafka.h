@@ -182,17 +182,26 @@ rd_kafka_resp_err_t rd_kafka_producev(rd_kafka_t *client, ...)
 	return 0;
 }
 
-/* The delivery report of a record. */
-static inline void fake_report(size_t i, rd_kafka_resp_err_t error)
+static inline void fake_report_with(size_t i, rd_kafka_message_t *message)
 {
-	rd_kafka_message_t message = { .err = error };
-
 	ASSERT(kafka.produced[i].in_flight);
-	message._private = kafka.produced[i].opaque;
+	message->_private = kafka.produced[i].opaque;
 	kafka.produced[i].in_flight = false;
 	kafka.nr_in_flight--;
 	kafka.nr_events++;
-	relay_send_report(NULL, &message, kafka.relay);
+	relay_send_report(NULL, message, kafka.relay);
+}
+
+/* The delivery report of a record. */
+static inline void fake_report(size_t i, rd_kafka_resp_err_t error)
+{
+	fake_report_with(i, &(rd_kafka_message_t){ .err = error });
+}
+
+/* That of one which is only inferred to be written, as a later one was. */
+static inline void fake_report_inferred(size_t i)
+{
+	fake_report_with(i, &(rd_kafka_message_t){ .offset = RD_KAFKA_OFFSET_INVALID });
 }
 
 /* Those of all that are in flight to a topic; NULL: to any. */

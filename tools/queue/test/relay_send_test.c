@@ -218,6 +218,38 @@ TEST(a_failing_target_is_tried_again_whatever_becomes_of_the_wall_clock)
 	ASSERT_EQ(low_of(0), 1);
 }
 
+TEST(a_record_that_is_only_inferred_to_be_written_is_not_done_and_is_sent_again)
+{
+	open_relay();
+	give("delays", 1);
+	read_due(0, "target");
+	read_due(1, "target");
+	fake_report_inferred(0);
+	ASSERT_EQ(low_of(0), 0);
+	fake_report(1, 0);
+	turn();
+	ASSERT_EQ(low_of(0), 0);
+	ASSERT_EQ(fake_count("target", true), 1);
+	ASSERT(!strcmp(fake_header(2, RELAY_ID), "delays-0-0"));
+	fake_report(2, 0);
+	ASSERT_EQ(low_of(0), 2);
+	ASSERT_EQ(relay.stats.sent[RELAY_DELIVER], 2);
+}
+
+TEST(where_all_are_inferred_to_be_written_they_are_sent_again_later)
+{
+	open_relay();
+	give("delays", 1);
+	read_due(0, "target");
+	fake_report_inferred(0);
+	turn();
+	ASSERT_EQ(fake_count("target", true), 0);
+	wait_ms(SECOND_MS);
+	ASSERT_EQ(fake_count("target", true), 1);
+	fake_report(1, 0);
+	ASSERT_EQ(low_of(0), 1);
+}
+
 static void set_clock_back(void)
 {
 	fake_set_wall(-(int64_t)NSEC_PER_SEC);

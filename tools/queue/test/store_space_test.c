@@ -17,10 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "store_internal.h"
 #include "store_lib.h"
 
 #define DISK	(64u << 20)
 #define BODY	1000
+#define RESERVE	(16u << 20)
 
 static char disk[80], filler[100], dir[100];
 
@@ -57,18 +59,23 @@ static size_t fill_disk(void)
 	return sum;
 }
 
-static struct store *open_on_disk(void)
+static struct store *open_with_reserve(uint64_t reserve)
 {
 	struct store_config config = test_config(dir);
 	struct store *store;
 	int ret;
 
-	config.reserve = 0;
+	config.reserve = reserve;
 	ret = store_open(&store, &config);
 	if (ret)
 		test_about("%s", log_text);
 	ASSERT_EQ(ret, 0);
 	return store;
+}
+
+static struct store *open_on_disk(void)
+{
+	return open_with_reserve(0);
 }
 
 /* Jobs from @id on, until there is no room or they are @nr. Returns the id after the last. */
@@ -112,10 +119,21 @@ static void wait_for_room(struct store *store)
 		usleep(1000);
 }
 
+/* There may be little room at first, and more later. */
+static void put_all(struct store *store, uint64_t id, uint64_t nr)
+{
+	uint64_t end = id + nr;
+
+	while (id < end) {
+		wait_for_room(store);
+		id = put_while_room(store, id, end - id);
+	}
+}
+
 TEST(a_disk_that_its_jobs_have_filled_has_room_again_when_they_are_deleted)
 {
 	struct store *store;
-	uint64_t end, n;
+	uint64_t end;
 
 	make_disk("size=64m");
 	store = open_on_disk();
@@ -123,10 +141,89 @@ TEST(a_disk_that_its_jobs_have_filled_has_room_again_when_they_are_deleted)
 	printf("# %llu jobs of %d bytes\n", (unsigned long long)end - 1, BODY);
 	ASSERT_GT(end, DISK / BODY / 4);
 	delete_all(store, 1, end);
-	wait_for_room(store);
-	n = put_while_room(store, end, 1000);
-	ASSERT_EQ(n, end + 1000);
+	put_all(store, end, 1000);
 	store_close(store);
+}
+
+static uint64_t table_bytes(struct store *store)
+{
+	uint64_t bytes = 0;
+
+	ASSERT_EQ(rocksdb_property_int(store->db, "rocksdb.live-sst-files-size", &bytes), 0);
+	return bytes;
+}
+
+/* Another program has the rest: there is no room for new jobs then either. */
+TEST(what_was_deleted_is_given_back_and_then_no_more_is_written_for_that)
+{
+	struct store *store;
+	uint64_t end;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	end = put_while_room(store, 1, 4000);
+	fill_disk();
+	while (store_has_room(store))
+		usleep(1000);
+	delete_all(store, 1, end);
+	while (!store->space.pushing)
+		usleep(1000);
+	while (store->space.pushing)
+		usleep(1000);
+	ASSERT(!store_has_room(store));
+	ASSERT_LT(table_bytes(store), 64u << 10);
+	store_close(store);
+}
+
+/* --- what RocksDB needs for merging ---------------------------------------------------------- */
+
+struct watch {
+	struct store *store;
+	uint64_t most;
+	_Atomic bool stop;
+};
+
+/* Tables that are being made, or are not needed any more, and logs. */
+static uint64_t beside_tables(struct store *store)
+{
+	uint64_t tables = table_bytes(store);
+	struct statvfs fs;
+
+	ASSERT_EQ(statvfs(disk, &fs), 0);
+	return (fs.f_blocks - fs.f_bfree) * fs.f_frsize - RESERVE - tables;
+}
+
+static void *watch_disk(void *context)
+{
+	struct watch *watch = context;
+
+	while (!watch->stop) {
+		uint64_t bytes = beside_tables(watch->store);
+
+		if ((int64_t)bytes > (int64_t)watch->most)
+			watch->most = bytes;
+		usleep(1000);
+	}
+	return NULL;
+}
+
+/* Nothing is short here: it shows how much RocksDB takes when it is not. */
+TEST(what_is_merged_at_once_needs_less_than_the_reserve)
+{
+	struct watch watch = { 0 };
+	pthread_t thread;
+	uint64_t end;
+
+	make_disk("size=512m");
+	watch.store = open_with_reserve(RESERVE);
+	ASSERT_EQ(pthread_create(&thread, NULL, watch_disk, &watch), 0);
+	end = put_while_room(watch.store, 1, 60000);
+	delete_all(watch.store, 1, end);
+	watch.stop = true;
+	ASSERT_EQ(pthread_join(thread, NULL), 0);
+	printf("# %llu KiB at most\n", (unsigned long long)watch.most >> 10);
+	ASSERT_LT(watch.most, RESERVE);
+	store_close(watch.store);
 }
 
 TEST(jobs_are_deleted_while_another_program_takes_all_of_the_disk)
@@ -154,8 +251,7 @@ TEST(jobs_are_deleted_while_another_program_takes_all_of_the_disk)
 	}
 	store_flush(store);
 	unlink(filler);
-	wait_for_room(store);
-	ASSERT_EQ(put_while_room(store, end, 1000), end + 1000);
+	put_all(store, end, 1000);
 	store_close(store);
 }
 

@@ -13,7 +13,7 @@ from tap import equal, holds, wait_for
 RATE = 200
 
 # Brokers refuse what comes behind a batch that they have refused, the mock does not: then the
-# client thinks that it has both.
+# client infers that it has both, and does not try the first again by itself.
 ONE_AT_A_TIME = ("-X", "max.in.flight=1")
 # How long it takes until a target is known to be missing.
 SOON = ("-X", "message.timeout.ms=2000", "-X", "topic.metadata.propagation.max.ms=500")
@@ -66,7 +66,7 @@ def a_relay_ends_while_no_broker_answers_and_the_next_goes_on():
 def leaders_and_the_coordinator_move():
     need_mock("leaders that move")
     with Scene(horizon_s=3600, scale=20000) as scene:
-        scene.start(*ONE_AT_A_TIME)
+        scene.start()
         with scene.flow(RATE, 150000000):
             for n in range(many(20, 200)):
                 time.sleep(0.2)
@@ -74,6 +74,29 @@ def leaders_and_the_coordinator_move():
                     scene.cluster.tell("leader", topic, random.randrange(partitions), n % 3 + 1)
                 scene.cluster.tell("coordinator", scene.group, n // 4 % 3 + 1)
         return scene.finish(most_duplicates=0)
+
+
+@suite.together
+def a_batch_that_is_refused_while_the_next_is_taken_is_sent_again():
+    need_mock("errors that are asked for")
+    with Scene(targets={"t": 1}) as scene:
+        relay = scene.start()
+        # The relay's client knows who has the target.
+        scene.send(delay=0)
+        scene.ledger.flush()
+        scene.ledger.wait()
+        # The broker has the next batches before its answer for the first is here, and takes
+        # them: the mock looks at no sequences, and others have no state of a new producer.
+        for delay in range(2000, 3000, 100):
+            scene.send(delay=delay)
+        scene.ledger.flush()
+        scene.cluster.tell("rtt", "all", 1000)
+        scene.cluster.tell("error", "Produce", 1, "NOT_LEADER_FOR_PARTITION")
+        scene.ledger.wait()
+        scene.cluster.tell("rtt", "all", 0)
+        inferred = relay.metrics()["write_unknown_total"]
+        holds(inferred > 0, "the client has inferred nothing")
+        return f"{inferred:.0f} were inferred to be written; {scene.finish(most_duplicates=0)}"
 
 
 @suite.together
