@@ -196,7 +196,7 @@ static bool turn(struct loop *loop)
 	if (loop->metrics)
 		metrics_run(loop->metrics);
 	relay_wake_flush(relay);
-	return busy;
+	return busy || relay->doubt_over;
 }
 
 static void run(struct loop *loop)

@@ -307,9 +307,13 @@ struct relay {
 	/* When a turn of the loop began, and for how long the group waits for a word of ours. */
 	uint64_t turned_ms;
 	uint64_t session_ms;
-	/* Whether partitions are ours is not known, and since when; and when it was asked. */
+	/*
+	 * Whether partitions are ours is not known, and since when; it is known now; how many
+	 * times it was asked without an answer, and when that was last.
+	 */
 	bool doubt;
-	bool doubt_asked;
+	bool doubt_over;
+	unsigned int doubt_asked;
 	uint64_t doubt_begun_ms;
 	uint64_t doubt_asked_ms;
 	uint64_t lag_asked_ms;
@@ -488,11 +492,19 @@ bool relay_commit_ask(struct relay *relay);
 /* When the consumer is there. */
 void relay_doubt_init(struct relay *relay);
 
-/* When a turn of the loop begins, before anything is sent: did all stand still? */
+/*
+ * When a turn of the loop begins, right before what waits is sent: did all stand still? Or is
+ * that over, so that what came due meanwhile goes before what is read now?
+ */
 void relay_doubt_look(struct relay *relay);
 
-/* The group has answered, or has told by a rebalance what is ours. */
+/* Has it stood still since then? */
+bool relay_doubt_stood_still(const struct relay *relay);
+
+/* The group has answered. */
 void relay_doubt_answer(struct relay *relay, rd_kafka_resp_err_t error);
+
+/* Our partitions are taken: there is nothing left to doubt. */
 void relay_doubt_end(struct relay *relay);
 
 /* --- relay_lag.c ---------------------------------------------------------------------- */

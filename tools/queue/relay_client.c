@@ -121,10 +121,14 @@ static bool may_be_told(const struct relay_setting *setting)
 		/* What was aborted is not delivered; what is damaged neither. */
 		"isolation.level", "check.crcs", "enable.partition.eof",
 	};
+	const char *name = setting->name;
 	size_t i;
 
+	/* Those of topics have two names. */
+	if (!strncmp(name, "topic.", 6))
+		name += 6;
 	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(setting->name, names[i]))
+		if (!strcmp(name, names[i]))
 			return false;
 	/* Partitions are revoked all at once here. */
 	return strcmp(setting->name, "partition.assignment.strategy") ||

@@ -8,13 +8,15 @@
  *	             stood still                      refused
  *	  (sure) ----------------> asked, sends nothing ------> sends nothing
  *	    ^                        |                             |
- *	    |   taken, or no answer  |                             | rebalance
+ *	    |   taken, or no answer  |                             | partitions are taken
  *	    +------------------------+-----------------------------+
  *
- * A machine whose clocks all stop with it, as those of some virtual machines, cannot tell.
+ * What librdkafka has already is sent all the same. A machine whose clocks all stop with it,
+ * as those of some virtual machines, cannot tell.
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "log.h"
 #include "relay.h"
@@ -24,6 +26,9 @@
 
 /* librdkafka's, if it cannot be asked. */
 #define SESSION_MS	45000
+
+/* A turn that takes less is none. */
+#define STILL_LEAST_MS	3000
 
 void relay_doubt_init(struct relay *relay)
 {
@@ -35,10 +40,23 @@ void relay_doubt_init(struct relay *relay)
 		relay->session_ms = strtoull(text, NULL, 10);
 }
 
+/* The group waits from our last word, which was somewhat before the last turn. */
+bool relay_doubt_stood_still(const struct relay *relay)
+{
+	return relay->turned_ms &&
+		relay_boot_ms() - relay->turned_ms >= MAX(relay->session_ms / 2, STILL_LEAST_MS);
+}
+
 static void ask(struct relay *relay)
 {
 	relay->doubt_asked_ms = relay_boot_ms();
-	relay->doubt_asked = relay_commit_ask(relay);
+	relay->doubt_asked += relay_commit_ask(relay);
+}
+
+void relay_doubt_end(struct relay *relay)
+{
+	relay->doubt = false;
+	relay->doubt_over = false;
 }
 
 static void begin(struct relay *relay, uint64_t stood_ms)
@@ -47,11 +65,15 @@ static void begin(struct relay *relay, uint64_t stood_ms)
 	log_say(LOG_WARNING, "it stood still for %" PRIu64
 		" ms: nothing is sent until the group takes a commit", stood_ms);
 	relay->doubt = true;
+	relay->doubt_over = false;
 	relay->doubt_begun_ms = relay_boot_ms();
 	ask(relay);
 }
 
-/* It answers nobody for so long: then nothing is delivered by others either. */
+/*
+ * librdkafka counts the time of the session too: if no heartbeat was answered since then, it
+ * has told us by now that our partitions are gone.
+ */
 static bool is_old(const struct relay *relay)
 {
 	return relay_boot_ms() >= relay->doubt_begun_ms + relay->session_ms;
@@ -60,12 +82,12 @@ static bool is_old(const struct relay *relay)
 void relay_doubt_look(struct relay *relay)
 {
 	uint64_t before_ms = relay->turned_ms, now_ms = relay_boot_ms();
+	bool stood_still = relay_doubt_stood_still(relay);
 
 	relay->turned_ms = now_ms;
-	/* The group waits from our last word, which was somewhat before this. */
-	if (before_ms && relay->nr_partitions && now_ms - before_ms >= relay->session_ms / 2)
+	if (stood_still)
 		begin(relay, now_ms - before_ms);
-	else if (relay->doubt && is_old(relay))
+	else if (relay->doubt_over || (relay->doubt && is_old(relay)))
 		relay_doubt_end(relay);
 	else if (relay->doubt && !relay->doubt_asked &&
 		 now_ms >= relay->doubt_asked_ms + ASK_EVERY_MS)
@@ -74,13 +96,7 @@ void relay_doubt_look(struct relay *relay)
 
 void relay_doubt_answer(struct relay *relay, rd_kafka_resp_err_t error)
 {
-	relay->doubt_asked = false;
-	/* A member that is told to join anew has its partitions until it does. */
-	if (!error || error == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS)
-		relay_doubt_end(relay);
-}
-
-void relay_doubt_end(struct relay *relay)
-{
-	relay->doubt = false;
+	relay->doubt_asked--;
+	/* If it was asked again since, it is that answer which tells. */
+	relay->doubt_over |= !error && !relay->doubt_asked;
 }

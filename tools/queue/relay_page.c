@@ -75,7 +75,7 @@ static const struct page_sample relay_samples[] = {
 	{ "twheelq_relay_commit_errors_total", "counter", "Commits that failed.", "",
 	  RELAY(stats.commit_errors) },
 	{ "twheelq_relay_standstills_total", "counter",
-	  "Times that nothing ran for half a session or longer.", "",
+	  "Times that it did not turn to its work for half a session.", "",
 	  RELAY(stats.standstills) },
 };
 

@@ -425,7 +425,7 @@ static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entr
  */
 static bool may_produce(const struct relay *relay)
 {
-	return !relay->stopped && !relay->doubt;
+	return !relay->stopped && !relay->doubt && !relay_doubt_stood_still(relay);
 }
 
 static rd_kafka_resp_err_t try_produce(struct relay *relay, struct relay_entry *entry)
@@ -483,6 +483,17 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 		send_to_target(relay, entry);
 }
 
+/* Returns false if there is no room yet: then it is the first again. */
+static bool send_blocked_one(struct relay *relay, struct relay_entry *entry)
+{
+	send_again(relay, entry);
+	if (entry->state != ENTRY_BLOCKED)
+		return true;
+	TAILQ_REMOVE(&relay->blocked, entry, in_queue);
+	TAILQ_INSERT_HEAD(&relay->blocked, entry, in_queue);
+	return false;
+}
+
 /* The producer may have room again. */
 static void send_blocked(struct relay *relay)
 {
@@ -495,8 +506,7 @@ static void send_blocked(struct relay *relay)
 			keep(relay, entry);
 			continue;
 		}
-		send_again(relay, entry);
-		if (entry->state == ENTRY_BLOCKED)
+		if (!send_blocked_one(relay, entry))
 			return;
 	}
 }

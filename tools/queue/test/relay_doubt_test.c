@@ -83,11 +83,53 @@ TEST(nothing_is_sent_by_one_that_is_in_the_group_no_more)
 	ASSERT_EQ(fake_count("target", true), 1);
 }
 
-TEST(a_member_that_is_to_join_anew_has_its_partitions_until_then)
+/* Old brokers say so also to those who are no members any more. */
+TEST(a_rebalance_in_progress_tells_nothing)
 {
 	open_with_one_near();
 	stand_still(SESSION_MS);
 	fake_answer_commits(RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
+	turn_of_loop();
+	ASSERT_EQ(kafka.nr_produced, 0);
+}
+
+TEST(one_that_stands_still_in_the_middle_of_a_turn_sends_nothing_either)
+{
+	open_with_one_near();
+	fake_advance(SESSION_MS * NSEC_PER_MSEC);
+	turn();
+	read_due(2, "target");
+	ASSERT_EQ(kafka.nr_produced, 0);
+	turn_of_loop();
+	ASSERT_EQ(kafka.nr_produced, 0);
+	fake_answer_commits(0);
+	turn_of_loop();
+	ASSERT_EQ(fake_count("target", true), 2);
+}
+
+TEST(what_is_read_when_the_answer_came_goes_behind_what_waits)
+{
+	open_with_one_near();
+	stand_still(SESSION_MS);
+	fake_answer_commits(0);
+	read_due(2, "other");
+	ASSERT_EQ(kafka.nr_produced, 0);
+	turn_of_loop();
+	ASSERT_EQ(kafka.nr_produced, 2);
+	ASSERT(!strcmp(kafka.produced[0].topic, "target"));
+	ASSERT(!strcmp(kafka.produced[1].topic, "other"));
+}
+
+TEST(an_answer_to_an_older_question_is_none)
+{
+	open_with_one_near();
+	stand_still(SESSION_MS);
+	stand_still(SESSION_MS);
+	ASSERT_EQ(kafka.nr_unanswered, 2);
+	fake_answer_commit(0);
+	turn_of_loop();
+	ASSERT_EQ(kafka.nr_produced, 0);
+	fake_answer_commit(0);
 	turn_of_loop();
 	ASSERT_EQ(fake_count("target", true), 1);
 }
@@ -138,11 +180,19 @@ TEST(a_coordinator_that_is_down_does_not_hold_it_up_for_ever)
 	ASSERT_EQ(fake_count("target", true), 1);
 }
 
-TEST(one_without_partitions_has_nothing_to_ask)
+/* It may have stood still while it joined, and what it is given may be others' by now. */
+TEST(one_that_had_no_partitions_asks_when_it_has_some)
 {
 	open_with_one_near();
 	take_back("delays", 1);
 	stand_still(2 * SESSION_MS);
 	ASSERT_EQ(kafka.nr_unanswered, 0);
-	ASSERT_EQ(relay.stats.standstills, 0);
+	give("delays", 1);
+	read_due(0, "target");
+	ASSERT_EQ(kafka.nr_produced, 0);
+	go_on(2 * SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	fake_answer_commits(0);
+	turn_of_loop();
+	ASSERT_EQ(fake_count("target", true), 1);
 }

@@ -192,7 +192,7 @@ def a_relay_that_stood_still_while_another_took_over_is_not_early_and_loses_noth
         scene.ledger.wait_for(near)
         scene.wait_until_committed()
         os.kill(first.pid(), signal.SIGCONT)
-        wait_for(lambda: first.metrics()["standstills_total"] == 1, "doubts of the first")
+        wait_for(lambda: first.metrics()["standstills_total"] >= 1, "doubts of the first")
         # It got partitions, has lost them, and has got others.
         wait_for(lambda: first.metrics()["rebalances_total"] >= 3 and all_share((first, second)),
                  "partitions for both")
