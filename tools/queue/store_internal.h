@@ -44,6 +44,9 @@
 #define NUMBER_CHANGES	".changes"
 #define NUMBER_VERSION	".version"
 
+/* So many tables that were written out, and not merged yet, are merged. */
+#define STORE_TABLES_COMPACT	12
+
 /* How RocksDB is to read its logs, whose header for C has no name for it. */
 #define TOLERATE_TORN_TAIL	0
 #define SKIP_CORRUPT		3
@@ -139,6 +142,7 @@ struct store_syncer {
  * @pushing: something of them may still be there; set by the thread that sees to that, to
  *	which the next two belong.
  * @pushes: how often they were pushed down since.
+ * @pushed_ns: when it was seen to that last.
  * @errors: how often RocksDB could not go on with its work.
  * @lack_s: for so many seconds the ballast is not taken back, as RocksDB had no room; with
  *	the lock.
@@ -154,6 +158,7 @@ struct store_space {
 	_Atomic bool deleted;
 	_Atomic bool pushing;
 	unsigned int pushes;
+	uint64_t pushed_ns;
 	uint64_t errors;
 	unsigned int lack_s;
 	_Atomic bool room;

@@ -163,17 +163,19 @@ static int cut(struct log_look *look, int dir_fd)
  */
 static int look_at_file(struct log_look *look, int dir_fd)
 {
-	int ret = store_records_map(&look->file, dir_fd, look->name);
+	int ret = store_records_open(&look->file, dir_fd, look->name);
+	size_t len;
 
-	if (ret || !look->file.bytes)
+	if (ret)
 		return ret;
 	ret = look_at_log(look);
-	store_records_unmap(&look->file);
+	len = look->file.len;
+	store_records_close(&look->file);
 	if (ret || look->torn == STORE_NO_RECORD)
 		return ret;
 	store_say(look->store, LOG_WARNING,
 		  "%s/%s: the end is torn: %zu bytes that make no record%s",
-		  look->store->db_path, look->name, look->file.len - look->torn,
+		  look->store->db_path, look->name, len - look->torn,
 		  look->cut ? " are cut off" : "");
 	return look->cut ? cut(look, dir_fd) : 0;
 }

@@ -115,13 +115,12 @@ static bool read_name(int dir_fd, char name[64])
 uint64_t store_manifest_first_log(int dir_fd)
 {
 	struct store_records list;
-	uint64_t log = 0;
+	uint64_t log;
 	char name[64];
 
-	if (!read_name(dir_fd, name) || store_records_map(&list, dir_fd, name))
+	if (!read_name(dir_fd, name) || store_records_open(&list, dir_fd, name))
 		return 0;
-	if (list.bytes)
-		log = read_list(&list);
-	store_records_unmap(&list);
+	log = read_list(&list);
+	store_records_close(&list);
 	return log;
 }

@@ -28,7 +28,6 @@
 #define BUFFERS			4
 #define BUFFER_LEAST		(64u << 10)
 #define BUFFER_MOST		(16u << 20)
-#define TABLES_COMPACT		12
 #define TABLES_SLOW		24
 #define TABLES_STOP		32
 #define BLOOM_BITS		10
@@ -77,7 +76,7 @@ static void set_shape(struct store *store, rocksdb_options_t *options)
 	rocksdb_options_set_target_file_size_multiplier(options, 2);
 	rocksdb_options_add_compact_on_deletion_collector_factory(options, 4096, 2048);
 	rocksdb_options_set_max_compaction_bytes(options, BUFFERS * store->write_buffer);
-	rocksdb_options_set_level0_file_num_compaction_trigger(options, TABLES_COMPACT);
+	rocksdb_options_set_level0_file_num_compaction_trigger(options, STORE_TABLES_COMPACT);
 	rocksdb_options_set_level0_slowdown_writes_trigger(options, TABLES_SLOW);
 	rocksdb_options_set_level0_stop_writes_trigger(options, TABLES_STOP);
 	rocksdb_options_set_soft_pending_compaction_bytes_limit(options, 0);
@@ -117,7 +116,7 @@ rocksdb_readoptions_t *store_make_read_options(void)
 /*
  * RocksDB takes all tables of a level that lie within what it merges from the next one, however
  * many, unless it is told not to: a fifth of a full disk at once. Its header for C has no
- * function for that.
+ * function for that. Later versions, from 9 on, cannot be told.
  */
 static void bound_compactions(struct store *store)
 {
@@ -127,8 +126,13 @@ static void bound_compactions(struct store *store)
 	rocksdb_get_options_from_string(store->options,
 					"ignore_max_compaction_bytes_for_input=false", bounded,
 					&error);
-	if (error)
-		store_die(store, "cannot bound compactions", error);
+	if (error) {
+		store_say(store, LOG_WARNING, "%s: compactions are not bounded: %s", store->dir,
+			  error);
+		rocksdb_options_destroy(bounded);
+		rocksdb_free(error);
+		return;
+	}
 	rocksdb_options_destroy(store->options);
 	store->options = bounded;
 }

@@ -12,8 +12,8 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,35 +22,41 @@
 
 #define BLOCK	32768
 
-int store_records_map(struct store_records *file, int dir_fd, const char *name)
+/* A file that is mapped would end the process where the disk cannot read it. */
+static int read_all(struct store_records *file, int fd)
+{
+	struct stat stat;
+	ssize_t n;
+
+	if (fstat(fd, &stat))
+		return -errno;
+	file->bytes = malloc((size_t)stat.st_size + 1);
+	if (!file->bytes)
+		return -ENOMEM;
+	while ((n = read(fd, file->bytes + file->len, (size_t)stat.st_size - file->len)) > 0)
+		file->len += (size_t)n;
+	return n < 0 ? -errno : 0;
+}
+
+int store_records_open(struct store_records *file, int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	void *bytes = NULL;
-	struct stat stat;
-	int ret = 0;
+	int ret;
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &stat)) {
-		ret = -errno;
-	} else if (stat.st_size) {
-		bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (bytes == MAP_FAILED)
-			ret = -errno;
-	}
+	*file = (struct store_records){ 0 };
+	ret = read_all(file, fd);
 	close(fd);
 	if (ret)
-		return ret;
-	file->bytes = bytes;
-	file->len = bytes ? (size_t)stat.st_size : 0;
-	return 0;
+		store_records_close(file);
+	return ret;
 }
 
-void store_records_unmap(struct store_records *file)
+void store_records_close(struct store_records *file)
 {
-	if (file->bytes)
-		munmap((void *)file->bytes, file->len);
-	file->bytes = NULL;
+	free(file->bytes);
+	*file = (struct store_records){ 0 };
 }
 
 bool store_records_starts_block(size_t at)

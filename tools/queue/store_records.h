@@ -21,11 +21,11 @@ enum store_piece {
 
 /**
  * struct store_records - a file
- * @bytes: what it has; NULL: it is empty.
+ * @bytes: what it has.
  * @len: how much that is.
  */
 struct store_records {
-	const uint8_t *bytes;
+	uint8_t *bytes;
 	size_t len;
 };
 
@@ -39,9 +39,9 @@ struct store_record_head {
 	size_t len;
 };
 
-/* Map a file of a directory. Returns 0 or a negative errno. */
-int store_records_map(struct store_records *file, int dir_fd, const char *name);
-void store_records_unmap(struct store_records *file);
+/* Read a file of a directory. Returns 0 or a negative errno. */
+int store_records_open(struct store_records *file, int dir_fd, const char *name);
+void store_records_close(struct store_records *file);
 
 static inline uint16_t store_records_piece_len(const uint8_t *piece)
 {

@@ -31,7 +31,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -40,6 +40,7 @@
 #include "store_internal.h"
 
 #define LOOK_NS		10000000ull
+#define SECOND_NS	1000000000ull
 /* Deletes are pushed each second so often after the last of them; then rarely, in seconds. */
 #define PUSHES		20
 #define PUSHES_RARE	30
@@ -162,7 +163,8 @@ static uint64_t property(struct store *store, const char *name)
 /*
  * RocksDB has had no room for merging something, or after that takes what there is for too
  * little, and will try the same again for ever: then the reserve is what it needs, though
- * more than an eighth is free beside it. Other errors are not for want of room.
+ * more than an eighth is free beside it. An error may be for something else: then some room
+ * is lost for a while.
  */
 static void see_lack(struct store *store)
 {
@@ -181,36 +183,45 @@ static void see_lack(struct store *store)
 	pthread_mutex_unlock(&space->lock);
 }
 
+static uint64_t files_of_level(struct store *store, int level)
+{
+	char name[] = "rocksdb.num-files-at-level0";
+	uint64_t nr = 0;
+	char *files;
+
+	name[sizeof(name) - 2] = (char)('0' + level);
+	files = rocksdb_property_value(store->db, name);
+	if (files)
+		nr = strtoull(files, NULL, 10);
+	rocksdb_free(files);
+	return nr;
+}
+
 /* All is in the last level: there is nothing left that was deleted. */
 static bool is_merged(struct store *store)
 {
-	char name[] = "rocksdb.num-files-at-level0";
 	int level;
 
 	if (property(store, "rocksdb.num-entries-active-mem-table") ||
 	    property(store, "rocksdb.num-immutable-mem-table"))
 		return false;
-	for (level = 0; level < LEVELS - 1; level++) {
-		char *files;
-		bool none;
-
-		name[sizeof(name) - 2] = (char)('0' + level);
-		files = rocksdb_property_value(store->db, name);
-		none = files && !strcmp(files, "0");
-		rocksdb_free(files);
-		if (!none)
+	for (level = 0; level < LEVELS - 1; level++)
+		if (files_of_level(store, level))
 			return false;
-	}
 	return true;
 }
 
-/* If older ones are being written out, a flush would wait for them. */
+/*
+ * A flush waits where one more table to be written or merged would be too many: it is not begun
+ * where there are some, as this thread may not wait for room that it has to make.
+ */
 static void write_deletes_out(struct store *store)
 {
 	rocksdb_flushoptions_t *options;
 	char *error = NULL;
 
-	if (property(store, "rocksdb.num-immutable-mem-table"))
+	if (property(store, "rocksdb.num-immutable-mem-table") ||
+	    files_of_level(store, 0) >= STORE_TABLES_COMPACT)
 		return;
 	options = rocksdb_flushoptions_create();
 	rocksdb_flushoptions_set_wait(options, 0);
@@ -244,7 +255,11 @@ static bool is_time_to_push(struct store_space *space)
 void store_space_push(struct store *store)
 {
 	struct store_space *space = &store->space;
+	uint64_t now = now_ns();
 
+	if (now - space->pushed_ns < SECOND_NS)
+		return;
+	space->pushed_ns = now;
 	see_lack(store);
 	store_space_look(store);
 	if (space->room || !is_time_to_push(space))
