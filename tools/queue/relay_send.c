@@ -421,7 +421,7 @@ static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entr
 
 /*
  * While partitions are taken from us, nothing has room: what waits is forgotten with them.
- * Neither while it is not known whether they are ours.
+ * Nothing has room either while it is not known whether they are ours.
  */
 static bool may_produce(const struct relay *relay)
 {

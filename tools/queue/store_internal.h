@@ -47,6 +47,8 @@
 /* So many tables that were written out, and not merged yet, are merged. */
 #define STORE_TABLES_COMPACT	12
 
+#define STORE_SECOND_NS		1000000000ull
+
 /* How RocksDB is to read its logs, whose header for C has no name for it. */
 #define TOLERATE_TORN_TAIL	0
 #define SKIP_CORRUPT		3
@@ -344,6 +346,9 @@ void store_scrub_stop(struct store *store);
 /* store_sync.c */
 /* A condition whose time is that of CLOCK_MONOTONIC. Returns 0 or a negative errno. */
 int store_monotonic_cond(pthread_cond_t *cond);
+/* Its clock, and a time of it. */
+uint64_t store_now_ns(void);
+struct timespec store_timespec(uint64_t time_ns);
 int store_sync_start(struct store *store);
 void store_sync_stop(struct store *store);
 void store_sync_commit(struct store *store);
@@ -356,7 +361,7 @@ void store_space_look(struct store *store);
 /* Bytes of the log were handed to RocksDB, or written out: wait until they have room. */
 void store_space_add(struct store *store, size_t bytes);
 void store_space_write_out(struct store *store);
-/* Called each second by a thread that may wait: there may be room to be given back. */
+/* There may be room to be given back: once a second, however often a thread that may wait asks. */
 void store_space_push(struct store *store);
 /* Wait a little for room, which a failed write was for want of. */
 void store_space_retry(struct store *store, unsigned int tries);

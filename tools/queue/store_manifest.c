@@ -12,9 +12,7 @@
  * Tags and numbers are varints. Those that are numbers come before tables, and it is not
  * read on from there.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

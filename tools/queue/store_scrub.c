@@ -27,7 +27,6 @@
 
 #define STEP_BYTES	(1u << 20)
 #define STEP_SHARE	10
-#define SECOND_NS	1000000000ull
 
 /**
  * struct step - how far the scrub has come
@@ -46,14 +45,6 @@ struct step {
 	bool senseless;
 	bool more;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* --- steps -------------------------------------------------------------------------------- */
 
@@ -94,10 +85,7 @@ static int take_step(struct store *store, struct step *step)
 /* Returns false if it is to end. */
 static bool sleep_until(struct store_scrubber *scrubber, uint64_t until_ns)
 {
-	const struct timespec until = {
-		.tv_sec = (time_t)(until_ns / SECOND_NS),
-		.tv_nsec = (long)(until_ns % SECOND_NS),
-	};
+	const struct timespec until = store_timespec(until_ns);
 	bool stop;
 
 	pthread_mutex_lock(&scrubber->lock);
@@ -115,7 +103,7 @@ static bool rest_until(struct store *store, uint64_t until_ns)
 	uint64_t next_ns;
 
 	do {
-		next_ns = now_ns() + SECOND_NS;
+		next_ns = store_now_ns() + STORE_SECOND_NS;
 		if (next_ns > until_ns)
 			next_ns = until_ns;
 		if (!sleep_until(&store->scrubber, next_ns))
@@ -129,14 +117,15 @@ static bool rest_until(struct store *store, uint64_t until_ns)
 static bool pass(struct store *store)
 {
 	struct step step = { 0 };
-	uint64_t began_ns;
+	uint64_t began_ns, took_ns;
 	int ret;
 
 	do {
-		began_ns = now_ns();
+		began_ns = store_now_ns();
 		ret = take_step(store, &step);
 		store->scrubber.bytes += step.bytes;
-		if (!rest_until(store, now_ns() + STEP_SHARE * (now_ns() - began_ns)))
+		took_ns = store_now_ns() - began_ns;
+		if (!rest_until(store, store_now_ns() + STEP_SHARE * took_ns))
 			return false;
 	} while (!ret && step.more);
 	store->scrubber.passes += !ret;
@@ -148,7 +137,7 @@ static uint64_t next_pass_ns(const struct store *store)
 {
 	uint64_t interval_ns = store->config.scrub_interval_ns;
 
-	return interval_ns && !store->damaged ? now_ns() + interval_ns : UINT64_MAX;
+	return interval_ns && !store->damaged ? store_now_ns() + interval_ns : UINT64_MAX;
 }
 
 static void *run(void *context)

@@ -40,7 +40,6 @@
 #include "store_internal.h"
 
 #define LOOK_NS		10000000ull
-#define SECOND_NS	1000000000ull
 /* Deletes are pushed each second so often after the last of them; then rarely, in seconds. */
 #define PUSHES		20
 #define PUSHES_RARE	30
@@ -61,12 +60,13 @@
 /* So often a write is tried again with room for it: some 20 s. */
 #define RETRIES		2000
 
+/* It is asked for at each write: some ms more or less do not matter. */
 static uint64_t now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * STORE_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
 static uint64_t free_bytes(const struct store *store)
@@ -257,7 +257,7 @@ void store_space_push(struct store *store)
 	struct store_space *space = &store->space;
 	uint64_t now = now_ns();
 
-	if (now - space->pushed_ns < SECOND_NS)
+	if (now - space->pushed_ns < STORE_SECOND_NS)
 		return;
 	space->pushed_ns = now;
 	see_lack(store);

@@ -20,12 +20,20 @@
 
 #include "store_internal.h"
 
-static uint64_t now_ns(void)
+uint64_t store_now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * STORE_SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+struct timespec store_timespec(uint64_t time_ns)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(time_ns / STORE_SECOND_NS),
+		.tv_nsec = (long)(time_ns % STORE_SECOND_NS),
+	};
 }
 
 /* --- of the thread ------------------------------------------------------------------------ */
@@ -43,10 +51,10 @@ static void write_out(struct store *store, bool sync)
 static void timed_sync(struct store *store)
 {
 	struct store_syncer *syncer = &store->syncer;
-	uint64_t begin_ns = now_ns(), took_ns;
+	uint64_t begin_ns = store_now_ns(), took_ns;
 
 	write_out(store, true);
-	took_ns = now_ns() - begin_ns;
+	took_ns = store_now_ns() - begin_ns;
 	syncer->syncs++;
 	syncer->sync_ns += took_ns;
 	if (took_ns > syncer->sync_max_ns)
@@ -72,16 +80,13 @@ static bool sync_is_wanted(const struct store *store, uint64_t next_ns)
 		return false;
 	if (syncer->flush_to > syncer->on_disk || store->config.sync == SYNC_ALWAYS)
 		return true;
-	return store->config.sync == SYNC_INTERVAL && now_ns() >= next_ns;
+	return store->config.sync == SYNC_INTERVAL && store_now_ns() >= next_ns;
 }
 
 static void wait_for_work(struct store *store, uint64_t next_ns)
 {
 	struct store_syncer *syncer = &store->syncer;
-	struct timespec until = {
-		.tv_sec = (time_t)(next_ns / 1000000000),
-		.tv_nsec = (long)(next_ns % 1000000000),
-	};
+	struct timespec until = store_timespec(next_ns);
 
 	if (store->config.sync == SYNC_INTERVAL && syncer->committed != syncer->on_disk)
 		pthread_cond_timedwait(&syncer->work, &syncer->lock, &until);
@@ -119,7 +124,7 @@ static void *run(void *context)
 	while (!syncer->stop) {
 		if (sync_is_wanted(store, next_ns)) {
 			work_once(store, true);
-			next_ns = now_ns() + store->config.sync_interval_ns;
+			next_ns = store_now_ns() + store->config.sync_interval_ns;
 		} else if (syncer->committed != syncer->synced) {
 			work_once(store, false);
 		} else {

@@ -3,7 +3,6 @@
  * The store against a model, and through crashes: what it said is synced is there after a
  * kill at any moment, together with some of what came after that, whole steps of it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,17 +56,13 @@ TEST(a_store_has_what_a_model_has)
 /* The name of the log that there is, when one was opened and closed. */
 static void name_log(char *name, size_t size)
 {
-	char path[100];
+	DIR *list = list_files();
 	struct dirent *entry;
-	DIR *list;
 
-	snprintf(path, sizeof(path), "%s/db", test_dir());
-	list = opendir(path);
-	ASSERT(list);
 	*name = '\0';
 	while ((entry = readdir(list)))
 		if (strstr(entry->d_name, ".log"))
-			snprintf(name, size, "%s/%s", path, entry->d_name);
+			path_of(name, size, entry);
 	closedir(list);
 	ASSERT_NE(*name, '\0');
 }

@@ -54,6 +54,22 @@ const char *test_dir(void)
 	return path;
 }
 
+DIR *list_files(void)
+{
+	char db[100];
+	DIR *list;
+
+	snprintf(db, sizeof(db), "%s/db", test_dir());
+	list = opendir(db);
+	ASSERT(list);
+	return list;
+}
+
+void path_of(char *path, size_t size, const struct dirent *entry)
+{
+	snprintf(path, size, "%s/db/%s", test_dir(), entry->d_name);
+}
+
 static void __printf(2, 3) to_text(int priority, const char *format, ...)
 {
 	size_t len = strlen(log_text);

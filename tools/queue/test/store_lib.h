@@ -3,12 +3,18 @@
 #ifndef STORE_LIB_H
 #define STORE_LIB_H
 
+#include <dirent.h>
+
 #include "harness.h"
 #include "store.h"
 
 /* The directory of this test, which is made new and empty; removed by the next test of it. */
 const char *test_dir(void);
 void remove_tree(const char *path);
+
+/* RocksDB's files in it, and the path of one of them. */
+DIR *list_files(void);
+void path_of(char *path, size_t size, const struct dirent *entry);
 
 /* A configuration for the store in @dir, whose lines go to log_text. */
 struct store_config test_config(const char *dir);

@@ -83,23 +83,6 @@ static void make_large(void)
 	store_close(open_with(0));
 }
 
-/* RocksDB's files. */
-static DIR *list_files(void)
-{
-	char db[100];
-	DIR *list;
-
-	snprintf(db, sizeof(db), "%s/db", test_dir());
-	list = opendir(db);
-	ASSERT(list);
-	return list;
-}
-
-static void path_of(char *path, size_t size, const struct dirent *entry)
-{
-	snprintf(path, size, "%s/db/%s", test_dir(), entry->d_name);
-}
-
 /* The largest table of the store, and how large it is. */
 static off_t find_table(char *path, size_t size)
 {
@@ -390,7 +373,7 @@ static void make_delayed(void)
 
 		put_job(store, &job);
 	}
-	/* One table, which RocksDB leaves as it is. */
+	/* One level of tables, which RocksDB leaves as they are. */
 	store_flush(store);
 	rocksdb_compact_range(store->db, NULL, 0, NULL, 0);
 	store_close(store);
@@ -451,7 +434,7 @@ static bool walk_harmed(const char *path, off_t at)
 	return hit;
 }
 
-/* The index is a part of the table. */
+/* The index is in some of the tables, and is a part of each of them. */
 #define PARTS	50
 
 TEST(a_walk_goes_on_behind_a_block_that_is_damaged)
