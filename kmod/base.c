@@ -72,7 +72,9 @@
  * front of its tick, when no function of a timer is running there any more.  The
  * hrtimer moves to another CPU, as all of its do: the callback finds its base by
  * container_of() and not by the CPU it is on.  When the CPU has come back, the next
- * run that ends elsewhere kicks it to set the hrtimer there again.
+ * run that ends elsewhere kicks it to set the hrtimer there again.  A kick that is
+ * quicker than the return from the callback leaves the hrtimer where it is, and the
+ * run after that kicks again.
  *
  * Bases are made for CPUs that are up, when a clock is first used or when a CPU
  * comes for the first time, and stay until the end.
