@@ -16,6 +16,8 @@
 
 #define MEMORY_MIN		(32 * MIB)
 #define STORE_MEMORY_MIN	(8 * MIB)
+/* What is counted nowhere: libraries, stacks, and RocksDB while it merges tables. */
+#define UNCOUNTED_MEMORY	(4 * MIB)
 #define MAX_JOB_SIZE_MAX	GIB
 
 enum option_key {
@@ -211,13 +213,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /*
  * The store has a quarter, but what RocksDB cannot do without; clients' buffers an eighth,
- * which is for thousands of clients enough, as idle ones have none; jobs have the rest.
+ * which is for thousands of clients enough, as idle ones have none; jobs have the rest, but
+ * for what nobody counts.
  */
 void split_memory(struct memory_split *split, uint64_t memory)
 {
 	split->store = memory / 4 > STORE_MEMORY_MIN ? memory / 4 : STORE_MEMORY_MIN;
 	split->clients = memory / 8;
-	split->jobs = memory - split->store - split->clients;
+	split->jobs = memory - split->store - split->clients - UNCOUNTED_MEMORY;
 }
 
 void serve_options_parse(struct serve_options *options, int argc, char **argv)
