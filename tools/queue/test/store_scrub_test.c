@@ -338,7 +338,10 @@ static void lose_the_list(void)
 	closedir(list);
 }
 
-/* RocksDB's own repair refuses this one, as it has tables whose changes overlap in time. */
+/*
+ * The repair of RocksDB 7.8 refuses this one, as it has tables whose changes overlap in
+ * time. That of 9.10 does not, and the store need not read its tables one by one.
+ */
 TEST(a_repair_goes_on_without_the_list_of_tables)
 {
 	struct store_config config = test_config(test_dir());
@@ -351,7 +354,8 @@ TEST(a_repair_goes_on_without_the_list_of_tables)
 	*log_text = 0;
 	ASSERT_EQ(store_open(&store, &config), 0);
 	test_about("%s", log_text);
-	ASSERT(strstr(log_text, "one by one"));
+	if (!strstr(log_text, "one by one"))
+		printf("# repaired by RocksDB\n");
 	ASSERT_EQ(count_jobs(store), LARGE_JOBS);
 	store_close(store);
 	config.repair = false;
