@@ -115,9 +115,9 @@ security_mirror() {
 	mirror Debian-Security
 }
 
-# A fresh machine has no lists to go by.
+# A fresh machine has no lists to go by, or those of the archive it was installed from only.
 learn_mirrors() {
-	[[ -n $(main_mirror) ]] || update_lists || true
+	[[ -n $(main_mirror) && -n $(security_mirror) ]] || update_lists || true
 	[[ -n $(main_mirror) ]] || die "apt on this machine knows of no archive of Debian's"
 }
 
