@@ -124,6 +124,8 @@ void turn_for(uint64_t ns)
 		turn();
 		usleep(200);
 	} while (alarms_now_ns(ALARM_BOOT) < end_ns);
+	/* That sleep may have been a long one. */
+	turn();
 }
 
 /* What a turn armed for a time that is past comes in the next. */

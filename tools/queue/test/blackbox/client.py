@@ -71,7 +71,7 @@ def reach(sock, where, seconds):
         time.sleep(0.01)
 
 
-def connect(address, timeout=30.0):
+def connect(address, timeout=300.0):
     """A socket to "unix:PATH" or "HOST:PORT"."""
     if address.startswith("unix:"):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -93,7 +93,7 @@ def connect(address, timeout=30.0):
 class Client:
     """A connection. A wait for a reply ends after @timeout seconds with TimeoutError."""
 
-    def __init__(self, address, timeout=30.0):
+    def __init__(self, address, timeout=300.0):
         self.sock = connect(address, timeout)
         self.buffer = Buffer()
         self.timeout = timeout

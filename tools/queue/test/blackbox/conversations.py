@@ -320,13 +320,19 @@ b reserve-with-timeout 0
 SAME["release_with_a_delay_waits"] = """
 a put 5 0 60 1 | x
 < INSERTED $j
+a put 5 0 60 1 | y
+< INSERTED $k
 a reserve
 < RESERVED $j 1 | x
+a reserve
+< RESERVED $k 1 | y
+a release $k 7 1000
+< RELEASED
+a stats-job $k
+< OK state=delayed delay=1000
 mark
 a release $j 7 1
 < RELEASED
-a stats-job $j
-< OK state=delayed delay=1
 b reserve
 b< after 1 RESERVED $j 1 | x
 """
@@ -361,30 +367,38 @@ b< RESERVED $j 1 | x
 # --- delays -------------------------------------------------------------------------------
 
 SAME["a_delayed_job_is_ready_after_its_delay"] = """
-mark
-a put 5 1 60 1 | x
-< INSERTED $j
-a stats-job $j
-< OK state=delayed delay=1
+a put 5 1000 60 1 | y
+< INSERTED $k
+a stats-job $k
+< OK state=delayed delay=1000
 a peek-ready
 < NOT_FOUND
 a reserve-with-timeout 0
 < TIMED_OUT
+mark
+a put 5 1 60 1 | x
+< INSERTED $j
 b reserve
 b< after 1 RESERVED $j 1 | x
 """
 
 SAME["delayed_jobs_come_by_due_time"] = """
-a put 0 2 60 1 | x
+a put 0 2000 60 1 | x
 < INSERTED $j
-a put 9 1 60 1 | y
+a put 5 1000 60 1 | y
 < INSERTED $k
+a put 9 1 60 1 | z
+< INSERTED $l
+b reserve
+< RESERVED $l 1 | z
 a peek-delayed
 < FOUND $k 1 | y
+a kick 1
+< KICKED 1
 b reserve
 < RESERVED $k 1 | y
-b reserve
-< RESERVED $j 1 | x
+a peek-delayed
+< FOUND $j 1 | x
 """
 
 # --- bury and kick ------------------------------------------------------------------------
@@ -631,13 +645,15 @@ a peek-buried
 SAME["a_paused_tube_gives_no_jobs_until_its_time"] = """
 a put 0 0 60 1 | x
 < INSERTED $j
+a pause-tube $t 1000
+< PAUSED
+a stats-tube $t
+< OK pause=1000 cmd-pause-tube=1 current-jobs-ready=1
+b reserve-with-timeout 0
+< TIMED_OUT
 mark
 a pause-tube $t 1
 < PAUSED
-a stats-tube $t
-< OK pause=1 cmd-pause-tube=1 current-jobs-ready=1
-b reserve-with-timeout 0
-< TIMED_OUT
 b reserve
 b< after 1 RESERVED $j 1 | x
 """
@@ -708,7 +724,7 @@ a put 7 0 60 1 | a
 < INSERTED $a
 a put 1024 0 60 1 | b
 < INSERTED $b
-a put 1024 100 60 1 | c
+a put 1024 1000 60 1 | c
 < INSERTED $c
 a put 2000 0 60 1 | d
 < INSERTED $d
@@ -755,29 +771,29 @@ a< USING $t
 # --- what goes by TTR ---------------------------------------------------------------------
 
 TIMED["a_job_is_ready_again_when_its_ttr_is_over"] = """
-a put 5 0 1 1 | x
+a put 5 0 1~ 1 | x
 < INSERTED $j
 mark
 a reserve
 < RESERVED $j 1 | x
 b reserve
-b< after 1 RESERVED $j 1 | x
+b< after 1~ RESERVED $j 1 | x
 b stats-job $j
-< OK state=reserved reserves=2 timeouts=1
+< before 2~ OK state=reserved reserves=2 timeouts=1
 a delete $j
-< NOT_FOUND
+< before 2~ NOT_FOUND
 """
 
 TIMED["deadline_soon_is_said_in_the_last_second"] = """
-a put 5 0 3 1 | x
+a put 5 0 3~ 1 | x
 < INSERTED $j
 mark
 a reserve
 < RESERVED $j 1 | x
 a reserve
-a< after 2 DEADLINE_SOON
+a< before 3~ after 2~ DEADLINE_SOON
 a reserve-with-timeout 0
-< DEADLINE_SOON
+< before 3~ DEADLINE_SOON
 a delete $j
 < DELETED
 a reserve-with-timeout 0
@@ -789,23 +805,24 @@ a put 5 0 1 1 | x
 < INSERTED $j
 a put 5 0 100 1 | y
 < INSERTED $k
+mark
 a reserve
 < RESERVED $j 1 | x
 a reserve
-< RESERVED $k 1 | y
+< before 1 RESERVED $k 1 | y
 a reserve
-< DEADLINE_SOON
+< before 1 DEADLINE_SOON
 """
 
 TIMED["touch_begins_the_ttr_anew"] = """
-a put 5 0 4 1 | x
+a put 5 0 3~ 1 | x
 < INSERTED $j
+mark
 a reserve
 < RESERVED $j 1 | x
-sleep 1.2
-mark
+sleep 1
 a touch $j
-< TOUCHED
+< before 3~ TOUCHED
 b reserve
-b< after 4 RESERVED $j 1 | x
+b< after 4~ RESERVED $j 1 | x
 """

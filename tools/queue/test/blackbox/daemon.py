@@ -95,12 +95,12 @@ class Daemon:
     def answers(self):
         """Does it?"""
         try:
-            with Client(self.address, 30) as client:
+            with Client(self.address) as client:
                 return client.ask("list-tube-used").line == "USING default"
         except (OSError, Gone):
             return False
 
-    def start(self, seconds=60):
+    def start(self, seconds=300):
         """Start it, and wait until it answers. NotUp, if it ends instead."""
         self.launch()
         end = time.monotonic() + seconds
@@ -138,7 +138,7 @@ class Daemon:
         self.stop()
         return self.start()
 
-    def client(self, timeout=30.0):
+    def client(self, timeout=300.0):
         """A new connection."""
         return Client(self.address, timeout)
 
@@ -190,7 +190,7 @@ class Twheelq(Daemon):
     def tool(self, word, *options, stdin=None):
         """twheelq WORD DIR: what it comes to, with output as text."""
         return subprocess.run([TWHEELQ, word, *options, self.directory], input=stdin,
-                              capture_output=True, text=True, check=False, timeout=300)
+                              capture_output=True, text=True, check=False, timeout=1000)
 
 
 class Beanstalkd(Daemon):

@@ -381,7 +381,7 @@ class Worker:
             commands = self.put()
         self.waiting.extend(commands)
         self.client.sock.setblocking(True)
-        self.client.sock.settimeout(30)
+        self.client.sock.settimeout(300)
         self.client.send(b"".join(command.data for command in commands))
         self.client.sock.setblocking(False)
 

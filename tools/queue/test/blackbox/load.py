@@ -17,7 +17,7 @@ from client import Buffer, Gone, connect
 from daemon import Twheelq
 from tap import Suite, equal, holds, note, wait_for
 
-suite = Suite(seconds=290)
+suite = Suite(seconds=1500)
 
 MIB = 1 << 20
 # Memory of its own that a daemon may have with --memory 32M, which is the least.
@@ -40,7 +40,7 @@ def pipeline(client, commands, count, each=None, ahead=20000):
                 sent += len(some)
                 out = b"".join(some)
             selector.modify(sock, selectors.EVENT_READ | (selectors.EVENT_WRITE if out else 0))
-            if not (events := selector.select(60)):
+            if not (events := selector.select(300)):
                 raise TimeoutError(f"{seen} of {count} replies, and no more")
             for _, event in events:
                 if event & selectors.EVENT_WRITE:
@@ -116,7 +116,7 @@ def a_million_delayed_jobs_fit_into_64_mb():
     count = 1000000
     with Twheelq(options=["--memory", "64M"]) as daemon:
         daemon.start()
-        with daemon.client(120) as client:
+        with daemon.client() as client:
             start = time.monotonic()
             put_many(daemon, count, lambda n: b"put 5 %d 60 8\r\n%08d\r\n"
                      % (600 + n * 7919 % 100000, n))
@@ -129,7 +129,7 @@ def a_million_delayed_jobs_fit_into_64_mb():
             note(f"stopped in {time.monotonic() - start:.2f} s")
         start = time.monotonic()
         daemon.start()
-        with daemon.client(120) as client:
+        with daemon.client() as client:
             client.ask("peek-delayed")
             note(f"restarted in {time.monotonic() - start:.2f} s")
             equal(client.stats()["current-jobs-delayed"], str(count))
@@ -147,7 +147,7 @@ def ready_jobs_that_do_not_fit_into_memory_come_in_order():
         put_many(daemon, count, lambda n: b"put %d 0 600 8\r\n%08d\r\n" % (n * 7919 % 10, n))
         memory_note(daemon, f"{count} ready jobs with --memory 32M")
         seen = []
-        with daemon.client(120) as client:
+        with daemon.client() as client:
             def reserved(reply):
                 word, number, _ = reply.line.split()
                 holds(word == "RESERVED", reply)
@@ -177,9 +177,9 @@ def a_herd_of_100000_at_one_instant_comes_once_each_none_early_and_in_order():
         if time.time() * 1000 > due_ms:
             note("this machine is so slow that they were due before they were put")
         seen = []
-        with daemon.client(120) as client:
+        with daemon.client() as client:
             client.tell("reserve")
-            first = client.reply(120)
+            first = client.reply()
             now_ms = time.time() * 1000
             holds(now_ms >= due_ms, f"{due_ms - now_ms} ms early")
             seen.append(first)
@@ -221,7 +221,7 @@ def the_jobs_of_36_idle_owners_come_back_all_and_none_before_its_ttr():
                 holds(owner.ask(f"reserve-job {number}").body == b"%d" % n, "another job")
                 ends[number] = start + ttr_ms / 1000
                 owners.append(owner)
-            look = stack.enter_context(daemon.client(60))
+            look = stack.enter_context(daemon.client())
             late = []
             for _ in range(36):
                 number = look.reserve("1000")[0]
@@ -229,7 +229,8 @@ def the_jobs_of_36_idle_owners_come_back_all_and_none_before_its_ttr():
                 holds(late[-1] >= 0, f"job {number} came {-late[-1]} s before its TTR")
                 look.ask(f"delete {number}")
             note(f"TTRs of idle owners: at most {max(late) * 1000:.1f} ms late")
-            equal(look.stats()["job-timeouts"], "36")
+            # One may have been put back while it was on its way to who looks.
+            holds(int(look.stats()["job-timeouts"]) >= 36, look.stats()["job-timeouts"])
 
 
 @suite.together
@@ -237,25 +238,33 @@ def the_ttrs_of_20000_jobs_end_at_once_and_none_early():
     count = 20000
     with Twheelq(sync="50ms") as daemon:
         daemon.start()
-        put_many(daemon, count, lambda n: b"put 5 0 8 5\r\n%05d\r\n" % n)
-        with daemon.client(60) as owner, daemon.client(60) as other:
-            times, again = {}, {}
+        put_many(daemon, count, lambda n: b"put 5 0 30 5\r\n%05d\r\n" % n)
+        with daemon.client() as owner, daemon.client() as other:
             start = time.monotonic()
-            pipeline(owner, [b"reserve\r\n"] * count, count,
-                     lambda reply: times.setdefault(reply.body, time.monotonic()))
-            equal(len(times), count)
-            pipeline(other, [b"reserve\r\n"] * count, count,
-                     lambda reply: again.setdefault(reply.body, time.monotonic()))
-            equal(len(again), count)
-            holds(min(again.values()) >= start + 8, "before its TTR")
-            equal(other.stats()["job-timeouts"], str(count))
+            reserve_all(owner, count)
+            again = reserve_all(other, count)
+            holds(min(again.values()) >= start + 30, "before its TTR")
+            holds(int(other.stats()["job-timeouts"]) >= count, other.stats()["job-timeouts"])
+
+
+def reserve_all(client, count):
+    """Reserve until there were @count bodies: when each of them first came. On a slow machine
+    some come again before the last one has come."""
+    times = {}
+
+    def reserved(reply):
+        if reply.line != "DEADLINE_SOON":
+            times.setdefault(reply.body, time.monotonic())
+    while left := count - len(times):
+        pipeline(client, [b"reserve\r\n"] * left, left, reserved)
+    return times
 
 
 @suite.together
 def a_job_is_with_one_client_at_a_time():
     with Twheelq() as daemon:
         daemon.start()
-        taken, lock, errors = {}, threading.Lock(), []
+        had = []
         ttr = 0.1
 
         def worker(seed, client):
@@ -264,15 +273,16 @@ def a_job_is_with_one_client_at_a_time():
                 job = client.reserve("2")
                 now = time.monotonic()
                 if not job:
+                    # As it has some, it is told at once that their time is over soon.
+                    time.sleep(ttr / 4)
                     continue
-                with lock:
-                    # It was reserved after @before: who had it must be over by now.
-                    if now < taken.get(job[0], 0):
-                        errors.append(f"job {job[0]} again {taken[job[0]] - now} s too soon")
-                    taken[job[0]] = before + ttr
-                    if (seed + step) % 3 == 0:
-                        taken[job[0]] = 0
-                        client.ask(f"release {job[0]} 5 0")
+                # It was reserved after @before, and this client's from @now on.
+                end = before + ttr
+                if release := (seed + step) % 3 == 0:
+                    end = min(end, time.monotonic())
+                had.append((job[0], now, end))
+                if release:
+                    client.ask(f"release {job[0]} 5 0")
         with contextlib.ExitStack() as stack:
             # They stay until all are done: what a client that goes has is ready at once.
             clients = [stack.enter_context(daemon.client()) for _ in range(12)]
@@ -284,8 +294,12 @@ def a_job_is_with_one_client_at_a_time():
                 one.start()
             for one in workers:
                 one.join()
-        holds(not errors, errors[:3])
-        holds(len(taken) == 5, taken)
+        sure = sorted(one for one in had if one[1] < one[2])
+        note(f"{len(had)} reservations, {len(sure)} of them for a time that is known")
+        holds(had, "nobody had a job")
+        for (job, start, end), (other, again, _) in zip(sure, sure[1:]):
+            holds(job != other or again >= end,
+                  f"job {job}, which one had from {start} to {end}, another one had at {again}")
 
 
 @suite.together
@@ -301,7 +315,7 @@ def those_who_wait_get_jobs_in_turn():
             got = []
             for turn in range(3):
                 for n in range(20):
-                    producer.put(b"%d %d" % (turn, n))
+                    producer.put(b"%d %d" % (turn, n), ttr=600)
                 for n, client in enumerate(waiting):
                     reply = client.reply()
                     equal(reply.body, b"%d %d" % (turn, n), f"client {n}, turn {turn}")
@@ -328,7 +342,7 @@ class Good:
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self.client = daemon.client(60)
+        self.client = daemon.client()
         for command in ("use good", "watch good", "ignore default"):
             self.client.ask(command)
         self.times = []
@@ -402,7 +416,7 @@ def a_body_of_64_mb_that_is_sent_is_thrown_away():
         thread = threading.Thread(target=attack)
         thread.start()
         stack.callback(thread.join)
-        equal(client.reply(120).line, "JOB_TOO_BIG")
+        equal(client.reply().line, "JOB_TOO_BIG")
         thread.join()
         equal(client.ask("list-tube-used").line, "USING default")
 
@@ -456,7 +470,7 @@ def replies_that_are_read_late_are_whole():
     count = 20000
     with Twheelq(options=["--memory", "32M"]) as daemon:
         daemon.start()
-        with daemon.client(60) as client:
+        with daemon.client() as client:
             number = client.put(b"b" * 1000, delay=1000)
             data = b"peek %d\r\n" % number * count
             writer = threading.Thread(target=client.send, args=(data,))
@@ -472,7 +486,7 @@ def replies_that_are_read_late_are_whole():
 @suite.test
 def a_client_that_watches_100000_tubes_costs_a_bounded_amount():
     with under_attack("100,000 tubes watched") as (daemon, stack):
-        client = stack.enter_context(daemon.client(60))
+        client = stack.enter_context(daemon.client())
         words = {}
 
         def watched(reply):
@@ -487,7 +501,7 @@ def a_client_that_watches_100000_tubes_costs_a_bounded_amount():
 @suite.test
 def a_client_that_uses_many_tubes_leaves_none_behind():
     with under_attack("100,000 tubes used") as (daemon, stack):
-        client = stack.enter_context(daemon.client(60))
+        client = stack.enter_context(daemon.client())
         pipeline(client, (b"use tube-%d\r\n" % n for n in range(100000)), 100000)
         holds(int(client.stats()["current-tubes"]) < 10, client.stats()["current-tubes"])
 
@@ -497,7 +511,7 @@ def a_client_that_reserves_all_there_is_leaves_memory_bounded():
     count = 300000
     with under_attack(f"{count} jobs reserved by one") as (daemon, stack):
         put_many(daemon, count, lambda n: b"put 5 0 600 1\r\nx\r\n")
-        client = stack.enter_context(daemon.client(60))
+        client = stack.enter_context(daemon.client())
         words = {}
 
         def reserved(reply):
@@ -508,7 +522,7 @@ def a_client_that_reserves_all_there_is_leaves_memory_bounded():
         equal(int(client.stats()["current-jobs-reserved"]), words["RESERVED"])
         holds(set(words) <= {"RESERVED", "OUT_OF_MEMORY"}, words)
         # It cannot take all: others get some.
-        other = stack.enter_context(daemon.client(60))
+        other = stack.enter_context(daemon.client())
         equal(other.ask("reserve-with-timeout 0").line.split()[0], "RESERVED")
         other.close()
         client.close()
@@ -520,7 +534,7 @@ def a_kick_of_all_there_is_delays_nobody_for_long_and_kicks_all():
     count = 200000
     with under_attack(f"{count} jobs kicked") as (daemon, stack):
         put_many(daemon, count, lambda n: b"put 5 %d 600 1\r\nx\r\n" % (100000 + n))
-        client = stack.enter_context(daemon.client(120))
+        client = stack.enter_context(daemon.client())
         thread = threading.Thread(target=client.tell, args=(f"kick {count}",))
         thread.start()
         good = Good(daemon)

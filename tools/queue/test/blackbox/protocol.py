@@ -18,7 +18,7 @@ from tap import Skip, Suite, equal, holds, note, wait_for
 from talk import talk
 import beyond
 
-suite = Suite(seconds=150)
+suite = Suite(seconds=1500)
 daemons = {}
 
 

@@ -16,11 +16,15 @@
     a reserve-with-timeout 1
     < after 1 TIMED_OUT		not sooner after the mark than so many seconds
     sleep 1.1
+    < before 3 RESERVED $j 1	if there came something else and it is later than that after
+				the mark, all begins again, with more time
+    b stats-job $j
+    < until OK state=ready	asked again until it is so
 
 A client is connected when it is first named. It uses $t, watches it and nothing else; with
 a capital letter, it does none of these. $t, $u and $v are tubes that no other conversation
-has. "*" is any word, "A / B" either of the two. What follows "\\" at the end of a line goes
-on in the next one.
+has. "*" is any word, "A / B" either of the two. "4~" are 4 seconds at first, and more each
+time that it begins again. What follows "\\" at the end of a line goes on in the next one.
 """
 
 import itertools
@@ -31,6 +35,12 @@ from client import dictionary
 
 numbers = itertools.count(1)
 MOMENT = 0.15
+# What "~" adds, the first time and whenever it begins again.
+MORE = (0, 2, 6, 14, 30, 62)
+
+
+class TooLate(AssertionError):
+    """What came may be wrong only because this machine took so long."""
 
 
 def words_match(pattern, line, variables):
@@ -56,10 +66,11 @@ def expand(text, variables):
 class Talk:
     """A conversation that goes on."""
 
-    def __init__(self, daemon, text, patience):
+    def __init__(self, daemon, text, patience, more):
         self.daemon = daemon
         self.patience = patience
-        self.text = text.replace("\\\n", " ")
+        self.text = re.sub(r"\b(\d+)~", lambda number: str(int(number[1]) + more),
+                           text.replace("\\\n", " "))
         number = next(numbers)
         self.variables = {name: f"{name}{number}" for name in "tuv"}
         self.clients = {}
@@ -82,12 +93,41 @@ class Talk:
             if not client.silent(MOMENT):
                 raise AssertionError(f"{self.last}: there came {client.reply().line!r} at once")
             return
+        if pattern.startswith("before "):
+            self.expect_before(client, pattern, body)
+            return
+        if pattern.startswith("until "):
+            self.expect_at_last(client, pattern.removeprefix("until "))
+            return
         reply = client.reply()
         if pattern.startswith("after "):
             _, seconds, pattern = pattern.split(" ", 2)
             took = time.monotonic() - self.mark
             if took < float(seconds):
                 raise AssertionError(f"{self.last}: {reply.line} came early, after {took} s")
+        self.check(reply, pattern, body)
+
+    def expect_before(self, client, pattern, body):
+        """The next reply has to be this, unless it is too late for that."""
+        _, seconds, pattern = pattern.split(" ", 2)
+        try:
+            self.expect(client, pattern, body)
+        except AssertionError as error:
+            if time.monotonic() - self.mark >= float(seconds):
+                raise TooLate(str(error)) from error
+            raise
+
+    def expect_at_last(self, client, pattern):
+        """A reply to the last command has to be this, however often it is asked."""
+        end = time.monotonic() + self.patience
+        while not self.matches(reply := client.reply(), pattern):
+            if time.monotonic() > end:
+                self.check(reply, pattern, None)
+            time.sleep(0.02)
+            client.tell(self.last.partition(" ")[2])
+
+    def check(self, reply, pattern, body):
+        """A reply is this."""
         if not any(self.matches(reply, one) for one in pattern.split(" / ")):
             seen = reply.line if reply.body is None else f"{reply.line} | {reply.body[:600]!r}"
             raise AssertionError(f"{self.last}: {seen}, expected: "
@@ -139,7 +179,12 @@ class Talk:
                 client.close()
 
 
-def talk(daemon, text, patience=30.0):
+def talk(daemon, text, patience=300.0):
     """Have a conversation; AssertionError where it goes otherwise, TimeoutError where a reply
     does not come for @patience seconds."""
-    Talk(daemon, text, patience).run()
+    for more in MORE:
+        try:
+            return Talk(daemon, text, patience, more).run()
+        except TooLate as error:
+            late = error
+    raise late

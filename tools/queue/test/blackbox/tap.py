@@ -140,7 +140,7 @@ def holds(condition, text):
         raise AssertionError(text)
 
 
-def wait_for(condition, text, seconds=60):
+def wait_for(condition, text, seconds=300):
     """Look again and again until the condition is true; its value."""
     end = time.monotonic() + seconds
     while not (value := condition()):
