@@ -14,7 +14,7 @@ import subprocess
 from daemon import Beanstalkd, HERE, Twheelq, beanstalkd_is_here
 from tap import Skip, Suite, holds
 
-suite = Suite(seconds=170)
+suite = Suite(seconds=1500)
 
 CLIENTS = os.path.join(HERE, "clients")
 INSTALLED = os.path.join(HERE, "..", "..", "..", "..", ".build", "queue-clients")
@@ -38,7 +38,7 @@ def install():
         return None
     result = subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts",
                              "--fetch-retries=1", "--fetch-timeout=20000"], cwd=INSTALLED,
-                            capture_output=True, text=True, check=False, timeout=120)
+                            capture_output=True, text=True, check=False, timeout=600)
     if result.returncode:
         os.unlink(os.path.join(INSTALLED, "package.json"))
         if any(word in result.stderr for word in UNREACHABLE):
@@ -66,7 +66,7 @@ def converse(daemon, command):
     host, port = daemon.address.rsplit(":", 1)
     environment = dict(os.environ, NODE_PATH=os.path.join(INSTALLED, "node_modules"))
     result = subprocess.run([*command, host, port], env=environment, capture_output=True,
-                            text=True, check=False, timeout=60)
+                            text=True, check=False, timeout=300)
     holds(result.returncode == 0,
           f"{daemon.name}: {result.stdout}{result.stderr}{daemon.said()}")
 
