@@ -18,8 +18,6 @@ from tap import equal, holds, note
 DAY_S = 24 * 3600
 # The mock keeps a fetch for so long, even when there is something to be fetched meanwhile.
 FETCH = ("-X", "fetch.wait.max.ms=20")
-# A machine that stands still for some seconds puts nobody out of the group by that.
-SESSION = ("-X", "session.timeout.ms=30000", "-X", "heartbeat.interval.ms=500")
 # What Assignments reads.
 DEBUG = ("--log-level", "debug")
 # What a relay says when it is put out of the group, or ends without an answer: what it has done
@@ -28,12 +26,23 @@ PUT_OUT = re.compile("[1-9][0-9]* partitions are lost|, and may come twice|"
                      "a commit was not answered")
 
 
+def session(session_ms, heartbeat_ms):
+    """Options of relays. Who joins is not answered by the mock if that stands still meanwhile,
+    and the client asks again after max.poll.interval.ms, and some seconds."""
+    return ("-X", f"session.timeout.ms={session_ms}",
+            "-X", f"heartbeat.interval.ms={heartbeat_ms}",
+            "-X", f"max.poll.interval.ms={2 * session_ms}")
+
+
+# A machine that stands still for some seconds puts nobody out of the group by that.
+SESSION = session(30000, 500)
+
+
 def short_session(times=1):
-    """Options for relays of which one ends without a word: the group waits for it for so long.
-    Brokers want no less than 6 s, if nobody has told them otherwise; the mock lets members wait
-    for each other for 3 s."""
-    session_ms = (6000 if KAFKA else 4000) * times
-    return ("-X", f"session.timeout.ms={session_ms}", "-X", "heartbeat.interval.ms=200")
+    """For relays of which one ends without a word: the group waits for it for so long. Brokers
+    want no less than 6 s, if nobody has told them otherwise; the mock lets members wait for each
+    other for 3 s."""
+    return session((6000 if KAFKA else 4000) * times, 200)
 
 
 class TooLate(Exception):
