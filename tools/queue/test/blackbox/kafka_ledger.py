@@ -393,5 +393,6 @@ class Verdict:
         return order[min(len(order) - 1, int(len(order) * share))] if order else 0
 
     def __str__(self):
-        return (f"{self.count} records, lost 0, early 0, duplicates {self.duplicates} "
-                f"of at most {self.most}; lateness p50 {self.late(.5)}, p99 {self.late(.99)}, max {self.late(1)} ms")
+        return (f"{self.count} records, lost 0, early 0, "
+                f"duplicates {self.duplicates} of at most {self.most}; "
+                f"lateness p50 {self.late(.5)}, p99 {self.late(.99)}, max {self.late(1)} ms")
