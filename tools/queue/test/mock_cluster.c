@@ -14,7 +14,7 @@
  *	leader TOPIC PARTITION ID	who has a partition; -1: nobody
  *	coordinator GROUP ID		who has a group
  *	rtt ID|all MS			answers take so long
- *	error API COUNT ERROR		the next requests fail: Produce 3 REQUEST_TIMED_OUT
+ *	error ID|all API COUNT ERROR	the next requests fail: all Produce 3 REQUEST_TIMED_OUT
  *	topic-error TOPIC ERROR		who asks for the topic's metadata is told this
  *	quit				also at the end of stdin
  *
@@ -142,18 +142,26 @@ static rd_kafka_resp_err_t run_rtt(char **words)
 		rd_kafka_mock_broker_set_rtt(cluster, broker, ms);
 }
 
+/* Those of one broker fail, or any. */
+static void push_error(int broker, int api, rd_kafka_resp_err_t error)
+{
+	if (broker < 0)
+		rd_kafka_mock_push_request_errors(cluster, api, 1, error);
+	else
+		rd_kafka_mock_broker_push_request_error_rtts(cluster, broker, api, 1, error, 0);
+}
+
 static rd_kafka_resp_err_t run_error(char **words)
 {
-	rd_kafka_resp_err_t errors[ERRORS_MAX], error;
-	int api, count, i;
+	rd_kafka_resp_err_t result, error;
+	int broker, api, count, i;
 
-	error = parse_api(words[1], &api) ?: parse_int(words[2], &count) ?:
-		parse_error(words[3], &errors[0]);
-	if (error || count < 1 || count > ERRORS_MAX)
+	result = parse_broker(words[1], &broker) ?: parse_api(words[2], &api) ?:
+		parse_int(words[3], &count) ?: parse_error(words[4], &error);
+	if (result || count < 1 || count > ERRORS_MAX)
 		return RD_KAFKA_RESP_ERR__INVALID_ARG;
-	for (i = 1; i < count; i++)
-		errors[i] = errors[0];
-	rd_kafka_mock_push_request_errors_array(cluster, api, count, errors);
+	for (i = 0; i < count; i++)
+		push_error(broker, api, error);
 	return 0;
 }
 
@@ -173,7 +181,7 @@ static const struct mock_command commands[] = {
 	{ "leader", 4, run_leader },
 	{ "coordinator", 3, run_coordinator },
 	{ "rtt", 3, run_rtt },
-	{ "error", 4, run_error },
+	{ "error", 5, run_error },
 	{ "topic-error", 3, run_topic_error },
 };
 

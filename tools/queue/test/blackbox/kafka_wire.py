@@ -70,7 +70,7 @@ def ask(address, api, version, body):
     """One request over a connection of its own."""
     host, port = address.rsplit(":", 1)
     head = struct.pack(">hhi", api, version, 1) + string("ledger")
-    with socket.create_connection((host, int(port)), 30) as sock:
+    with socket.create_connection((host, int(port)), 60) as sock:
         sock.sendall(struct.pack(">i", len(head) + len(body)) + head + body)
         length = struct.unpack(">i", receive(sock, 4))[0]
         return Answer(receive(sock, length)[4:])

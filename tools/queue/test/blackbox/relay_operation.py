@@ -9,10 +9,10 @@ import shutil
 import subprocess
 import time
 
-from kafka_ledger import now_ms
-from kafka_scene import Scene
-from relay_suite import many, suite
-from tap import Skip, equal, holds, wait_for
+from kafka_ledger import PATIENCE_S, now_ms, wait_for
+from kafka_scene import Scene, TooLate
+from relay_suite import in_time, many, suite
+from tap import Skip, equal, holds
 
 MIB = 1 << 20
 
@@ -20,7 +20,8 @@ MIB = 1 << 20
 # --- memory -------------------------------------------------------------------------------
 
 @suite.together
-def with_little_memory_partitions_are_paused_and_all_arrive():
+@in_time
+def with_little_memory_partitions_are_paused_and_all_arrive(times):
     # No partition of the mock keeps more than 5 MB.
     count = many(4000, 24000)
     partitions = 8
@@ -28,20 +29,26 @@ def with_little_memory_partitions_are_paused_and_all_arrive():
         relay = scene.start("--memory", "1M")
         begun = relay.memory()
         for n in range(count):
-            scene.send(delay=random.randint(4000, 8000), value=os.urandom(1000), key=b"%d" % n)
+            scene.send(delay=random.randint(4000, 8000) * times, value=os.urandom(1000),
+                       key=b"%d" % n)
         scene.ledger.flush()
-        wait_for(lambda: relay.metrics()['paused{kind="delays"}'] == 1, "a pause")
         lag = 'partition_lag{topic="%s",partition="%d"}'
         most = [0, 0]
 
-        def goes_on():
+        def look():
             metrics = relay.metrics()
             lags = [metrics[lag % (scene.topic, n)] for n in range(partitions)]
             most[:] = max(most[0], metrics["bytes"]), max(most[1], sum(lags))
-            return not scene.ledger.missing()
-        wait_for(goes_on, "all records", 300)
+            return metrics
+
+        def is_paused():
+            metrics = look()
+            if not scene.ledger.missing():
+                raise TooLate("all came without a pause, or no lag was shown")
+            return metrics['paused{kind="delays"}'] == 1 and most[1] > 0
+        wait_for(is_paused, "a pause, and a lag")
+        wait_for(lambda: look() and not scene.ledger.missing(), "all records")
         holds(most[0] <= MIB + 4096, f"{most[0]:.0f} bytes of records are more than 1M")
-        holds(most[1] > 0, "no lag was shown")
         grown = relay.memory("VmHWM") / MIB
         verdict = scene.finish(most_duplicates=0)
         # What librdkafka fetches ahead, 16 MiB at most, is beside the records.
@@ -55,7 +62,7 @@ def lag_grows_while_a_partition_is_paused():
     with Scene(partitions=1) as scene:
         relay = scene.start("--memory", "1M")
         for _ in range(1000):
-            scene.send(delay=60000, value=os.urandom(1000))
+            scene.send(delay=3600000, value=os.urandom(1000))
         scene.ledger.flush()
         wait_for(lambda: relay.metrics()['paused{kind="delays"}'] == 1, "a pause")
         for _ in range(1000):
@@ -104,9 +111,10 @@ def counts_of(scene):
 
 
 @suite.together
-def metrics_are_of_the_format_and_agree_with_the_ledger():
+@in_time
+def metrics_are_of_the_format_and_agree_with_the_ledger(times):
     policies = {"t": (2, 100, 1, 100, 0)}
-    with Scene(horizon_s=3600, scale=20000, policies=policies) as scene:
+    with Scene(horizon_s=3600, scale=20000 // times, policies=policies) as scene:
         relay = scene.start()
         for n in range(400):
             scene.send(delay=random.randrange(100000000))
@@ -116,10 +124,15 @@ def metrics_are_of_the_format_and_agree_with_the_ledger():
         scene.ledger.wait()
         scene.wait_until_committed()
         expected = counts_of(scene)
-        wait_for(lambda: expected.items() <= relay.metrics().items(), str(expected))
+        # It knows a bit later than the cluster that its commit was taken.
+        soon = expected | {"duplicates_possible": 0}
+        wait_for(lambda: soon.items() <= relay.metrics().items() or scene.count_on_the_group(),
+                 str(soon))
         metrics, page = relay.metrics(), relay.page()
+        scene.count_on_the_group()
         check_format(page)
-        holds(expected['written_total{to="bucket"}'] > 100, expected)
+        if expected['written_total{to="bucket"}'] <= 100:
+            raise TooLate(f"too few were parked: {expected}")
         nothing = ("records", "bytes", "in_flight", "records_held", "targets_failing",
                    "write_errors_total", "write_unknown_total", "duplicates_possible",
                    "commit_errors_total", "done_before_total")
@@ -148,7 +161,7 @@ def many_delayed_records_a_minute_go_through_one_relay():
                 time.sleep(ahead)
             scene.send(delay=random.randint(1000, 5000), value=b"x" * 100, key=b"%d" % n)
         scene.ledger.flush()
-        scene.ledger.wait(300)
+        scene.ledger.wait()
         took, cpu = time.monotonic() - begun, relay.cpu_seconds() - cpu
         peak = relay.memory("VmHWM") / MIB
         verdict = scene.finish(most_duplicates=0)
@@ -174,8 +187,8 @@ def many_records_due_at_one_instant_come():
 def kcat(scene, *words, **how):
     """Run kcat: what it prints."""
     command = ["kcat", "-b", scene.cluster.address, "-q", *words]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120,
-                            **how)
+    result = subprocess.run(command, capture_output=True, text=True, check=False,
+                            timeout=PATIENCE_S, **how)
     equal(result.returncode, 0, f"{command}: {result.stderr}")
     return result.stdout
 
@@ -194,9 +207,9 @@ def kcat_sends_and_receives():
                  input=f"after {delay} ms")
         said = kcat(scene, "-C", "-t", target, "-o", "beginning", "-c", "3", "-f",
                     "%k|%s|%h|%T\n").splitlines()
-        equal([line.split("|")[:2] for line in said],
-              [[f"key {delay}", f"after {delay} ms\\n".removesuffix("\\n")]
-               for delay in (0, 700, 1500)])
+        # Each comes at its time; in which order depends on how long it took to start kcat.
+        equal(sorted(line.split("|")[:2] for line in said),
+              sorted([f"key {delay}", f"after {delay} ms"] for delay in (0, 700, 1500)))
         for line in said:
             headers = dict(pair.split("=", 1) for pair in line.split("|")[2].split(","))
             equal(set(headers), {"mine", "twheel-id", "twheel-due", "twheel-attempt"})

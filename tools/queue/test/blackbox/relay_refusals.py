@@ -2,16 +2,19 @@
 """Retries and the dead, records without a valid header, options that make no sense."""
 
 import random
+import socket
 import subprocess
 
 import daemon
 from kafka_cluster import need_mock
-from kafka_ledger import now_ms
-from kafka_scene import DAY_S, Scene
-from relay_suite import suite
-from tap import equal, holds, wait_for
+from kafka_ledger import PATIENCE_S, now_ms, wait_for
+from kafka_scene import DAY_S, Scene, TooLate
+from relay_suite import in_time, suite
+from tap import equal, holds
 
 YEAR_MS = 365 * DAY_S * 1000
+# Targets have a broker of their own, so that it is the relay's requests that it refuses.
+APART = 3
 
 
 # --- retries ------------------------------------------------------------------------------
@@ -51,15 +54,17 @@ def without_a_policy_the_default_of_the_queue_holds():
 
 
 @suite.together
-def retries_through_buckets_wait_as_long():
+@in_time
+def retries_through_buckets_wait_as_long(times):
     policies = {"t": (9, 3600000, 2, 3 * DAY_S * 1000, 10)}
-    with Scene(horizon_s=3600, scale=40000, policies=policies) as scene:
+    with Scene(horizon_s=3600, scale=40000 // times, policies=policies) as scene:
         scene.start()
         for attempt in range(1, 10):
             for _ in range(10):
                 scene.send(attempt=attempt)
         verdict = scene.finish()
-        holds(scene.ledger.parked(), "no record was parked")
+        if not scene.ledger.parked():
+            raise TooLate("no record was parked")
         return verdict
 
 
@@ -163,7 +168,9 @@ def while_the_invalid_cannot_be_written_the_others_come():
         relay.wait_until_it_says(f"{invalid} cannot be written")
         equal(scene.ledger.missing(), {sent.number for sent in refused})
         scene.cluster.tell("leader", invalid, 0, 1)
-        return scene.finish()
+        # Others may have been without an answer for a second, too.
+        scene.ledger.wait()
+        return scene.finish(most_duplicates=relay.metrics()["write_unknown_total"])
 
 
 # --- what a target does not take ----------------------------------------------------------
@@ -171,13 +178,13 @@ def while_the_invalid_cannot_be_written_the_others_come():
 @suite.together
 def what_is_too_large_for_its_target_goes_to_the_invalid():
     need_mock("a target with a limit of its own")
-    with Scene(partitions=1) as scene:
+    with Scene(partitions=1, apart=APART) as scene:
         relay = scene.start()
-        sent = scene.send(delay=5000, key=b"k", value=b"x" * 500000)
+        scene.cluster.tell("error", APART, "Produce", 2, "MSG_SIZE_TOO_LARGE")
+        sent = scene.send(delay=200, key=b"k", value=b"x" * 500000)
         scene.ledger.flush()
         sent.where = f"{scene.topic}.invalid"
         sent.why = "Broker: Message size too large"
-        scene.cluster.tell("error", "Produce", 2, "MSG_SIZE_TOO_LARGE")
         relay.wait_until_it_says("does not take a record")
         scene.send(delay=0)
         return scene.finish()
@@ -186,14 +193,14 @@ def what_is_too_large_for_its_target_goes_to_the_invalid():
 @suite.together
 def a_batch_that_is_refused_as_one_is_sent_again_one_by_one():
     need_mock("a request that fails once")
-    with Scene(partitions=1, targets={"t": 1}) as scene:
+    with Scene(partitions=1, targets={"t": 1}, apart=APART) as scene:
         scene.start("-X", "linger.ms=20", "-X", "max.in.flight=1")
         for error in ("MSG_SIZE_TOO_LARGE", "INVALID_RECORD"):
+            scene.cluster.tell("error", APART, "Produce", 1, error)
             due_ms = now_ms() + 1000
             for _ in range(50):
                 scene.send(deliver_at=due_ms)
             scene.ledger.flush()
-            scene.cluster.tell("error", "Produce", 1, error)
             scene.ledger.wait()
         return scene.finish()
 
@@ -211,7 +218,7 @@ def launch(scene, *options, brokers=None):
 def outcome(scene, *options, brokers=None):
     """Its status, and what it said."""
     with launch(scene, *options, brokers=brokers) as process:
-        said = process.communicate(timeout=120)[1]
+        said = process.communicate(timeout=PATIENCE_S)[1]
     return process.returncode, said
 
 
@@ -242,17 +249,19 @@ WRONG_OPTIONS = [
 
 @suite.together
 def options_that_make_no_sense_are_refused_with_a_reason():
-    with Scene() as scene:
+    # While the port is ours, and we do not listen, nobody does.
+    with Scene() as scene, socket.socket() as port:
+        port.bind(("127.0.0.1", 0))
         scene.send(delay=0)
         scene.ledger.flush()
-        nowhere = launch(scene, brokers=f"127.0.0.1:{daemon.free_port()}")
+        nowhere = launch(scene, brokers=f"127.0.0.1:{port.getsockname()[1]}")
         for options, words in WRONG_OPTIONS:
             status, said = outcome(scene, *options)
             equal(status, 1, f"the status with {options}: {said}")
             holds(words in said, f"with {options} it says: {said}; expected: {words}")
         status, said = outcome(scene, brokers="")
         equal((status, "--brokers is missing" in said), (1, True), said)
-        said = nowhere.communicate(timeout=120)[1]
+        said = nowhere.communicate(timeout=PATIENCE_S)[1]
         equal((nowhere.returncode, "does not answer" in said), (1, True), said)
         scene.reader.catch_up()
         equal(scene.ledger.arrived(), {}, "what a relay that was refused has written")
