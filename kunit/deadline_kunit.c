@@ -15,6 +15,7 @@
 
 #include "counter.h"
 #include "deadline_model.h"
+#include "patience.h"
 #include "spy.h"
 
 #define MODEL_STEPS	20000
@@ -100,33 +101,32 @@ static u64 add_and_store(struct kunit *test, u32 index, u64 slack_ns, u64 time_n
 static void wait_until_it_waits_for(struct kunit *test, u64 id, u64 tick)
 {
 	const struct event *event = event_of(test, id);
-	unsigned long enough = jiffies + 60 * HZ;
+	unsigned long slept_us = 0;
 	struct wheel_node node;
 
 	do {
-		usleep_range(1000, 2000);
 		node.place = READ_ONCE(event->node.wheel.place);
-	} while (wheel_due(&node) != tick && time_before(jiffies, enough));
+	} while (wheel_due(&node) != tick && sleep_again(&slept_us, 1000));
 	KUNIT_ASSERT_EQ(test, wheel_due(&node), tick);
 }
 
 /* Wait until events were postponed so often. */
 static void wait_until_postponed(struct kunit *test, u64 nr)
 {
-	unsigned long enough = jiffies + 60 * HZ;
+	unsigned long slept_us = 0;
 
-	while (nr_postponed(test) < nr && time_before(jiffies, enough))
-		usleep_range(1000, 2000);
+	while (nr_postponed(test) < nr && sleep_again(&slept_us, 1000))
+		;
 	KUNIT_ASSERT_GE(test, nr_postponed(test), nr);
 }
 
 /* Read a record, for which there should be one soon. */
 static void read_soon(struct kunit *test, struct twheel_record *record)
 {
-	unsigned long enough = jiffies + 60 * HZ;
+	unsigned long slept_us = 0;
 
-	while (!twheel_context_readable(test->priv) && time_before(jiffies, enough))
-		usleep_range(100, 200);
+	while (!twheel_context_readable(test->priv) && sleep_again(&slept_us, 100))
+		;
 	read_record(test, record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_GE(test, record->fired_ns, record->due_ns);
 }
@@ -936,13 +936,12 @@ static unsigned int race_read(struct race *race, bool again)
 /* Each event comes once more; return how many do not. */
 static unsigned int race_drain(struct race *race)
 {
-	unsigned long enough = jiffies + 60 * HZ;
 	unsigned int left = race->nr;
+	unsigned long slept_us = 0;
 
-	while (left && time_before(jiffies, enough)) {
+	do {
 		left -= race_read(race, false);
-		usleep_range(100, 200);
-	}
+	} while (left && sleep_again(&slept_us, 100));
 	return left;
 }
 

@@ -10,6 +10,7 @@
 
 #include "../kmod/compat.h"
 #include "counter.h"
+#include "patience.h"
 #include "places.h"
 #include "spy.h"
 #include "ticks.h"
@@ -562,17 +563,16 @@ static void arm_and_postpone(void *data)
 /* Far more than enough, so that a timer that went by another time is missed. */
 static void wait_for_call(struct kunit *test, struct counter *counter)
 {
-	KUNIT_ASSERT_NE(test, wait_for_completion_timeout(&counter->called, 60 * HZ),
-			0UL);
+	KUNIT_ASSERT_TRUE(test, wait_patiently(&counter->called));
 }
 
 /* It is pending until it is called, which is not before that time. */
 static void expect_pending_until(struct kunit *test, struct counter *counter, u64 time_ns)
 {
-	unsigned long enough = jiffies + 60 * HZ;
+	unsigned long slept_us = 0;
 
-	while (twheel_timer_pending(&counter->timer) && time_before(jiffies, enough))
-		usleep_range(100, 200);
+	while (twheel_timer_pending(&counter->timer) && sleep_again(&slept_us, 100))
+		;
 	KUNIT_EXPECT_GE(test, ktime_get_ns(), time_ns);
 	wait_for_call(test, counter);
 	KUNIT_EXPECT_GE(test, counter->at_ns, time_ns);
@@ -820,7 +820,7 @@ static void function_may_postpone_its_timer(struct kunit *test)
 	twheel_timer_setup(&putting_off.timer, put_off);
 	twheel_timer_arm(&putting_off.timer, 0, 0, TWHEEL_TIMER_REL);
 	for (i = 0; i <= 10; i++)
-		if (!wait_for_completion_timeout(&putting_off.called, 60 * HZ))
+		if (!wait_patiently(&putting_off.called))
 			break;
 	KUNIT_EXPECT_FALSE(test, twheel_timer_shutdown(&putting_off.timer));
 	KUNIT_EXPECT_EQ(test, putting_off.calls, 11U);
