@@ -125,7 +125,7 @@ static void read_soon(struct kunit *test, struct twheel_record *record)
 {
 	unsigned long slept_us = 0;
 
-	while (!twheel_context_readable(test->priv) && sleep_again(&slept_us, 100))
+	while (!twheel_context_readable(test->priv) && sleep_again(&slept_us, 500))
 		;
 	read_record(test, record, CONTEXT_NONBLOCK);
 	KUNIT_EXPECT_GE(test, record->fired_ns, record->due_ns);
@@ -968,7 +968,7 @@ static unsigned int race_drain(struct race *race)
 
 	do {
 		left -= race_read(race, false);
-	} while (left && sleep_again(&slept_us, 100));
+	} while (left && sleep_again(&slept_us, 500));
 	return left;
 }
 

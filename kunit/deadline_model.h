@@ -445,7 +445,7 @@ static bool model_drain(struct deadline_model *model)
 				break;
 		if (i == MODEL_EVENTS)
 			return true;
-	} while (sleep_again(&slept_us, 100));
+	} while (sleep_again(&slept_us, 500));
 	return false;
 }
 

@@ -587,7 +587,7 @@ static void expect_pending_until(struct kunit *test, struct counter *counter, u6
 {
 	unsigned long slept_us = 0;
 
-	while (twheel_timer_pending(&counter->timer) && sleep_again(&slept_us, 100))
+	while (twheel_timer_pending(&counter->timer) && sleep_again(&slept_us, 500))
 		;
 	KUNIT_EXPECT_GE(test, ktime_get_ns(), time_ns);
 	wait_for_call(test, counter);
