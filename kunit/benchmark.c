@@ -61,6 +61,9 @@
 /* The same when they must not be late, and have to be prepared as well. */
 #define LATE_LEAD_NS_EACH	20000ULL
 
+/* How often a round begins anew in which the machine stood still for longer. */
+#define TRIES_MAX		10
+
 static char *what = "arm";
 module_param(what, charp, 0444);
 MODULE_PARM_DESC(what, "arm (and cancel), expire, late, or nothing: only the parameters (default arm)");
@@ -676,8 +679,8 @@ static int lateness_alloc(struct lateness *lateness, unsigned int nr)
 	return -ENOMEM;
 }
 
-/* Functions should be called at the next tick of so many bits. */
-static void lateness_prepare(struct lateness *lateness, unsigned int round,
+/* Functions should be called at the next tick of so many bits, after @lead_ns at least. */
+static void lateness_prepare(struct lateness *lateness, unsigned int round, u64 lead_ns,
 			     const struct competitor *competitor, unsigned int shift)
 {
 	struct load *load = &lateness->load;
@@ -685,8 +688,9 @@ static void lateness_prepare(struct lateness *lateness, unsigned int round,
 	unsigned int i;
 
 	lateness->round_ns = lateness->ns + (size_t)round * load->nr;
-	lateness->first_ns = now_ns + load->nr * LATE_LEAD_NS_EACH;
-	load_shuffle(load, load->nr * LATE_LEAD_NS_EACH, span_ms * NSEC_PER_MSEC);
+	memset(lateness->round_ns, 0, array_size(load->nr, sizeof(*lateness->round_ns)));
+	lateness->first_ns = now_ns + lead_ns;
+	load_shuffle(load, lead_ns, span_ms * NSEC_PER_MSEC);
 	load_prepare(load, competitor, now_ns);
 	for (i = 0; i < load->nr; i++)
 		lateness->due_ns[load->arm_order[i]] =
@@ -696,21 +700,32 @@ static void lateness_prepare(struct lateness *lateness, unsigned int round,
 /*
  * The timers of both are armed at the same time, so that what stops the machine for a
  * while, where it is a virtual one, stops both.  All have to be armed before the first
- * may be due, or the lateness of some would be that of arming.
+ * may be due, or the lateness of some would be that of arming: false.
  */
-static int round_late(struct lateness *twheel, struct lateness *hrtimer, unsigned int round)
+static bool try_round_late(struct lateness *twheel, struct lateness *hrtimer,
+			   unsigned int round, u64 lead_ns)
 {
 	u64 armed_ns;
 
-	lateness_prepare(twheel, round, &competitors[TWHEEL_ABS], tick_shift);
-	lateness_prepare(hrtimer, round, &competitors[HRTIMER], 0);
+	lateness_prepare(twheel, round, lead_ns, &competitors[TWHEEL_ABS], tick_shift);
+	lateness_prepare(hrtimer, round, lead_ns, &competitors[HRTIMER], 0);
 	expect_to_expire(twheel->load.nr + hrtimer->load.nr);
 	competitors[TWHEEL_ABS].arm_all(&twheel->load);
 	competitors[HRTIMER].arm_all(&hrtimer->load);
 	armed_ns = ktime_get_ns();
 	wait_for_completion(&all_expired);
-	if (armed_ns < min(twheel->first_ns, hrtimer->first_ns))
-		return 0;
+	return armed_ns < min(twheel->first_ns, hrtimer->first_ns);
+}
+
+/* A machine can stand still for a while, but not again and again. */
+static int round_late(struct lateness *twheel, struct lateness *hrtimer, unsigned int round)
+{
+	u64 lead_ns = twheel->load.nr * LATE_LEAD_NS_EACH;
+	unsigned int tries;
+
+	for (tries = 0; tries < TRIES_MAX; tries++, lead_ns *= 2)
+		if (try_round_late(twheel, hrtimer, round, lead_ns))
+			return 0;
 	pr_err("twheel_benchmark: some timers were due before all were armed\n");
 	return -ETIME;
 }

@@ -22,6 +22,7 @@
 #include <linux/prandom.h>
 
 #include "commands.h"
+#include "patience.h"
 #include "ticks.h"
 
 #define MODEL_EVENTS	32
@@ -433,10 +434,10 @@ static bool model_expects(const struct deadline_model *model,
 /* Read all that is to come; false: it does not. */
 static bool model_drain(struct deadline_model *model)
 {
-	unsigned long enough = jiffies + 60 * HZ;
+	unsigned long slept_us = 0;
 	unsigned int i;
 
-	for (;;) {
+	do {
 		model_look_now(model);
 		model_read(model);
 		for (i = 0; i < MODEL_EVENTS; i++)
@@ -444,10 +445,8 @@ static bool model_drain(struct deadline_model *model)
 				break;
 		if (i == MODEL_EVENTS)
 			return true;
-		if (time_after(jiffies, enough))
-			return false;
-		usleep_range(100, 200);
-	}
+	} while (sleep_again(&slept_us, 500));
+	return false;
 }
 
 /*

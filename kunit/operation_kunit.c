@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "counter.h"
+#include "patience.h"
 #include "places.h"
 #include "tally.h"
 
@@ -416,50 +417,76 @@ static void time_that_has_passed_expires_an_operation_that_does_not_hold(struct 
 	}
 }
 
-/* Of two that are due at the same time, one after the other. */
-static void completed_operation_does_not_expire(struct kunit *test)
+/* Begin two that are due at the same time, one after the other; return when that is. */
+static u64 begin_two_waits(struct tally *tallies, u64 lead_ns)
 {
-	struct tally *tallies = tallies_make(test, 2);
-	struct wait waits[2];
+	u64 due_ns = ktime_get_ns() + lead_ns;
 	unsigned int i;
 
-	migrate_disable();
 	for (i = 0; i < 2; i++) {
-		waits[i] = (struct wait){
-			.tally = &tallies[i],
-			.time_ns = 200 * NSEC_PER_MSEC,
-		};
-		begin_wait(&waits[i]);
+		struct wait wait = { .tally = &tallies[i], .time_ns = lead_ns };
+
+		begin_wait(&wait);
 	}
-	KUNIT_EXPECT_TRUE(test, twheel_operation_complete(&tallies[0].operation));
+	return due_ns;
+}
+
+static bool complete_in_time(struct kunit *test, u64 lead_ns)
+{
+	struct tally *tallies = tallies_make(test, 2);
+	bool completed, in_time;
+	u64 due_ns;
+
+	migrate_disable();
+	due_ns = begin_two_waits(tallies, lead_ns);
+	completed = twheel_operation_complete(&tallies[0].operation);
+	in_time = ktime_get_ns() < due_ns;
 	migrate_enable();
+	wait_for_completion(&tallies[0].ended);
 	wait_for_completion(&tallies[1].ended);
+	if (!in_time)
+		return false;
+	KUNIT_EXPECT_TRUE(test, completed);
 	expect_over(test, &tallies[0], 2, 1, 0);
 	expect_over(test, &tallies[1], 2, 0, 1);
+	return true;
+}
+
+static void completed_operation_does_not_expire(struct kunit *test)
+{
+	attempt_in_time(test, 200 * NSEC_PER_MSEC, complete_in_time);
+}
+
+static bool cancel_in_time(struct kunit *test, u64 lead_ns)
+{
+	struct tally *tallies = tallies_make(test, 2);
+	bool cancelled, in_time;
+	int completed;
+	u64 due_ns;
+
+	migrate_disable();
+	due_ns = begin_two_waits(tallies, lead_ns);
+	migrate_enable();
+	cancelled = twheel_operation_cancel_sync(&tallies[0].operation);
+	tallies[0].holds = true;
+	completed = check(test, KEY);
+	in_time = ktime_get_ns() < due_ns;
+	wait_for_completion(&tallies[1].ended);
+	if (!in_time)
+		return false;
+	KUNIT_EXPECT_TRUE(test, cancelled);
+	KUNIT_EXPECT_EQ(test, completed, 0);
+	expect_over(test, &tallies[0], 2, 0, 0);
+	expect_over(test, &tallies[1], 3, 0, 1);
+	return true;
 }
 
 static void cancelled_operation_is_not_called(struct kunit *test)
 {
-	struct tally *tallies = tallies_make(test, 2);
-	struct wait waits[2];
-	unsigned int i;
+	struct tally *tally = tally_make(test);
 
-	KUNIT_EXPECT_FALSE(test, twheel_operation_cancel_sync(&tallies[0].operation));
-	migrate_disable();
-	for (i = 0; i < 2; i++) {
-		waits[i] = (struct wait){
-			.tally = &tallies[i],
-			.time_ns = 200 * NSEC_PER_MSEC,
-		};
-		begin_wait(&waits[i]);
-	}
-	migrate_enable();
-	KUNIT_EXPECT_TRUE(test, twheel_operation_cancel_sync(&tallies[0].operation));
-	tallies[0].holds = true;
-	KUNIT_EXPECT_EQ(test, check(test, KEY), 0);
-	wait_for_completion(&tallies[1].ended);
-	expect_over(test, &tallies[0], 2, 0, 0);
-	expect_over(test, &tallies[1], 3, 0, 1);
+	KUNIT_EXPECT_FALSE(test, twheel_operation_cancel_sync(&tally->operation));
+	attempt_in_time(test, 200 * NSEC_PER_MSEC, cancel_in_time);
 }
 
 /* --- checks of many --------------------------------------------------------- */

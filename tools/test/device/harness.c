@@ -140,11 +140,14 @@ static unsigned long read_taint(void)
 	return taint;
 }
 
-/* Waits for @pid's end and leaves it a zombie, so that its group still exists. */
+/*
+ * Waits for @pid's end and leaves it a zombie, so that its group still exists.  A machine
+ * that stands still, however long, takes a second of the time that there is.
+ */
 static bool wait_end(pid_t pid, siginfo_t *end, double for_s)
 {
-	double until_s = now_s() + for_s;
 	struct timespec step = { .tv_sec = 1 };
+	double begin_s, took_s;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -154,12 +157,15 @@ static bool wait_end(pid_t pid, siginfo_t *end, double for_s)
 		waitid(P_PID, pid, end, WEXITED | WNOHANG | WNOWAIT);
 		if (end->si_pid == pid)
 			return true;
-		if (now_s() >= until_s)
+		if (for_s <= 0)
 			return false;
 		/* A process that became another user cannot end its group. */
 		if (report->failed)
 			kill(-pid, SIGKILL);
+		begin_s = now_s();
 		sigtimedwait(&set, NULL, &step);
+		took_s = now_s() - begin_s;
+		for_s -= took_s < 1 ? took_s : 1;
 	}
 }
 

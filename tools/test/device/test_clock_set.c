@@ -60,6 +60,7 @@ TEST(set_forward_delivers_what_has_become_due_and_nothing_else)
 	int fd = open_realtime();
 	__u64 now_ns = realtime_ns(), later;
 
+	pin_to_this_cpu();
 	add(fd, TWHEEL_ABS, now_ns + 1000 * NSEC_PER_SEC, 1);
 	add(fd, TWHEEL_ABS, now_ns + 2000 * NSEC_PER_SEC, 2);
 	later = add(fd, TWHEEL_ABS, now_ns + 50000 * NSEC_PER_SEC, 3);
@@ -75,6 +76,7 @@ TEST(set_forward_by_years_delivers_what_has_become_due)
 	int fd = open_realtime();
 	__u64 now_ns = realtime_ns(), year;
 
+	pin_to_this_cpu();
 	for (year = 1; year <= 20; year++)
 		add(fd, TWHEEL_ABS, now_ns + year * YEAR_NS, year);
 	move_clock(20 * YEAR_NS + NSEC_PER_SEC);
@@ -169,7 +171,7 @@ TEST(set_backward_moves_nothing_and_keeps_the_order_of_a_tick)
 	if (base_number(cpu, CLOCK_REALTIME, "cascaded") < 0)
 		test_skip("no debugfs");
 	advance_wheel(fd);
-	due_ns = realtime_ns() + 60 * NSEC_PER_SEC;
+	due_ns = realtime_ns() + HOUR_NS;
 	add(fd, TWHEEL_ABS, due_ns, 0);
 	add_many(fd, TWHEEL_ABS, due_ns + NSEC_PER_SEC, nr, NULL);
 	armed = base_number(cpu, CLOCK_REALTIME, "armed");
@@ -184,7 +186,7 @@ TEST(set_backward_moves_nothing_and_keeps_the_order_of_a_tick)
 	/* Those that are as far away as before were not touched. */
 	ASSERT_EQ(base_number(cpu, CLOCK_REALTIME, "armed"), armed + 5);
 	ASSERT_LE(base_number(cpu, CLOCK_REALTIME, "cascaded"), cascaded + 5);
-	move_clock(60 * (long long)NSEC_PER_SEC - NSEC_PER_MSEC);
+	move_clock(HOUR_NS - NSEC_PER_MSEC);
 	for (i = 0; i <= 5; i++) {
 		struct twheel_record record = wait_expired_on(fd, CLOCK_REALTIME);
 
@@ -233,6 +235,9 @@ TEST(set_backward_while_events_expire_leaves_the_cpu_to_others)
 	ASSERT_LE(base_number(cpus[0], CLOCK_REALTIME, "interrupts") - interrupts,
 		  2 * (long long)((monotonic_ns() - begin_ns) / tick_ns) + 10);
 }
+
+/* Enough to arm many events, and set the clock, before the first one can be due. */
+#define MANY_LEAD_NS	(HOUR_NS / 6)
 
 /* Many events, each of which must come once: their times and what was seen. */
 struct many {
@@ -331,8 +336,7 @@ TEST(set_backward_with_many_armed_loses_none_and_none_is_early)
 	__u64 start_ns = realtime_ns();
 	int step;
 
-	arm_many(&many, test_count(100000), start_ns + 20 * NSEC_PER_SEC,
-		 HOUR_NS);
+	arm_many(&many, test_count(100000), start_ns + MANY_LEAD_NS, HOUR_NS);
 	advance_wheel(many.fd);
 	move_clock(-(long long)HOUR_NS);
 	read_due(&many);
@@ -354,7 +358,7 @@ TEST(set_backward_again_and_again_loses_none_and_none_is_early)
 		test_about("step %d backward", step);
 		advance_wheel(many.fd);
 		arm_many(&many, test_count(10000),
-			 realtime_ns() + 20 * NSEC_PER_SEC, HOUR_NS);
+			 realtime_ns() + MANY_LEAD_NS, HOUR_NS);
 		move_clock(-(long long)HOUR_NS);
 	}
 	read_due(&many);
@@ -693,11 +697,12 @@ static int ntp_status(int status)
 }
 
 /*
- * Where events are put, around the end of a day.  The midnight itself is not
- * here: the kernel inserts the second up to a tick of its own later.
+ * Where events are put, around the end of a day.  What follows the midnight at once
+ * is not here: the kernel inserts the second up to a tick of its own later, and a
+ * tick is late where a machine stands still.
  */
 static const long long around_ns[] = {
-	-1500000000, -500000000, 500000000, 900000000, 1500000000, 2500000000,
+	-1500000000, -500000000, 900000000, 950000000, 1500000000, 2500000000,
 };
 
 struct leap {
@@ -707,8 +712,11 @@ struct leap {
 	__u64 monotonic_ns;
 };
 
-/* Some seconds before the end of a day that has one second more, or less. */
-static struct leap arm_around_leap(int fd, int status)
+/* The kernel has to know of a leap for a second, and all has to be armed. */
+#define LEAP_KNOWN_NS	(2 * NSEC_PER_SEC)
+
+/* At that time before the end of a day that has one second more, or less. */
+static struct leap try_around_leap(int fd, int status, __u64 lead_ns, __u64 *ids)
 {
 	struct leap leap = { .fd = fd };
 	size_t i;
@@ -716,14 +724,32 @@ static struct leap arm_around_leap(int fd, int status)
 	ntp_status(STA_PLL);
 	ntp_status(0);
 	leap.midnight_ns = (realtime_ns() / DAY_NS + 1) * DAY_NS;
-	set_clock(leap.midnight_ns - 4 * NSEC_PER_SEC);
+	set_clock(leap.midnight_ns - lead_ns);
 	ntp_status(status);
 	/* In this order, so that we wait no shorter than by the other clock. */
 	leap.monotonic_ns = monotonic_ns();
 	leap.realtime_ns = realtime_ns();
 	for (i = 0; i < ARRAY_SIZE(around_ns); i++)
-		add(fd, TWHEEL_ABS, leap.midnight_ns + around_ns[i], i);
+		ids[i] = add(fd, TWHEEL_ABS, leap.midnight_ns + around_ns[i], i);
 	return leap;
+}
+
+/* Again, earlier in the day, if the machine stood still until it was too late. */
+static struct leap arm_around_leap(int fd, int status)
+{
+	__u64 lead_ns = 2 * LEAP_KNOWN_NS, ids[ARRAY_SIZE(around_ns)];
+	struct leap leap;
+	size_t i;
+
+	pin_to_this_cpu();
+	for (;;) {
+		leap = try_around_leap(fd, status, lead_ns, ids);
+		if (realtime_ns() + LEAP_KNOWN_NS < leap.midnight_ns)
+			return leap;
+		for (i = 0; i < ARRAY_SIZE(around_ns); i++)
+			ASSERT_EQ(cancel(fd, ids[i]), 0);
+		lead_ns *= 2;
+	}
 }
 
 /* How much CLOCK_REALTIME was moved since, to the second. */

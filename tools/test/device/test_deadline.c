@@ -441,12 +441,31 @@ TEST(deadline_stored_a_thousand_times_is_looked_at_when_the_first_comes)
 	ASSERT_LE(count_postponed(fd), before + 1);
 }
 
-/* How often a thread went to sleep. */
+/*
+ * Wait until a thread that says that it sleeps has left its CPU.  It is asked for the call
+ * that it is in, and that answer waits.
+ */
+static void wait_off_cpu(pid_t tid)
+{
+	char path[64], line[256];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	do {
+		FILE *file = fopen(path, "r");
+
+		ASSERT(file);
+		ASSERT(fgets(line, sizeof(line), file));
+		fclose(file);
+	} while (!strncmp(line, "running", strlen("running")));
+}
+
+/* How often a thread, which is asleep, went to sleep: counted as it leaves its CPU. */
 static long long count_sleeps(pid_t tid)
 {
 	char path[64];
 	long long sleeps;
 
+	wait_off_cpu(tid);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	sleeps = number_in_file(path, "voluntary_ctxt_switches");
 	ASSERT_GE(sleeps, 0);

@@ -675,6 +675,8 @@ TEST(fdinfo_of_operations_adds_up_at_every_look)
 		last = now;
 	}
 	join_thread(thread);
+	last = get_counters(churner.fd);
+	check_sum(&last);
 	ASSERT_GT(last.completed, 0);
 	ASSERT_GT(last.cancelled, 0);
 }

@@ -153,7 +153,8 @@ TEST(periodic_event_is_not_armed_again_before_it_is_read)
 	wait_readable(fd);
 	interrupts = interrupts_on_machine();
 	spin_until(monotonic_ns() + 300 * tick_ns);
-	ASSERT_EQ(interrupts_on_machine(), interrupts);
+	/* Others have theirs; it would have had one a tick. */
+	ASSERT_LT(interrupts_on_machine() - interrupts, 100);
 	ASSERT_EQ(armed_on_machine(), armed);
 	ASSERT_EQ(query(fd, id, NULL), TWHEEL_READY);
 	ASSERT_GE(wait_periodic(fd, due_ns, tick_ns).count, 300);

@@ -117,6 +117,7 @@ static void read_each_once(int fd, clockid_t clock, size_t nr)
 struct pair {
 	int boottime;
 	int monotonic;
+	__u64 due_ns;		/* on CLOCK_MONOTONIC, at the earliest */
 };
 
 static struct pair arm_pair(void)
@@ -125,6 +126,7 @@ static struct pair arm_pair(void)
 	struct pair pair = {
 		.boottime = device_open_clock(CLOCK_BOOTTIME),
 		.monotonic = device_open_clock(CLOCK_MONOTONIC),
+		.due_ns = monotonic_ns() + delay_ns,
 	};
 
 	add(pair.boottime, 0, delay_ns, 0);
@@ -132,14 +134,21 @@ static struct pair arm_pair(void)
 	return pair;
 }
 
-/* On one clock the time is over on waking up, on the other it has just begun. */
+/*
+ * On one clock the time is over on waking up, on the other it has just begun: unless the
+ * machine stood still before or after it slept.
+ */
 static void read_pair(const struct pair *pair)
 {
+	bool in_time = monotonic_ns() < pair->due_ns;
 	struct twheel_record early, late;
 
 	early = wait_expired_on(pair->boottime, CLOCK_BOOTTIME);
 	late = wait_expired_on(pair->monotonic, CLOCK_MONOTONIC);
-	ASSERT_LE(early.fired_ns - slept_ns(), late.fired_ns);
+	if (in_time)
+		ASSERT_LE(early.fired_ns - slept_ns(), late.fired_ns);
+	else
+		printf("# it took too long to fall asleep or to wake up\n");
 	check_nothing_ready(pair->boottime);
 	check_nothing_ready(pair->monotonic);
 }
