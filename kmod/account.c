@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accounts: how much each user has, over all contexts that the user opened.
+ * Accounts: how many events each user has, in all contexts that the user opened.
  *
- * The kernel's own counters by user are not for modules.  What is counted are
- * blocks of events, a page of a context each, so that arming one touches nothing
- * that CPUs share.  An account lives as long as a context of its user.
+ * The kernel's own counters of users are not exported to modules.  Events are counted in
+ * blocks, the pages of a context, so that arming an event touches nothing that CPUs share.
+ * An account exists as long as a context of its user.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -33,12 +33,12 @@ static const struct kernel_param_ops max_user_events_ops = {
 
 module_param_cb(max_user_events, &max_user_events_ops, &max_user_events, 0444);
 MODULE_PARM_DESC(max_user_events,
-		 "Events a user may have without CAP_SYS_RESOURCE (default 4194304)");
+		 "Most events of a user without CAP_SYS_RESOURCE (default 4194304)");
 
 /**
- * struct account - what a user has
+ * struct account - how many events a user has
  * @uid: the user.
- * @events: how many events the blocks have room for.
+ * @events: how many events have room in the user's blocks.
  * @contexts: how many contexts refer to it; guarded by @accounts_mutex.
  */
 struct account {
@@ -50,7 +50,7 @@ struct account {
 static DEFINE_XARRAY(accounts);
 static DEFINE_MUTEX(accounts_mutex);
 
-/* The account of a user, new if need be; NULL for want of memory. */
+/* The account of a user, made if there is none; NULL: there is no memory. */
 static struct account *account_get(uid_t uid)
 {
 	struct account *account = xa_load(&accounts, uid);
@@ -70,10 +70,10 @@ static struct account *account_get(uid_t uid)
 }
 
 /**
- * account_open() - the account of the current task's user
+ * account_open() - get the account of the current task's user
  *
- * Return: the account, for account_close(); NULL, the user is exempt; an ERR_PTR
- * for want of memory.
+ * Return: the account, for account_close(); NULL, the user has CAP_SYS_RESOURCE and is not
+ * limited; ERR_PTR(-ENOMEM).
  *
  * Context: a task; sleeps.
  */
@@ -90,8 +90,8 @@ struct account *account_open(void)
 }
 
 /**
- * account_close() - a context is gone
- * @account: what account_open() returned for it.
+ * account_close() - a context does not use its account any more
+ * @account: the result of account_open() for the context.
  *
  * Context: a task; sleeps.
  */
@@ -109,11 +109,11 @@ void account_close(struct account *account)
 }
 
 /**
- * account_charge() - add to what a user has
- * @account: the account, or NULL: exempt.
- * @events: how many more.
+ * account_charge() - add events to an account
+ * @account: the account; NULL: not limited.
+ * @events: how many.
  *
- * Return: false if that is too much; then nothing is added.
+ * Return: false if that exceeds the limit; then nothing is added.
  */
 bool account_charge(struct account *account, unsigned int events)
 {
@@ -122,7 +122,7 @@ bool account_charge(struct account *account, unsigned int events)
 
 	if (!account)
 		return true;
-	/* Who does not fit adds nothing even for a moment, or it would keep others out. */
+	/* Adding too much, even for a moment, would make another task's charge fail. */
 	charged = atomic64_read(&account->events);
 	do {
 		if (charged + events > limit)
@@ -132,9 +132,9 @@ bool account_charge(struct account *account, unsigned int events)
 }
 
 /**
- * account_uncharge() - the reverse
- * @account: the account, or NULL: exempt.
- * @events: how many less.
+ * account_uncharge() - take events off an account
+ * @account: the account; NULL: not limited.
+ * @events: how many.
  */
 void account_uncharge(struct account *account, unsigned int events)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Accounts: how much each user has, over all contexts that the user opened.
+ * Accounts: how many events each user has, in all contexts that the user opened.
  */
 #ifndef TWHEEL_ACCOUNT_H
 #define TWHEEL_ACCOUNT_H

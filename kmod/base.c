@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bases: the wheels of a CPU and clock, and the hrtimer that advances them.
+ * Bases: the wheels of a CPU, clock and kind of nodes, and the hrtimer that advances them.
  *
  * How a base works
  * ----------------
  * A base arms its hrtimer for the next tick that has work, and for nothing else:
- * there is no periodic tick, and an empty wheel takes no interrupt.  A node is
+ * there is no periodic tick, and an empty wheel causes no interrupt.  A node is
  * armed on the base of the CPU that arms it, unless its owner names another one.
- * The hrtimer is set only when that makes the next tick earlier, once for a hold
- * of the lock; a cancel never sets it, as one interrupt too many costs less than
+ * The hrtimer is set only when the next tick becomes earlier, and once for a hold of
+ * the lock.  A cancel never sets it, because one interrupt too many costs less than
  * setting it each time.
  *
  *           base_arm(), earlier than programmed
@@ -22,82 +22,83 @@
  *
  * The hrtimer is never set into the past: what is overdue goes to the next tick.
  *
- * The time of a node may have been moved by a store, which no lock guards: of an event
- * with NODE_DEADLINE by its process, of a timer by twheel_timer_postpone().  It is looked
- * at when the node comes out.  A later time puts the node back on the wheel that it was
- * on; that takes of the run's time and of its batches as a node does that is due.
+ * The time of a node can be moved by a store without a lock: the process moves the time
+ * of an event with NODE_DEADLINE, twheel_timer_postpone() the time of a timer.  The run
+ * reads the new time when the node comes out.  If it is later, the node goes back to the
+ * wheel that it was on.  Such a node counts for the run's time and batches like one that
+ * is due.
  *
- * A run looks at the time after each batch and after each timer's function.  When it
- * has used its time up (BASE_RUN_NS), there is a pause as long as the run was, so
- * that tasks get as much of the CPU as expiry did.  The pause is one of the CPU, for
- * its bases of all clocks, which then take turns: the one that led to it comes back a
- * nanosecond after the others.  It goes by another hrtimer of each, @resume, on
- * CLOCK_MONOTONIC: so setting the base's clock does not stretch it, and whatever is
- * armed meanwhile does not cut it short.  Nodes that came out and were not dealt with
- * wait for its end in @expired; they can be cancelled there as on a wheel.
+ * If one store moves the time of a million events, and again before all have been looked
+ * at, the base would never get to other nodes.  So while it is behind with its nodes
+ * (struct base_lag), event_ops->postponed() puts the events of a file that has many of
+ * them no nearer than the base is behind: event_time.c.
+ *
+ * A run reads the clock after each batch and after each timer's function.  When its time
+ * is used up there is a pause: budget.c.  Another hrtimer of each base, @resume, ends the
+ * pause.  It is on CLOCK_MONOTONIC: setting the base's clock does not make the pause
+ * longer, and arming something does not make it shorter.  Nodes that came out and were
+ * not handled yet stay in @expired until the pause ends; they can be cancelled there as
+ * on a wheel.
  *
  * Never early: a due time is rounded up to a tick, and a tick is run when the
  * clock is at or past its beginning.
+ *
+ * Kinds
+ * -----
+ * A wheel stands at a tick until all nodes of that tick are handled.  One store can make
+ * a million events with NODE_DEADLINE come out and go back, again and again.  So that no
+ * other nodes wait for them, these have bases of their own, and so have the timers of
+ * modules: enum base_kind.  An hrtimer's callback does not begin while another one is
+ * running on that CPU, so a run that looks at deadlines ends when others are due.  A kind
+ * and a clock are a role; each CPU has one base of each role that was used.
  *
  * Locking
  * -------
  * base->lock guards a base, its wheels and every node whose ->base names it.  It
  * is raw and taken with interrupts off, so nodes can be armed and cancelled from
- * any context but NMI.  The order of the locks that contexts and bases nest:
+ * any context but NMI.  The order of all locks: HACKING.md.
  *
- *   context mutex  >  registry->lock  >  base->lock  >  ready lock of a context
+ * A node's base changes only while the node is on no wheel.  node->base is
+ * BASE_MIGRATING, with interrupts off, until it names the new base.  base_hold_node()
+ * finds the base, locks it, and then checks that node->base still names it.
  *
- * On PREEMPT_RT a base's expiry lock is held around all that a run calls, and so
- * outside a registry's.
+ * An event's memory is not touched after event_ops->due_end(): until then the ready lock
+ * of its context is held, which keeps the event from being freed.  A timer's memory is
+ * not touched after its function was called.  event_ops->wake() gets the wake list with
+ * no spinlock held.
  *
- * A node's base changes only while it is on no wheel: node->base is then
- * BASE_MIGRATING, with interrupts off, until it has the new one.  base_hold_node()
- * finds the base, locks it and looks again.
- *
- * Memory of an event is not touched after event_ops->due_end(): until then its ready
- * lock is held, which keeps it.  That of a timer is not touched after its function got
- * it.  The wake list is handed to event_ops->wake() with no spinlock held.
- *
- * A timer whose function is being called is armed again on the base that calls it
- * and nowhere else, so it never runs twice at once; that base looks for its next
- * tick when the run ends.
+ * While a timer's function is running, the timer can be armed only on the base that
+ * calls it, so the function never runs twice at the same time.  That base looks for its
+ * next tick when the run ends.
  *
  * CPUs
  * ----
- * The hrtimer is set on the CPU that the base serves.  From another one, that CPU
- * is kicked to do it: @kicked, under the lock, makes it one call at a time.
+ * The hrtimer is set on the CPU that the base serves.  Another CPU kicks that CPU to set
+ * it: @kicked, under the lock, allows one call at a time.  The callback finds its base by
+ * container_of() and not by the CPU it runs on, because an hrtimer moves to another CPU
+ * when its own goes down (cpu.c).
  *
- * A base takes nodes while it is online.  When its CPU goes down, it goes offline
- * and its nodes move to another base in batches, the youngest first, each to the
- * front of its tick, when no function of a timer is running there any more.  The
- * hrtimer moves to another CPU, as all of its do: the callback finds its base by
- * container_of() and not by the CPU it is on.  When the CPU has come back, the next
- * run that ends elsewhere kicks it to set the hrtimer there again.  A kick that is
- * quicker than the return from the callback leaves the hrtimer where it is, and the
- * run after that kicks again.
- *
- * Bases are made for CPUs that are up, when a clock is first used or when a CPU
- * comes for the first time, and stay until the end.
- *
- * Isolated CPUs are left alone: what they arm lives on a housekeeping CPU, always
- * the same one, as the order of events is kept on one wheel only.  Which CPUs are
- * isolated can change, so it is asked each time.
+ * Isolated CPUs are not disturbed: nodes that they arm go to a housekeeping CPU.  It is
+ * always the same one, because the order of events is kept only within a wheel.  The set
+ * of isolated CPUs can change, so it is checked each time.
  *
  * A clock that is set back
  * ------------------------
- * An hrtimer of CLOCK_REALTIME follows the clock by itself; wheels.c tells what
- * becomes of the wheel, which cannot go back.
+ * An hrtimer of CLOCK_REALTIME follows the clock by itself.  A wheel cannot go back:
+ * wheels.c tells what is done instead.  The wheels that this takes are made by a work, on
+ * the notice that the clock was set (cpu.c); here, in softirq context, there may be no
+ * memory.
  *
- * After that the hrtimer may call too early, and again and again: wait_a_tick().
+ * After the clock was set back, the hrtimer may call too early, again and again:
+ * wait_a_tick().
  */
-#include <linux/cpu.h>
-#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
 #include <linux/moduleparam.h>
 #include <linux/percpu.h>
 #include <linux/sched/isolation.h>
-#include <linux/slab.h>
 
 #include "base_hold.h"
+#include "budget.h"
 #include "compat.h"
 #include "timer_debug.h"
 
@@ -108,14 +109,18 @@
 #define TICK_SHIFT_MAX	20
 
 /*
- * What never comes is due at BASE_NEVER_NS.  With the shortest ticks that is the
- * largest tick there is: a wheel must reach it wherever it stands, and it must fit
+ * The longest &struct base_lag.length_ns: longer than looks at all events of a user take.
+ * A machine may have been stopped for longer.
+ */
+#define LAG_MAX_NS	(10 * (u64)NSEC_PER_SEC)
+
+/*
+ * A node that is never due has the due time BASE_NEVER_NS.  With the shortest ticks, its
+ * tick is the largest one there is: a wheel must reach it from any clk, and it must fit
  * into &struct wheel_node.place.
  */
 static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) <= WHEEL_REACH);
 static_assert((BASE_NEVER_NS >> TICK_SHIFT_MIN) < 1ULL << WHEEL_DUE_BITS);
-/* No base has the number that stands for none. */
-static_assert(CONFIG_NR_CPUS << BASE_CLOCK_BITS < BASE_MIGRATING);
 static_assert(BASE_CLOCKS <= 1 << BASE_CLOCK_BITS);
 
 unsigned int base_tick_shift = 16;
@@ -133,16 +138,22 @@ static const struct kernel_param_ops tick_shift_ops = {
 module_param_cb(tick_shift, &tick_shift_ops, &base_tick_shift, 0444);
 MODULE_PARM_DESC(tick_shift, "A tick is 2^tick_shift ns (10 to 20, default 16)");
 
-DEFINE_PER_CPU(struct base *, twheel_bases[BASE_CLOCKS]);
-static DEFINE_PER_CPU(unsigned int, offline_count);
+DEFINE_PER_CPU(struct base *, twheel_bases[BASE_ROLES]);
 static const struct base_ops *event_ops;
-static void (*base_made)(struct base *base);
 
 /* CPUs whose bases are online, or about to be. */
 static struct cpumask open_cpus;
-/* A bit for each clock that has a base for each of these CPUs. */
-static unsigned long clocks_in_use;
-static enum cpuhp_state hotplug_state = CPUHP_INVALID;
+
+/**
+ * base_set_ops() - set the functions that handle events which are due
+ * @ops: the functions.
+ *
+ * To be called before the first base is made.
+ */
+void base_set_ops(const struct base_ops *ops)
+{
+	event_ops = ops;
+}
 
 const char *base_clock_name(enum base_clock clock)
 {
@@ -153,6 +164,18 @@ const char *base_clock_name(enum base_clock clock)
 	};
 
 	return names[clock];
+}
+
+/* What a base's name has after the name of its clock. */
+const char *base_kind_suffix(enum base_kind kind)
+{
+	static const char * const suffixes[BASE_KINDS] = {
+		[BASE_EVENTS] = "",
+		[BASE_DEADLINES] = "-deadlines",
+		[BASE_TIMERS] = "-timers",
+	};
+
+	return suffixes[kind];
 }
 
 /**
@@ -198,8 +221,8 @@ static bool may_serve(unsigned int cpu)
 }
 
 /*
- * The CPU that serves instead of one that is down or isolated: the first that may,
- * if possible of the same memory node.
+ * The CPU that serves instead of one that is down or isolated: the first CPU that may
+ * serve, of the same memory node if possible.
  */
 static unsigned int substitute_cpu(unsigned int instead_of)
 {
@@ -215,7 +238,7 @@ static unsigned int substitute_cpu(unsigned int instead_of)
 }
 
 /**
- * base_serving_cpu() - where nodes are armed now
+ * base_serving_cpu() - the CPU on whose base nodes are armed now
  * @cpu: the CPU that their owner names, or BASE_ANY_CPU.
  *
  * Return: a CPU, which may go down at any moment.
@@ -224,7 +247,7 @@ unsigned int base_serving_cpu(unsigned int cpu)
 {
 	bool serves;
 
-	/* The masks of isolated CPUs may be replaced. */
+	/* RCU keeps the masks of isolated CPUs, which may be replaced. */
 	rcu_read_lock();
 	if (cpu != BASE_ANY_CPU) {
 		serves = cpumask_test_cpu(cpu, &open_cpus);
@@ -232,26 +255,37 @@ unsigned int base_serving_cpu(unsigned int cpu)
 		cpu = raw_smp_processor_id();
 		serves = may_serve(cpu);
 	}
-	if (unlikely(!serves))
+	if (!serves)
 		cpu = substitute_cpu(cpu);
 	rcu_read_unlock();
-	/* Pairs with base_cpu_up(): the bases of an open CPU are there. */
+	/* Pairs with base_open_cpu(): a CPU in open_cpus has its bases. */
 	smp_rmb();
 	return cpu;
 }
 
 /**
- * base_offline_count() - how often a CPU went down since the module was loaded
- * @cpu: a possible CPU.
+ * base_open_cpu() - let nodes be armed on a CPU
+ * @cpu: the CPU, whose bases are all made and online.
  */
-unsigned int base_offline_count(unsigned int cpu)
+void base_open_cpu(unsigned int cpu)
 {
-	return READ_ONCE(per_cpu(offline_count, cpu));
+	/* Pairs with base_serving_cpu(). */
+	smp_mb__before_atomic();
+	cpumask_set_cpu(cpu, &open_cpus);
+}
+
+/**
+ * base_close_cpu() - choose other CPUs than this one from now on
+ * @cpu: the CPU, whose bases go offline after this.
+ */
+void base_close_cpu(unsigned int cpu)
+{
+	cpumask_clear_cpu(cpu, &open_cpus);
 }
 
 /* --- the hrtimer ------------------------------------------------------------ */
 
-/* The next tick that has work. */
+/* The next tick that has work: nodes on the wheels, or in @expired. */
 static u64 next_work(const struct base *base, u64 now_ns)
 {
 	u64 now_tick = base_tick_at(now_ns);
@@ -267,61 +301,21 @@ static bool has_work(struct base_hold *hold)
 	return next_work(hold->base, now_ns) <= base_tick_at(now_ns);
 }
 
-/* No tick comes as late as that. */
+/* Is it the tick of nodes that are never due, or an empty wheel's WHEEL_NEVER? */
 static bool is_never(u64 tick)
 {
 	return tick >= base_tick_at(BASE_NEVER_NS);
 }
 
-/**
- * struct budget - what runs take of a CPU's time, whichever base it is
- * @pause_end_ns: until when no base is run there; 0, or a time that has passed: there is
- *	no pause.
- * @last: the base whose run led to the last pause; after it, the others go first.
- * @run_end_ns: when the last run ended.
- * @run_ns: how long it took, with those right before; 0 if a pause followed.
- *
- * On CLOCK_MONOTONIC.  Touched on that CPU only, with interrupts off.
- */
-struct budget {
-	u64 pause_end_ns;
-	const struct base *last;
-	u64 run_end_ns;
-	u64 run_ns;
-};
-
-static DEFINE_PER_CPU(struct budget, budgets);
-
-/* From when on a base may be run on this CPU, on CLOCK_MONOTONIC. */
-static u64 resume_ns(const struct base *base)
-{
-	const struct budget *budget = this_cpu_ptr(&budgets);
-
-	if (!budget->pause_end_ns)
-		return base->not_before_ns;
-	return max(base->not_before_ns, budget->pause_end_ns + (budget->last == base));
-}
-
-/* How much is left of a pause. */
-static u64 pause_left_ns(const struct base *base)
-{
-	u64 until_ns = resume_ns(base), now_ns;
-
-	if (!until_ns)
-		return 0;
-	now_ns = ktime_get_ns();
-	return now_ns < until_ns ? until_ns - now_ns : 0;
-}
-
 static void start_resume(struct base *base)
 {
-	hrtimer_start(&base->resume, ns_to_ktime(resume_ns(base)),
+	hrtimer_start(&base->resume, ns_to_ktime(budget_resume_ns(base)),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
 /*
- * Set the hrtimer, on this CPU, for the next tick that has work, but not for one that
- * has begun.  If that comes in a pause, @resume is set instead, for the end of it.
+ * Set the hrtimer, on this CPU, for the next tick that has work, but not for a tick that
+ * has begun.  If the tick comes during a pause, set @resume for the end of the pause.
  */
 static void base_program(struct base *base, u64 now_ns)
 {
@@ -332,8 +326,8 @@ static void base_program(struct base *base, u64 now_ns)
 	if (is_never(next_tick))
 		return;
 
-	/* What is overdue comes at the end of a pause, in turn, and not at a tick after it. */
-	pause_ns = pause_left_ns(base);
+	/* Overdue nodes are run when the pause ends, not at the next tick after it. */
+	pause_ns = budget_pause_left_ns(base);
 	if (pause_ns && base_tick_ns(next_tick) < now_ns + pause_ns) {
 		start_resume(base);
 		return;
@@ -343,7 +337,7 @@ static void base_program(struct base *base, u64 now_ns)
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
-/* On the base's CPU, in hardirq context: set the hrtimer for others. */
+/* On the base's CPU, in hardirq context: set the hrtimer for another CPU. */
 static void base_kicked(void *info)
 {
 	struct base *base = info;
@@ -357,7 +351,7 @@ static void base_kicked(void *info)
 
 /*
  * Let the base's CPU set the hrtimer.  Interrupts have been off since the base was
- * seen online, so that CPU cannot be gone; what it holds moves when it goes.
+ * seen online, so that CPU is still up; its nodes move when it goes down.
  */
 void base_kick(struct base *base)
 {
@@ -370,8 +364,8 @@ void base_kick(struct base *base)
 }
 
 /*
- * A hold that armed something earlier ends: set the hrtimer, or return true if
- * base_kick() has to.
+ * Called at the end of a hold in which the next tick became earlier: set the hrtimer, or
+ * return true if base_kick() has to be called for that.
  */
 bool base_program_or_kick(struct base *base, u64 now_ns)
 {
@@ -398,18 +392,23 @@ u64 base_read_clock(struct base *base)
 	return now_ns;
 }
 
-/* Lock the base that serves @cpu.  Interrupts are off.  sparse: as hold_enter(). */
-struct base *base_lock_serving(enum base_clock clock, unsigned int cpu)
+/* base_lock_serving(); inline for an ADD that is alone in its call. */
+static __always_inline struct base *lock_serving(unsigned int role, unsigned int cpu)
 {
-	struct base *base = base_get(base_serving_cpu(cpu), clock);
+	struct base *base = NULL;
 
+	/* Nearly always it is this CPU's own; if it is not online, the loop finds another. */
+	if (cpu == BASE_ANY_CPU && !twheel_may_be_isolated())
+		base = base_get(smp_processor_id(), role);
+	if (!base)
+		base = base_get(base_serving_cpu(cpu), role);
 	raw_spin_lock(&base->lock);
-	while (unlikely(!base->online)) {
+	while (!base->online) {
 		unsigned int gone = base->cpu;
 
 		raw_spin_unlock(&base->lock);
 		rcu_read_lock();
-		base = base_get(substitute_cpu(gone), clock);
+		base = base_get(substitute_cpu(gone), role);
 		rcu_read_unlock();
 		raw_spin_lock(&base->lock);
 	}
@@ -417,31 +416,28 @@ struct base *base_lock_serving(enum base_clock clock, unsigned int cpu)
 	return base;
 }
 
+/* Lock the base that serves @cpu.  Interrupts are off.  sparse: as hold_enter(). */
+struct base *base_lock_serving(unsigned int role, unsigned int cpu)
+{
+	return lock_serving(role, cpu);
+}
+
 /* Does a base, which is held, serve that CPU? */
 bool base_serves(const struct base *base, unsigned int cpu)
 {
-	return base->online && base == base_get(base_serving_cpu(cpu), base->clock);
-}
-
-/* Hold the base that serves @cpu.  Interrupts are off. */
-static void hold_enter_cpu(struct base_hold *hold, enum base_clock clock,
-			   unsigned int cpu)
-{
-	hold_begin(hold, base_lock_serving(clock, cpu));
-	hold->serves = true;
-	hold->cpu = cpu;
+	return base->online && base == base_get(base_serving_cpu(cpu), base->role);
 }
 
 /*
- * Does the base that is held serve that CPU?  As long as it is held it stays online,
- * and we stay on this CPU, so this is found out once.
+ * Does the base that is held serve that CPU?  During a hold the base stays online and we
+ * stay on this CPU, so the answer stays true and @serves keeps it.
  */
-static bool hold_serves(struct base_hold *hold, enum base_clock clock,
+static bool hold_serves(struct base_hold *hold, unsigned int role,
 			unsigned int cpu)
 {
 	const struct base *base = hold->base;
 
-	if (!base || base->clock != clock)
+	if (!base || base->role != role)
 		return false;
 	if (!hold->serves || hold->cpu != cpu) {
 		hold->serves = base_serves(base, cpu);
@@ -450,18 +446,37 @@ static bool hold_serves(struct base_hold *hold, enum base_clock clock,
 	return hold->serves;
 }
 
-/* The slow path of base_hold_cpu(). */
-void base_hold_serving(struct base_hold *hold, enum base_clock clock,
-		       unsigned int cpu)
+/* base_hold_cpu() while none is held. */
+static __always_inline void hold_first_cpu(struct base_hold *hold, unsigned int role,
+					   unsigned int cpu)
 {
-	if (hold_serves(hold, clock, cpu) && hold->touched < BASE_BATCH) {
+	local_irq_save(hold->flags);
+	hold_begin(hold, lock_serving(role, cpu));
+	hold->serves = true;
+	hold->cpu = cpu;
+	hold->touched = 1;
+}
+
+/* base_hold_cpu() while one is held, which may serve. */
+static noinline void hold_another_cpu(struct base_hold *hold, unsigned int role,
+				      unsigned int cpu)
+{
+	if (hold_serves(hold, role, cpu) && hold->touched < BASE_BATCH) {
 		hold->touched++;
 		return;
 	}
 	base_release(hold);
-	local_irq_save(hold->flags);
-	hold_enter_cpu(hold, clock, cpu);
-	hold->touched = 1;
+	hold_first_cpu(hold, role, cpu);
+}
+
+/* The slow path of base_hold_cpu(). */
+void base_hold_serving(struct base_hold *hold, unsigned int role,
+		       unsigned int cpu)
+{
+	if (hold->base)
+		hold_another_cpu(hold, role, cpu);
+	else
+		hold_first_cpu(hold, role, cpu);
 }
 
 /* The slow path of base_hold_node(). */
@@ -477,16 +492,6 @@ static void take_off(struct base *base, struct twheel_node *node)
 {
 	lockdep_assert_held(&base->lock);
 	wheels_del(&base->wheels, &node->wheel);
-}
-
-/* Put a node before all that are there for its tick. */
-static void place_older(struct base_hold *hold, struct twheel_node *node)
-{
-	struct base *base = hold->base;
-
-	base_assert_held(hold);
-	hold_wants(hold, wheels_add_older(&base->wheels, &node->wheel,
-					  wheel_due(&node->wheel), hold_tick(hold)));
 }
 
 /* --- runs ------------------------------------------------------------------- */
@@ -510,8 +515,8 @@ static void base_expiry_unlock(struct base *base)
 }
 
 /*
- * A waiter that spins could keep the function that it waits for from ever being
- * scheduled; one that blocks lends it its priority.
+ * A waiter that spins could prevent the function that it waits for from ever being
+ * scheduled.  A waiter that blocks lends its priority to the function.
  */
 void base_wait_for_function(struct base *base)
 {
@@ -527,7 +532,7 @@ static void base_expiry_unlock(struct base *base) { }
  * base_wait_for_function() - let the function that a base calls make progress
  * @base: the base, not held.
  *
- * Context: a task, not one that holds up softirqs.
+ * Context: a task with softirqs enabled.
  */
 void base_wait_for_function(struct base *base)
 {
@@ -538,26 +543,23 @@ void base_wait_for_function(struct base *base)
 /**
  * struct base_run - a run of a base
  * @hold: the hold of the base.
- * @due: what becomes of the events, and whom to wake when no spinlock is held.
- * @start_ns: when it began, on CLOCK_MONOTONIC.
- * @spent_ns: how long it has taken, when that was last looked at.
- * @carried_ns: how long the runs right before it took, which count with it.
+ * @due: the events that are being made READY, and the contexts to wake afterwards.
+ * @time: how long it has taken.
  */
 struct base_run {
 	struct base_hold hold;
 	struct base_due due;
-	u64 start_ns;
-	u64 spent_ns;
-	u64 carried_ns;
+	struct run_time time;
 };
 
+/* Wake those who wait for events.  No spinlock is held. */
 static void wake_all(struct base_run *run)
 {
 	if (!list_empty(&run->due.wake))
 		event_ops->wake(&run->due.wake);
 }
 
-/* CLOCK_MONOTONIC, which is the clock of most bases: they know it then. */
+/* CLOCK_MONOTONIC.  Most bases have this clock: the hold keeps the time then. */
 static u64 run_now_ns(struct base_run *run)
 {
 	if (run->hold.base->clock != BASE_MONOTONIC)
@@ -567,8 +569,8 @@ static u64 run_now_ns(struct base_run *run)
 }
 
 /*
- * Call a timer's function, which may free the timer, and may take its time: so
- * those who wait for events are woken first.
+ * Call a timer's function, which may free the timer.  It may take long, so those who
+ * wait for events are woken first.
  */
 static void call_timer(struct base_run *run, struct twheel_timer *timer)
 {
@@ -601,7 +603,7 @@ static void note_due(struct base *base, const struct twheel_node *node,
 	trace_twheel_due(base, node, late_ns);
 }
 
-/* A node came out whose time was moved: it waits on. */
+/* A node came out, but its time was moved: put it back on the wheel. */
 static void wait_on(struct base_run *run, struct twheel_node *node, u64 due_tick,
 		    u64 due_ns)
 {
@@ -613,74 +615,89 @@ static void wait_on(struct base_run *run, struct twheel_node *node, u64 due_tick
 	trace_twheel_postpone(base, node, due_ns, base_tick_ns(due_tick));
 }
 
-/* Does an event with NODE_DEADLINE that came out wait on? */
+/* If the word of an event with NODE_DEADLINE has a later time, put the event back. */
 static bool event_waits_on(struct base_run *run, struct twheel_node *node)
 {
 	u64 due_tick, due_ns;
 
-	due_tick = event_ops->postponed(node, hold_now_ns(&run->hold), &due_ns);
+	due_tick = event_ops->postponed(node, hold_now_ns(&run->hold),
+					&run->hold.base->lag, &due_ns);
 	if (!due_tick)
 		return false;
 	wait_on(run, node, due_tick, due_ns);
 	return true;
 }
 
-/* Does a timer that came out wait on? */
+/* If a timer was postponed to a later time, put it back. */
 static bool timer_waits_on(struct base_run *run, struct twheel_timer *timer)
 {
 	u64 due_ns = atomic64_read(&timer->postponed_ns);
 
-	if (likely(due_ns <= hold_now_ns(&run->hold)))
+	if (due_ns <= hold_now_ns(&run->hold))
 		return false;
 	wait_on(run, &timer->node,
 		base_due_tick(due_ns, base_tick_ns(timer->node.tag)), due_ns);
 	return true;
 }
 
-/*
- * A run that begins sooner after the last one than that one took goes on with its
- * budget.  Else short runs in a row could keep all others from the CPU.
- */
-static void run_begin(struct base_run *run)
+/* A run begins, or goes on after a batch. */
+static void measure_lag(struct base_run *run)
 {
-	const struct budget *budget = this_cpu_ptr(&budgets);
+	struct base_lag *lag = &run->hold.base->lag;
 
-	run->start_ns = run_now_ns(run);
-	if (run->start_ns - budget->run_end_ns < budget->run_ns)
-		run->carried_ns = budget->run_ns;
-	run->hold.base->running = true;
+	if (lag->since_ns)
+		lag->length_ns = min(run->time.start_ns + run->time.spent_ns - lag->since_ns,
+				     LAG_MAX_NS);
 }
 
-/* If the run has used its time up, there is a pause. */
-static void run_end(struct base_run *run, bool time_is_up)
+/* A run ends. */
+static void note_lag(struct base_run *run, bool used_up)
 {
-	struct budget *budget = this_cpu_ptr(&budgets);
-	struct base *base = run->hold.base;
-	u64 ran_ns = run->carried_ns + run->spent_ns;
+	struct base_lag *lag = &run->hold.base->lag;
 
-	base->running = false;
-	budget->run_end_ns = run->start_ns + run->spent_ns;
-	budget->run_ns = time_is_up ? 0 : ran_ns;
-	if (!time_is_up)
+	if (!used_up && !lag->since_ns)
 		return;
-	budget->pause_end_ns = budget->run_end_ns + min_t(u64, ran_ns, BASE_PAUSE_NS);
-	budget->last = base;
+	if (!has_work(&run->hold))
+		lag->since_ns = 0;
+	else if (!lag->since_ns)
+		lag->since_ns = run->time.start_ns;
 }
 
-/* Has the run used its time up? */
-static bool time_is_up(struct base_run *run)
+/* Is the base of that kind for CLOCK_MONOTONIC due on this CPU, and in no pause? */
+static bool is_kind_due(enum base_kind kind, u64 now_ns)
 {
-	run->spent_ns = run_now_ns(run) - run->start_ns;
-	return run->carried_ns + run->spent_ns >= BASE_RUN_NS;
+	const struct base *base = base_get(smp_processor_id(),
+					   base_role(kind, BASE_MONOTONIC));
+
+	return base && READ_ONCE(base->programmed_tick) <= base_tick_at(now_ns) &&
+	       !budget_has_pause(kind);
 }
 
-/* The next node that came out; NULL: there is none. */
+/*
+ * Looks may never end, and others must not come later for that: a run that looks lets
+ * them pass after each batch, and goes on at the next tick.
+ */
+static bool lets_others_pass(const struct base_run *run)
+{
+	u64 now_ns = run->time.start_ns + run->time.spent_ns;
+
+	return run->hold.base->kind == BASE_DEADLINES &&
+	       (is_kind_due(BASE_EVENTS, now_ns) || is_kind_due(BASE_TIMERS, now_ns));
+}
+
+/* Has the run used up its time? */
+static bool is_used_up(struct base_run *run)
+{
+	return budget_is_used_up(&run->time, run_now_ns(run));
+}
+
+/* The first node that came out and was not handled yet, or NULL. */
 static struct twheel_node *first_expired(struct base *base)
 {
 	return list_first_entry_or_null(&base->expired, struct twheel_node, wheel.list);
 }
 
-/* Give the events away that came out, up to the next timer. */
+/* Make the events that came out READY, up to the next timer. */
 static void expire_events(struct base_run *run)
 {
 	struct base *base = run->hold.base;
@@ -692,8 +709,8 @@ static void expire_events(struct base_run *run)
 		if (!(node->flags & NODE_EVENT))
 			break;
 		nr++;
-		if (unlikely(node->flags & NODE_DEADLINE)) {
-			/* Nobody's ready lock is held while a word is looked at. */
+		if (node->flags & NODE_DEADLINE) {
+			/* No ready lock may be held while a word is read. */
 			event_ops->due_end(&run->due);
 			if (event_waits_on(run, node))
 				continue;
@@ -705,7 +722,7 @@ static void expire_events(struct base_run *run)
 	run->hold.touched = max(run->hold.touched, nr);
 }
 
-/* Deal with what came out, until the time is up. */
+/* Handle the nodes that came out, until the run has used up its time. */
 static void expire(struct base_run *run)
 {
 	struct base *base = run->hold.base;
@@ -724,19 +741,22 @@ static void expire(struct base_run *run)
 		note_due(base, node, hold_now_ns(&run->hold));
 		take_off(base, node);
 		call_timer(run, timer);
-		if (time_is_up(run))
+		if (is_used_up(run))
 			return;
 	}
 }
 
-/* Is the base's own CPU to be kicked when the run ends? */
-static bool is_abroad(const struct base *base)
+/*
+ * Does the base serve another CPU than this one?  That CPU is kicked when the run ends,
+ * unless it is down.
+ */
+static bool runs_on_other_cpu(const struct base *base)
 {
 	return base->online && base->cpu != smp_processor_id();
 }
 
-/* Get nodes that are due off the wheels, or prefetch. */
-static void advance(struct base_hold *hold)
+/* Take nodes that are due off the wheels, or prefetch. */
+static void advance_base(struct base_hold *hold)
 {
 	struct base *base = hold->base;
 
@@ -746,38 +766,43 @@ static void advance(struct base_hold *hold)
 }
 
 /*
- * Run what is due.  A timer is set when the hold ends.  If that is done by kicking
- * another CPU, this one must be about to return from the hrtimer's callback, as an
- * hrtimer that is started during its callback stays on the callback's CPU: so
- * whoever waits is woken before.
+ * Handle all nodes that are due.  An hrtimer is set when the hold ends.
+ *
+ * An hrtimer that is started during its callback stays on the CPU of the callback.  So
+ * before another CPU is kicked to set it, this one must be about to return from the
+ * callback: those who wait for events are woken before the hold ends.
  */
 static void run_held(struct base_run *run)
 {
 	struct base_hold *hold = &run->hold;
 	struct base *base = hold->base;
 	u64 expired = base->nr_expired;
-	bool late, done;
+	bool used_up, done;
 
-	run_begin(run);
+	base->running = true;
+	budget_begin(&run->time, base, run_now_ns(run));
 	do {
 		if (list_empty(&base->expired))
-			advance(hold);
+			advance_base(hold);
+		measure_lag(run);
 		expire(run);
-		late = time_is_up(run);
-		done = late || !has_work(hold);
-		if (done && (list_empty(&run->due.wake) || !is_abroad(base)))
+		used_up = is_used_up(run);
+		done = used_up || !has_work(hold) || lets_others_pass(run);
+		if (done && (list_empty(&run->due.wake) || !runs_on_other_cpu(base)))
 			break;
 		base_release(hold);
 		wake_all(run);
 		local_irq_save(hold->flags);
 		hold_enter(hold, base);
 	} while (!done);
-	run_end(run, late);
-	trace_twheel_run(base, base->nr_expired - expired, run->spent_ns,
+	base->running = false;
+	budget_end(&run->time, base, used_up);
+	note_lag(run, used_up);
+	trace_twheel_run(base, base->nr_expired - expired, run->time.spent_ns,
 			 has_work(hold));
 }
 
-/* Called too early, by the hrtimer's idea of a clock that was set back? */
+/* Did the hrtimer call too early, because CLOCK_REALTIME was set back? */
 static bool is_early(struct base_hold *hold)
 {
 	return hold->base->clock == BASE_REALTIME &&
@@ -785,8 +810,9 @@ static bool is_early(struct base_hold *hold)
 }
 
 /*
- * The hrtimer code takes the time once for all that it calls in a row.  It would call
- * again and again at once if @hrtimer was set for the same time, so it is not.
+ * The hrtimer code reads the time once for all hrtimers that it calls in a row.  If
+ * @hrtimer was set for the same time again, it would be called again at once, in a loop.
+ * So @resume is set for a tick later.
  */
 static void wait_a_tick(struct base *base)
 {
@@ -794,14 +820,14 @@ static void wait_a_tick(struct base *base)
 	start_resume(base);
 }
 
-/* Run the base, unless there is a pause; then set a timer. */
+/* Run the base, unless there is a pause.  An hrtimer is set when the hold ends. */
 static void run_or_pause(struct base_run *run)
 {
 	struct base *base = run->hold.base;
 
-	if (!pause_left_ns(base)) {
+	if (!budget_pause_left_ns(base)) {
 		base->not_before_ns = 0;
-		this_cpu_write(budgets.pause_end_ns, 0);
+		budget_end_pause(base);
 		if (!base->running)
 			run_held(run);
 	}
@@ -840,186 +866,77 @@ static enum hrtimer_restart base_resume(struct hrtimer *hrtimer)
 	return HRTIMER_NORESTART;
 }
 
-/* --- CPUs that come and go -------------------------------------------------- */
-
-/* Take a node out, of those of its tick the youngest; NULL: there is none. */
-static struct twheel_node *base_pop(struct base *base)
-{
-	struct wheel_node *node = wheels_pop(&base->wheels);
-
-	if (!node && !list_empty(&base->expired)) {
-		node = list_last_entry(&base->expired, struct wheel_node, list);
-		wheels_del(&base->wheels, node);
-	}
-	return node ? container_of(node, struct twheel_node, wheel) : NULL;
-}
-
-/*
- * Take some nodes of a base that is offline; false: none is left.  A timer whose
- * function is running could be running, so that has to end first.
- */
-static bool take_batch(struct base *base, struct list_head *nodes)
-{
-	unsigned int budget = BASE_BATCH;
-	struct base_hold hold = {};
-	struct twheel_node *node;
-	bool running;
-
-	hold_enter(&hold, base);
-	running = base->running;
-	while (!running && budget-- && (node = base_pop(base))) {
-		WRITE_ONCE(node->base, BASE_MIGRATING);
-		list_add_tail(&node->wheel.list, nodes);
-		hold.touched++;
-	}
-	hold_leave(&hold);
-	return running || !list_empty(nodes);
-}
-
-/* Put nodes, the youngest first, on the base that serves instead of @base. */
-static void put_batch(const struct base *base, struct list_head *nodes)
-{
-	struct base_hold hold = {};
-
-	hold_enter_cpu(&hold, base->clock, base->cpu);
-	/* That wheel may not have been used for long: where it stands counts. */
-	hold_now_ns(&hold);
-	while (!list_empty(nodes)) {
-		struct twheel_node *node =
-			list_first_entry(nodes, struct twheel_node, wheel.list);
-
-		list_del(&node->wheel.list);
-		place_older(&hold, node);
-		WRITE_ONCE(node->base, hold.base->number);
-		hold.touched++;
-	}
-	hold_leave(&hold);
-}
-
-static void base_evacuate(struct base *base)
-{
-	bool more, taken;
-
-	do {
-		LIST_HEAD(nodes);
-
-		local_irq_disable();
-		more = take_batch(base, &nodes);
-		taken = !list_empty(&nodes);
-		if (taken)
-			put_batch(base, &nodes);
-		local_irq_enable();
-		if (more && !taken)
-			base_wait_for_function(base);
-		cond_resched();
-	} while (more);
-}
-
-static void base_set_online(struct base *base, bool online)
-{
-	raw_spin_lock_irq(&base->lock);
-	base->online = online;
-	raw_spin_unlock_irq(&base->lock);
-}
-
 /* --- beginning and end ------------------------------------------------------ */
 
-static unsigned int nr_wheels(enum base_clock clock)
+/**
+ * base_init() - prepare a base
+ * @base: the base, all zeros, with memory for a wheel at its end.
+ * @number: its number.
+ * @cpu: the CPU that it serves.
+ * @role: its role.
+ */
+void base_init(struct base *base, u16 number, unsigned int cpu, unsigned int role)
 {
-	return clock == BASE_REALTIME ? WHEELS_MAX : 1;
-}
+	enum base_clock clock = base_role_clock(role);
 
-static struct base *base_create(unsigned int cpu, enum base_clock clock)
-{
-	unsigned int nr = nr_wheels(clock);
-	struct base *base;
-
-	base = kvzalloc_node(struct_size(base, wheel, nr),
-			     GFP_KERNEL | __GFP_NOWARN, cpu_to_node(cpu));
-	if (!base)
-		return NULL;
 	raw_spin_lock_init(&base->lock);
 	base_expiry_init(base);
+	base->number = number;
 	base->cpu = cpu;
+	base->role = role;
+	base->kind = base_role_kind(role);
 	base->clock = clock;
-	base->number = base_number(cpu, clock);
 	base->programmed_tick = WHEEL_NEVER;
 	base->online = cpumask_test_cpu(cpu, &open_cpus);
 	INIT_LIST_HEAD(&base->expired);
 	base->read_tick = base_tick_at(base_clock_ns(clock));
-	wheels_init(&base->wheels, base->wheel, nr, base->read_tick);
+	if (clock == BASE_REALTIME)
+		wheels_init_growing(&base->wheels, base->wheel, base->read_tick);
+	else
+		wheels_init(&base->wheels, base->wheel, 1, base->read_tick);
 	INIT_CSD(&base->csd, base_kicked, base);
 	twheel_hrtimer_setup(&base->hrtimer, base_interrupt,
 			     base_clock_id(clock), HRTIMER_MODE_ABS_PINNED_SOFT);
 	twheel_hrtimer_setup(&base->resume, base_resume, CLOCK_MONOTONIC,
 			     HRTIMER_MODE_ABS_PINNED_SOFT);
-	return base;
-}
-
-/* Make the base of a CPU and clock, unless there is one.  Returns 0 or -ENOMEM. */
-static int make_base(unsigned int cpu, enum base_clock clock)
-{
-	struct base *base;
-
-	if (base_get(cpu, clock))
-		return 0;
-	base = base_create(cpu, clock);
-	if (!base)
-		return -ENOMEM;
-	per_cpu(twheel_bases[clock], cpu) = base;
-	base_made(base);
-	return 0;
-}
-
-/* Make the bases of a CPU, of all clocks that are in use. */
-static int make_bases(unsigned int cpu)
-{
-	unsigned int clock;
-	int ret = 0;
-
-	for (clock = 0; clock < BASE_CLOCKS && !ret; clock++)
-		if (clocks_in_use & BIT(clock))
-			ret = make_base(cpu, clock);
-	return ret;
-}
-
-/* A CPU without memory for its bases does not come up. */
-static int base_cpu_up(unsigned int cpu)
-{
-	unsigned int clock;
-	int ret = make_bases(cpu);
-
-	if (ret)
-		return ret;
-	for (clock = 0; clock < BASE_CLOCKS; clock++)
-		if (base_get(cpu, clock))
-			base_set_online(base_get(cpu, clock), true);
-	/* Pairs with base_serving_cpu(). */
-	smp_mb__before_atomic();
-	cpumask_set_cpu(cpu, &open_cpus);
-	return 0;
-}
-
-/* In a task on that CPU, which others still see as up. */
-static int base_cpu_down(unsigned int cpu)
-{
-	unsigned int clock;
-
-	cpumask_clear_cpu(cpu, &open_cpus);
-	WRITE_ONCE(per_cpu(offline_count, cpu), per_cpu(offline_count, cpu) + 1);
-	for (clock = 0; clock < BASE_CLOCKS; clock++) {
-		struct base *base = base_get(cpu, clock);
-
-		if (!base)
-			continue;
-		base_set_online(base, false);
-		base_evacuate(base);
-	}
-	return 0;
 }
 
 /**
- * base_look() - copy a base, for people to look at
+ * base_must_grow() - was the clock of a base set back, and does it need more wheels?
+ * @base: the base.
+ */
+bool base_must_grow(struct base *base)
+{
+	unsigned long flags;
+	bool must;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	must = wheels_must_grow(&base->wheels, base_tick_at(base_clock_ns(base->clock)));
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return must;
+}
+
+/**
+ * base_grow() - give a base more wheels
+ * @base: a base for which base_must_grow() was true.
+ * @more: WHEELS_MAX - 1 empty wheels, which stay as long as the base.
+ *
+ * Nodes that have waited for these wheels are put on them at the next tick.
+ */
+void base_grow(struct base *base, struct wheel *more)
+{
+	struct base_hold hold = {};
+
+	local_irq_save(hold.flags);
+	hold_enter(&hold, base);
+	wheels_grow(&base->wheels, more);
+	base->more_wheels = more;
+	hold_wants(&hold, next_work(base, hold_now_ns(&hold)));
+	base_release(&hold);
+}
+
+/**
+ * base_look() - copy a base for debugfs
  * @base: the base.
  * @view: out: the copy.
  */
@@ -1038,11 +955,13 @@ void base_look(struct base *base, struct base_view *view)
 	view->now_tick = base_tick_at(now_ns);
 }
 
-/*
- * Nothing is armed on it, and nothing will be, so nothing that comes starts anything.
- * Wait for what may still be on its way: a kick, and stale timers.
+/**
+ * base_stop() - wait for the last kick and cancel the hrtimers
+ * @base: a base on which nothing is armed, and nothing will be.
+ *
+ * Context: a task; sleeps.
  */
-static void base_stop(struct base *base)
+void base_stop(struct base *base)
 {
 	while (READ_ONCE(base->kicked))
 		cpu_relax();
@@ -1052,101 +971,4 @@ static void base_stop(struct base *base)
 	hrtimer_cancel(&base->hrtimer);
 	hrtimer_cancel(&base->resume);
 	WARN_ON_ONCE(wheels_armed(&base->wheels) || !list_empty(&base->expired));
-}
-
-static void free_bases(enum base_clock clock)
-{
-	unsigned int cpu;
-
-	for_each_possible_cpu(cpu) {
-		kvfree(per_cpu(twheel_bases[clock], cpu));
-		per_cpu(twheel_bases[clock], cpu) = NULL;
-	}
-}
-
-/**
- * base_use() - make sure that there are bases of a clock
- * @clock: the clock.
- *
- * They stay until base_exit().  Where it fails, those that were made stay too, for
- * the next attempt.
- *
- * Context: a task; sleeps.
- *
- * Return: 0 or -ENOMEM.
- */
-int base_use(enum base_clock clock)
-{
-	static DEFINE_MUTEX(mutex);
-	unsigned int cpu;
-	int ret = 0;
-
-	cpus_read_lock();
-	mutex_lock(&mutex);
-	if (!(clocks_in_use & BIT(clock))) {
-		for_each_online_cpu(cpu) {
-			ret = make_base(cpu, clock);
-			if (ret)
-				break;
-		}
-		if (!ret)
-			clocks_in_use |= BIT(clock);
-	}
-	mutex_unlock(&mutex);
-	cpus_read_unlock();
-	return ret;
-}
-
-/**
- * base_init() - make the bases of CLOCK_MONOTONIC and follow the CPUs
- * @ops: what is done with events that are due.
- * @made: called for each base when it was made, in a task that may sleep.
- *
- * Return: 0, or an errno: then base_ignore_cpus() and base_exit() undo what was done.
- */
-int base_init(const struct base_ops *ops, void (*made)(struct base *base))
-{
-	int ret;
-
-	event_ops = ops;
-	base_made = made;
-	ret = base_use(BASE_MONOTONIC);
-	if (ret)
-		return ret;
-	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "twheel:online",
-				base_cpu_up, base_cpu_down);
-	if (ret < 0)
-		return ret;
-	hotplug_state = ret;
-	return 0;
-}
-
-/**
- * base_ignore_cpus() - make no bases any more, whatever CPUs come
- *
- * Nothing is armed any more, and nothing will be.
- */
-void base_ignore_cpus(void)
-{
-	if (hotplug_state != CPUHP_INVALID)
-		cpuhp_remove_state_nocalls(hotplug_state);
-}
-
-/**
- * base_exit() - stop and free all bases, after base_ignore_cpus()
- */
-void base_exit(void)
-{
-	unsigned int cpu, clock;
-
-	for (clock = 0; clock < BASE_CLOCKS; clock++) {
-		for_each_possible_cpu(cpu) {
-			if (base_get(cpu, clock))
-				base_stop(base_get(cpu, clock));
-		}
-	}
-	/* A CPU may still be in the last instructions of base_kicked(), in our text. */
-	synchronize_rcu();
-	for (clock = 0; clock < BASE_CLOCKS; clock++)
-		free_bases(clock);
 }

@@ -2,11 +2,11 @@
 /*
  * Holds of a base's lock, and what is done to nodes in them.
  *
- * All that arms and cancels comes through here, so what it always needs is inline: with
- * many nodes each of them is a cache miss, and a processor waits for two of them at a
- * time only if few instructions, and above all few stores, are between them.  A hold on
- * the stack stays in registers as long as no function gets its address.  base.c has the
- * rest, and tells who may touch what.
+ * Everything that arms and cancels nodes comes through here, so the fast paths are
+ * inline.  With many nodes, each node is a cache miss, and a processor waits for two
+ * misses at the same time only if few instructions, and above all few stores, are between
+ * them.  A hold on the stack stays in registers as long as no function gets its address.
+ * base.c has the slow paths, and tells who may touch what.
  */
 #ifndef TWHEEL_BASE_HOLD_H
 #define TWHEEL_BASE_HOLD_H
@@ -19,19 +19,19 @@
 #include "trace.h"
 
 /**
- * struct base_hold - somebody's hold of one base's lock
- * @base: whose lock is held, with interrupts off; NULL: none.
- * @flags: for the end of the hold.
+ * struct base_hold - a hold of one base's lock
+ * @base: the base whose lock is held, with interrupts off; NULL: none.
+ * @flags: the interrupt flags to restore when the hold ends.
  * @now_ns: what hold_now_ns() returns; 0: the clock was not read yet.
  * @touched: how many nodes were touched since the lock was taken.
- * @began_ns: when that was, in a kernel that debugs spinlocks.
+ * @began_ns: when the lock was taken, in a kernel that debugs spinlocks.
  * @program: the hrtimer must be set when the hold ends.
  * @serves: @base was found to serve @cpu.
  * @cpu: see @serves; a CPU, or BASE_ANY_CPU.
  *
- * Lets a series of commands take the lock once, read the clock once if they need it,
- * and look once where to arm.  The lock is dropped when another base is needed, after
- * BASE_BATCH nodes, and by base_release().
+ * With it a series of commands takes the lock once, reads the clock at most once, and
+ * determines once on which base to arm.  The lock is dropped when another base is needed,
+ * after BASE_BATCH nodes, and by base_release().
  */
 struct base_hold {
 	struct base *base;
@@ -51,17 +51,17 @@ struct base_hold {
 u64 base_read_clock(struct base *base);
 bool base_program_or_kick(struct base *base, u64 now_ns);
 void base_kick(struct base *base);
-void base_hold_serving(struct base_hold *hold, enum base_clock clock,
+void base_hold_serving(struct base_hold *hold, unsigned int role,
 		       unsigned int cpu);
 void base_hold_another(struct base_hold *hold, const struct twheel_node *node);
 bool base_serves(const struct base *base, unsigned int cpu);
-struct base *base_lock_serving(enum base_clock clock, unsigned int cpu);
+struct base *base_lock_serving(unsigned int role, unsigned int cpu);
 
 /**
  * hold_now_ns() - the time, on the base's clock
  * @hold: a hold of a base.
  *
- * The clock is read when somebody first asks in a hold, as many do not.
+ * The clock is read at the first call in a hold, because many holds need no time.
  */
 static inline u64 hold_now_ns(struct base_hold *hold)
 {
@@ -88,7 +88,7 @@ static inline void hold_note_begin(struct base_hold *hold) { }
 static inline void hold_note_length(struct base_hold *hold) { }
 #endif
 
-/* A base was locked for a hold. */
+/* The lock of @base was taken: the hold begins. */
 static inline void hold_begin(struct base_hold *hold, struct base *base)
 {
 	hold->base = base;
@@ -105,6 +105,15 @@ static inline void hold_enter(struct base_hold *hold, struct base *base)
 	raw_spin_lock(&base->lock);
 	__release(&base->lock);
 	hold_begin(hold, base);
+}
+
+/* Hold the base that serves @cpu.  Interrupts are off. */
+static inline void hold_enter_cpu(struct base_hold *hold, unsigned int role,
+				  unsigned int cpu)
+{
+	hold_begin(hold, base_lock_serving(role, cpu));
+	hold->serves = true;
+	hold->cpu = cpu;
 }
 
 static inline void hold_leave(struct base_hold *hold)
@@ -124,7 +133,7 @@ static inline void hold_leave(struct base_hold *hold)
 		base_kick(base);
 }
 
-/* Set the hrtimer when the hold ends, if it has to be earlier. */
+/* Set the hrtimer when the hold ends, if @tick is before the tick it is set for. */
 static inline void hold_wants(struct base_hold *hold, u64 tick)
 {
 	if (unlikely(tick < hold->base->programmed_tick))
@@ -133,15 +142,15 @@ static inline void hold_wants(struct base_hold *hold, u64 tick)
 
 /* --- holds ------------------------------------------------------------------ */
 
-/* For who relies on a hold. */
+/* Assert that a base is held. */
 static inline void base_assert_held(const struct base_hold *hold)
 {
 	lockdep_assert_held(&hold->base->lock);
 }
 
 /*
- * The tick that it is, or was when somebody last read the clock.  It says where a wheel
- * may stand.  A clock that can be set back is read.
+ * The tick at which the clock was last read: a wheel may be advanced to it.  A clock that
+ * can be set back is read now.
  */
 static inline u64 hold_tick(struct base_hold *hold)
 {
@@ -154,7 +163,7 @@ static inline u64 hold_tick(struct base_hold *hold)
  * base_release() - end a hold
  * @hold: a hold, of a base or of none.
  *
- * Sets the hrtimer if what was armed asks for it.
+ * Sets the hrtimer if a node was armed for an earlier tick.
  */
 static inline void base_release(struct base_hold *hold)
 {
@@ -167,19 +176,38 @@ static inline void base_release(struct base_hold *hold)
 /**
  * base_hold_cpu() - hold the base that nodes are armed on
  * @hold: a hold, of a base or of none.
- * @clock: the clock.
+ * @role: the role of the base: base_role().
  * @cpu: the CPU that their owner names, or BASE_ANY_CPU.
  *
  * Context: any but NMI.  Interrupts are off until base_release().
  */
-static inline void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
+static inline void base_hold_cpu(struct base_hold *hold, unsigned int role,
 				 unsigned int cpu)
 {
-	if (hold->serves && hold->cpu == cpu && hold->base->clock == clock &&
+	if (hold->serves && hold->cpu == cpu && hold->base->role == role &&
 	    hold->touched < BASE_BATCH)
 		hold->touched++;
 	else
-		base_hold_serving(hold, clock, cpu);
+		base_hold_serving(hold, role, cpu);
+}
+
+/* Hold the base that a node names, if it is still the same then.  None is held. */
+static __always_inline bool hold_enter_node(struct base_hold *hold,
+					    const struct twheel_node *node)
+{
+	unsigned int number = READ_ONCE(node->base);
+	struct base *base;
+
+	if (unlikely(number == BASE_MIGRATING))
+		return false;
+	local_irq_save(hold->flags);
+	base = base_of_number(number);
+	hold_enter(hold, base);
+	hold->touched = 1;
+	if (likely(READ_ONCE(node->base) == base->number))
+		return true;
+	base_release(hold);
+	return false;
 }
 
 /**
@@ -192,19 +220,8 @@ static inline void base_hold_cpu(struct base_hold *hold, enum base_clock clock,
 static inline void base_hold_first(struct base_hold *hold,
 				   const struct twheel_node *node)
 {
-	for (;;) {
-		unsigned int number = READ_ONCE(node->base);
-
-		if (likely(number != BASE_MIGRATING)) {
-			local_irq_save(hold->flags);
-			hold_enter(hold, base_of_number(number));
-			hold->touched = 1;
-			if (likely(READ_ONCE(node->base) == number))
-				return;
-			base_release(hold);
-		}
+	while (!hold_enter_node(hold, node))
 		cpu_relax();
-	}
 }
 
 /**
@@ -214,14 +231,19 @@ static inline void base_hold_first(struct base_hold *hold,
  *
  * Context: any but NMI.  Interrupts are off until base_release().
  */
-static inline void base_hold_node(struct base_hold *hold, const struct twheel_node *node)
+static __always_inline void base_hold_node(struct base_hold *hold,
+					   const struct twheel_node *node)
 {
-	/* A node that names the base that is held goes on naming it. */
-	if (hold->base && READ_ONCE(node->base) == hold->base->number &&
-	    hold->touched < BASE_BATCH)
+	/* While a base is held, no node that names it changes to another base. */
+	if (!hold->base) {
+		if (hold_enter_node(hold, node))
+			return;
+	} else if (READ_ONCE(node->base) == hold->base->number &&
+		   hold->touched < BASE_BATCH) {
 		hold->touched++;
-	else
-		base_hold_another(hold, node);
+		return;
+	}
+	base_hold_another(hold, node);
 }
 
 /**
@@ -240,7 +262,7 @@ static inline void base_move_here(struct base_hold *hold, struct twheel_node *no
 		return;
 	WRITE_ONCE(node->base, BASE_MIGRATING);
 	hold_leave(hold);
-	hold_begin(hold, base_lock_serving(base->clock, BASE_ANY_CPU));
+	hold_begin(hold, base_lock_serving(base->role, BASE_ANY_CPU));
 	hold->touched = 1;
 	WRITE_ONCE(node->base, hold->base->number);
 }
@@ -248,15 +270,15 @@ static inline void base_move_here(struct base_hold *hold, struct twheel_node *no
 /* --- nodes ------------------------------------------------------------------ */
 
 /**
- * base_due_tick() - when a node comes out: a tick
+ * base_due_tick() - the tick at which a node comes out
  * @due_ns: when it is due, on the base's clock; 2^63 and more is never.
- * @slack_ns: how much later than that it may come out.
+ * @slack_ns: how much later than @due_ns it may come out.
  */
 static inline u64 base_due_tick(u64 due_ns, u64 slack_ns)
 {
 	u64 last_ns;
 
-	if (due_ns >= BASE_NEVER_NS)
+	if (unlikely(due_ns >= BASE_NEVER_NS))
 		return base_tick_at(BASE_NEVER_NS);
 	if (!slack_ns)
 		return base_tick_after(due_ns);
@@ -267,14 +289,14 @@ static inline u64 base_due_tick(u64 due_ns, u64 slack_ns)
 }
 
 /**
- * base_sees_to() - is a tick so late that there is nothing to be done for it now?
+ * base_sees_to() - can a node be armed for a tick without reading the clock?
  * @hold: a hold of a base.
  * @tick: the tick, on the base's clock.
  *
- * Return: true: it had not come when the clock was last read, and a timer is set for it
- * or for an earlier one, or a kick is on its way that sets it; so that a node can be
- * armed for it without reading the clock.  It comes out by the next run.  Not during a
- * run, which would go on with what has become due meanwhile.
+ * Return: true if the tick was in the future when the clock was last read, and the
+ * hrtimer is set for it or for an earlier tick, or a kick that sets it is in flight.  The
+ * next run takes the node out.  False during a run, which would also handle nodes that
+ * have become due meanwhile.
  */
 static inline bool base_sees_to(const struct base_hold *hold, u64 tick)
 {
@@ -289,7 +311,7 @@ static inline bool base_sees_to(const struct base_hold *hold, u64 tick)
  * base_arm() - put a node on the wheel of the base that is held
  * @hold: a hold of a base.
  * @node: a node that is on no wheel.
- * @due_tick: when it comes out: base_due_tick().
+ * @due_tick: the tick at which it comes out: base_due_tick().
  * @due_ns: for the trace: when it is due.
  */
 static __always_inline void base_arm(struct base_hold *hold, struct twheel_node *node,
@@ -305,7 +327,7 @@ static __always_inline void base_arm(struct base_hold *hold, struct twheel_node 
 }
 
 /**
- * base_disarm() - take a node off before its time
+ * base_disarm() - take a node off its wheel before its time
  * @hold: a hold of the base of @node.
  * @node: a node that is on a wheel, or has just come out of it.
  */
@@ -317,7 +339,7 @@ static inline void base_disarm(struct base_hold *hold, struct twheel_node *node)
 }
 
 /**
- * base_complete() - take a node off because what it waited for has come
+ * base_complete() - take a node off its wheel because a signal completed it
  * @hold: a hold of the base of @node.
  * @node: a node that is on a wheel.
  * @key: for the trace: the key of the signal that completed it.

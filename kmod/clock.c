@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to clocks: they are set, and time namespaces shift them.
+ * Clocks that are set, and the offsets of time namespaces.
  *
- * The only notice that a module gets of CLOCK_REALTIME being set comes from inside
- * of the timekeeper, under its locks.  So it is handed on: an irq_work, then a
- * work that queues the work of each notice.  All of that takes a while, in which
- * the clock may be set again or read.  Hence nobody relies on the notice itself:
- * whether the clock was set is whether its offset to CLOCK_MONOTONIC is the one
- * that was there before.  Leap seconds change it too, and time that was slept.
+ * The only notice that a module gets when CLOCK_REALTIME is set comes from inside the
+ * timekeeper, under its locks.  So it is handed on: by an irq_work, and then by a work
+ * that queues the work of each notice.  That takes a while, in which the clock may be set
+ * again or read.  So a notice only means that the clock may have been set.  It was set if
+ * its offset to CLOCK_MONOTONIC has changed.  Leap seconds and suspending change the
+ * offset, too.
  */
 #include <linux/irq_work.h>
 #include <linux/mutex.h>
@@ -56,7 +56,7 @@ s64 clock_namespace_ns(enum base_clock clock)
 }
 
 /**
- * clock_notice_give() - let a notice's function be called
+ * clock_notice_give() - queue the work of a notice
  * @notice: the notice, before clock_notice_end().
  */
 void clock_notice_give(struct clock_notice *notice)
@@ -85,7 +85,7 @@ static void queue_notices_work(struct irq_work *work)
 
 static DEFINE_IRQ_WORK(set_work, queue_notices_work);
 
-/* Inside of the timekeeper. */
+/* Called inside the timekeeper, under its locks. */
 static int timekeeper_changed(struct notifier_block *block,
 			      unsigned long was_set, void *timekeeper)
 {
@@ -99,9 +99,10 @@ static struct notifier_block notifier = {
 };
 
 /**
- * clock_notice_begin() - ask to be told when CLOCK_REALTIME was set
+ * clock_notice_begin() - let a function be called after CLOCK_REALTIME was set
  * @notice: the notice, which stays until clock_notice_end().
- * @function: called in a task some time after, perhaps once for several times.
+ * @function: called in a task some time after the clock was set; it may be called once if
+ *	the clock was set several times.
  *
  * Context: a task; sleeps.
  */
@@ -114,8 +115,8 @@ void clock_notice_begin(struct clock_notice *notice, work_func_t function)
 }
 
 /**
- * clock_notice_end() - do not ask any more
- * @notice: the notice; its function has returned and is not called again.
+ * clock_notice_end() - end a notice
+ * @notice: the notice; afterwards its function has returned and is not called again.
  *
  * Context: a task; sleeps.
  */
@@ -128,7 +129,7 @@ void clock_notice_end(struct clock_notice *notice)
 }
 
 /**
- * clock_init() - before the first notice
+ * clock_init() - register for the notices of the timekeeper, before the first notice
  *
  * Return: 0 or an errno.
  */
@@ -138,7 +139,7 @@ int clock_init(void)
 }
 
 /**
- * clock_exit() - after the last one
+ * clock_exit() - unregister, after the last notice has ended
  */
 void clock_exit(void)
 {

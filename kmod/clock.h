@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What happens to clocks: they are set, and time namespaces shift them.
+ * Clocks that are set, and the offsets of time namespaces.
  */
 #ifndef TWHEEL_CLOCK_H
 #define TWHEEL_CLOCK_H
@@ -11,9 +11,9 @@
 #include "base.h"
 
 /**
- * struct clock_notice - somebody to be told that CLOCK_REALTIME was set
+ * struct clock_notice - a work that is queued after CLOCK_REALTIME was set
  * @list: private.
- * @work: queued some time after it was set; the owner's function.
+ * @work: the work; it calls the owner's function.
  */
 struct clock_notice {
 	struct list_head list;

@@ -8,6 +8,7 @@
 #include "batch.h"
 
 int twheel_command_run(struct context_batch *batch, struct twheel_cmd *cmd);
+long command_submit_one(struct context *context, struct twheel_cmd __user *user);
 long command_submit(struct context *context, const struct twheel_submit *submit,
 		    unsigned int how);
 long command_enter(struct context *context, struct twheel_enter *enter);

@@ -8,6 +8,11 @@
 #ifndef TWHEEL_COMPAT_H
 #define TWHEEL_COMPAT_H
 
+/* Times of 64 bits are loaded and stored in one piece, without a lock. */
+#ifndef CONFIG_64BIT
+#error "twheel needs a 64-bit kernel. 32-bit programs may use it there."
+#endif
+
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>

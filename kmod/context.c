@@ -15,29 +15,29 @@
  *                     FREE  +----------------+  FREE, no record
  *
  * event.c keeps the pages and tells what an id is.  An event is on a wheel while it
- * is ARMED and in the ready queue while it is READY, in the same memory; expiry
- * allocates nothing and so can drop nothing.  Limits are applied by ADD.
+ * is ARMED and in the ready queue while it is READY, in the same memory: expiry
+ * allocates nothing, so it cannot fail.  Only ADD checks the limits.
  *
- * A periodic event that is READY is on no wheel.  How often it has expired since
- * is worked out when its record is read, which also arms it again, on its grid.
+ * A periodic event that is READY is on no wheel.  When its record is read, the number of
+ * its expirations since then is calculated, and the event is armed again, on its grid.
  *
- * Each of these files has a part of this.  None of them calls one above it:
+ * These files share the work.  None of them calls one above it:
  *
- *	context.c		lifecycle, words, arming, what happens when the clock is set
- *	record.c		what is copied out: records, lists
+ *	context.c		lifecycle, words, arming, setting of the clock
+ *	record.c		copying out: records, lists
  *	event_operation.c	WATCH, SIGNAL, COMPLETE
  *	batch.c			the mutex, and a series of commands under it
- *	ready.c			the ready queue and who waits for it
+ *	ready.c			the ready queue and the tasks that wait for it
  *	event_time.c		the host's times and the caller's
  *	event.c			pages, events, ids
  *	deadlines.c		the words that are shared with the process
  *
  * Locking
  * -------
- * The mutex serialises all that a process does to a context: commands, records
- * being copied out, the setting up.  User memory is touched under it and under no
- * other lock.  Only its holder frees and adds events, so an event that it found stays;
- * and only the holder looks at keys, watches and operations.  Memory is got and freed
+ * The mutex serialises everything that processes do to a context: running commands,
+ * copying records out, CONFIG.  User memory is touched under it and under no other lock.
+ * Only its holder adds and frees events, so an event that the holder has found stays; and
+ * only the holder accesses keys, watches and operations.  Memory is allocated and freed
  * while no base is held, as PREEMPT_RT demands.  Expiry, in softirq context, does one
  * thing to an event: it makes an ARMED one READY, under the lock of the event's base
  * and the ready lock.  So
@@ -45,9 +45,9 @@
  *   - the state ARMED can be relied upon only with the lock of the base held;
  *   - READY and FREE are final for everybody but the holder of the mutex.
  *
- * Lifetime: the file holds a reference; its last close takes the events off their
- * wheels, after which nothing finds the context any more, and frees the pages.  A
- * wake list may hold the context itself a little longer.
+ * Lifetime: the file holds a reference.  Its last close takes the events off their
+ * wheels, after which nothing refers to the context but wake lists, and frees the pages.
+ * A wake list may keep the context itself a little longer, by a reference.
  */
 #include <linux/cpumask.h>
 #include <linux/moduleparam.h>
@@ -56,6 +56,7 @@
 
 #include "compat.h"
 #include "context.h"
+#include "cpu.h"
 #include "deadlines.h"
 #include "event_operation.h"
 #include "event_time.h"
@@ -77,14 +78,14 @@ static const struct kernel_param_ops max_events_ops = {
 
 module_param_cb(max_events, &max_events_ops, &context_max_events, 0444);
 MODULE_PARM_DESC(max_events,
-		 "Events a context may have: default and ceiling (default 1048576)");
+		 "Most events of a context: its default and its upper limit (default 1048576)");
 
 /* --- a context's beginning and end ------------------------------------------ */
 
 /**
  * twheel_context_create() - make the context of a file that is being opened
  *
- * Return: the context, with one reference, or NULL for want of memory.
+ * Return: the context, with one reference; NULL if there is no memory.
  */
 struct context *twheel_context_create(void)
 {
@@ -130,7 +131,7 @@ static void page_disarm(struct event_page *page)
 
 /**
  * twheel_context_destroy() - end a context at the last close of its file
- * @context: the context, which nobody uses any more.
+ * @context: the context, which no process uses any more.
  *
  * Takes its events off their wheels and frees everything.
  *
@@ -144,7 +145,7 @@ void twheel_context_destroy(struct context *context)
 
 	if (context->has_notice)
 		clock_notice_end(&context->notice);
-	/* An event that is due meanwhile gets into the ready queue: all first. */
+	/* Until all are off, an event that is due is added to the ready queue. */
 	for (number = 0; (page = events_page_from(table, &number)); number++) {
 		page_disarm(page);
 		cond_resched();
@@ -188,8 +189,8 @@ static u64 config_max_events(const struct twheel_config *config)
 }
 
 /*
- * Make the words that are asked for, in place of those that there are, unless they were
- * mapped.  Returns 0, -EBUSY, or as deadlines_create().
+ * Replace the words of a context by @nr new ones, unless they were mapped.  Returns 0,
+ * -EBUSY, or an errno of deadlines_create().
  */
 static int replace_deadlines(struct context *context, u32 nr)
 {
@@ -211,39 +212,41 @@ static int replace_deadlines(struct context *context, u32 nr)
 	return ret;
 }
 
-/* Take over what a context is to be like. */
+/* Copy the values of a CONFIG to the context. */
 static void apply_config(struct context *context,
 			 const struct twheel_config *config)
 {
 	bool bound = config->flags & TWHEEL_CONFIG_CPU;
-	unsigned int offline_count = bound ? base_offline_count(config->cpu) : 0;
+	unsigned int offline_count = bound ? bases_offline_count(config->cpu) : 0;
 
 	preempt_disable();
-	write_seqcount_begin(&context->shown_seq);
+	write_seqcount_begin(&context->counts_seq);
 	context->clock = clock_of_id(config->clockid);
 	context->cpu = bound ? config->cpu : BASE_ANY_CPU;
 	context->offline_count = offline_count;
 	context->max_events = config_max_events(config);
 	context->nr_deadlines = config->nr_deadlines;
-	write_seqcount_end(&context->shown_seq);
-	preempt_enable();
 	context->slack_ns = config->slack_ns;
 	context->wake_count = config->wake_count ?: 1;
 	context->wake_delay_ns = config->wake_delay_ns;
+	write_seqcount_end(&context->counts_seq);
+	preempt_enable();
 }
 
 /**
- * twheel_context_configure() - set a context up that had no event yet
+ * twheel_context_configure() - configure a context that never had an event
  * @context: the context.
- * @config: what is asked for, well-formed.
+ * @config: the configuration, well-formed.
  *
  * Return: 0; -EBUSY, it had an event, or its words were mapped; -ENOSPC, max_events is
- * above the ceiling, or its user is too full for the words; -EINVAL, there is no such
- * CPU, or more words than events are asked for; -EPERM, the caller may not use that CPU;
- * -EOPNOTSUPP, there are no words in this kernel; -ENOMEM; -ERESTARTSYS, a signal.
+ * above the limit, the words would exceed the user's limit, or as bases_use(); -EINVAL,
+ * there is no such CPU, or there would be more words than events; -EPERM, the caller may
+ * not use that CPU; -EOPNOTSUPP, this kernel cannot have words; -ENOMEM; -ERESTARTSYS, a
+ * signal.
  */
 int twheel_context_configure(struct context *context, const struct twheel_config *config)
 {
+	enum base_clock clock = clock_of_id(config->clockid);
 	int ret = 0;
 
 	if (config->max_events > context_max_events)
@@ -255,7 +258,9 @@ int twheel_context_configure(struct context *context, const struct twheel_config
 	if (config->flags & TWHEEL_CONFIG_CPU)
 		ret = check_cpu(config->cpu);
 	if (!ret)
-		ret = base_use(clock_of_id(config->clockid));
+		ret = bases_use(BASE_EVENTS, clock);
+	if (!ret && config->nr_deadlines)
+		ret = bases_use(BASE_DEADLINES, clock);
 	if (ret)
 		return ret;
 
@@ -276,12 +281,12 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_configure);
 /**
  * context_map() - let a process map the words of a context
  * @context: the context.
- * @vma: where it maps them.
+ * @vma: the mapping.
  *
- * The mm of the caller is locked, so this must not wait for the mutex, under which
- * user memory is touched.
+ * The mm of the caller is locked, so this must not wait for the mutex: see the order of
+ * locks in HACKING.md.
  *
- * Return: 0; -ENODEV, it has none; -EINVAL, as deadlines_map().
+ * Return: 0; -ENODEV, it has no words; -EINVAL, as deadlines_map().
  */
 int context_map(struct context *context, struct vm_area_struct *vma)
 {
@@ -299,61 +304,70 @@ int context_map(struct context *context, struct vm_area_struct *vma)
 /* --- commands --------------------------------------------------------------- */
 
 /*
- * Arm an event that is on no wheel and in no queue, as an ADD or MODIFY asks.  @flags is
- * EVENT_OPERATION, if it has one, or 0.
+ * Arm an event, which is on no wheel and in no queue, for an ADD or MODIFY.  @flags is
+ * EVENT_OPERATION if the event has an operation, or 0.
+ *
+ * Without __always_inline here, below and in batch.h, an ADD takes 370 -> 390 instructions
+ * and a MODIFY 449 -> 473 (tools/bench/timers).
  */
 static __always_inline void event_arm(struct context_batch *batch, struct event *event,
 				      const struct twheel_cmd *cmd, u8 flags)
 {
 	struct context *context = batch->context;
 	enum base_clock clock = context->clock;
+	enum base_kind kind = BASE_EVENTS;
 	u64 due_ns;
 
-	/* One of the two is 0, and they have the same place. */
-	if (likely(!flags))
+	/* One of the two is 0, and both are stored in the same place. */
+	if (!flags)
 		event->interval_ns = cmd->interval_ns | cmd->key;
 	else
 		event->operation->interval_ns = cmd->interval_ns | cmd->key;
 	event->slack_ns = max(cmd->slack_ns, context->slack_ns);
 	flags |= NODE_EVENT;
-	if (unlikely(cmd->flags & (TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE)))
-		flags |= cmd->flags & TWHEEL_DEADLINE ? NODE_DEADLINE : EVENT_CANCEL_ON_SET;
-	if (unlikely(!(cmd->flags & TWHEEL_ABS) && clock == BASE_REALTIME)) {
+	if (cmd->flags & TWHEEL_DEADLINE) {
+		flags |= NODE_DEADLINE;
+		kind = BASE_DEADLINES;
+	} else if (cmd->flags & TWHEEL_CANCEL_ON_SET) {
+		flags |= EVENT_CANCEL_ON_SET;
+	}
+	if (!(cmd->flags & TWHEEL_ABS) && clock == BASE_REALTIME) {
 		flags |= EVENT_BY_MONOTONIC;
 		clock = BASE_MONOTONIC;
 	}
 	event->node.flags = flags;
 
-	base_hold_cpu(&batch->hold, clock, context->cpu);
+	base_hold_cpu(&batch->hold, base_role(kind, clock), context->cpu);
 	if (cmd->flags & TWHEEL_ABS) {
 		due_ns = context_host_ns(context, clock, cmd->time_ns);
 		event->due_ns = cmd->time_ns;
 	} else {
 		due_ns = add_saturating(hold_now_ns(&batch->hold), cmd->time_ns);
-		event->due_ns = likely(!(flags & EVENT_BY_MONOTONIC)) ?
-				context_seen_ns(context, clock, due_ns) :
-				event_monotonic_due_ns(event, due_ns);
+		event->due_ns = flags & EVENT_BY_MONOTONIC ?
+				event_monotonic_due_ns(event, due_ns) :
+				context_seen_ns(context, clock, due_ns);
 	}
 	event_place(batch, event, due_ns);
 }
 
 /* Take an event, whose base is held, off its wheel or out of the ready queue. */
-static void event_stop_held(struct context_batch *batch, struct event *event)
+static __always_inline void event_stop_held(struct context_batch *batch,
+					    struct event *event)
 {
 	batch_assert_base_held(batch);
-	if (likely(event_state(event) == EVENT_ARMED))
+	if (event_state(event) == EVENT_ARMED)
 		base_disarm(&batch->hold, &event->node);
 	else
 		event_unready(event);
 }
 
-static void event_stop(struct context_batch *batch, struct event *event)
+static __always_inline void event_stop(struct context_batch *batch, struct event *event)
 {
 	base_hold_node(&batch->hold, &event->node);
 	event_stop_held(batch, event);
 }
 
-/* The clock was set: end an event that is to end then. */
+/* The clock was set: end an event that has TWHEEL_CANCEL_ON_SET. */
 static void event_clock_set(struct context_batch *batch, struct event *event)
 {
 	struct base_hold *hold = &batch->hold;
@@ -361,8 +375,7 @@ static void event_clock_set(struct context_batch *batch, struct event *event)
 	base_hold_node(hold, &event->node);
 	if (event_state(event) == EVENT_ARMED) {
 		base_disarm(hold, &event->node);
-		event->node.flags |= EVENT_CLOCK_SET;
-		event_ready(event, hold_now_ns(hold), &batch->wake);
+		event_ready(event, TWHEEL_CLOCK_SET, hold_now_ns(hold), &batch->wake);
 	} else {
 		event->node.flags |= EVENT_MISSED_SET;
 	}
@@ -382,7 +395,7 @@ static void page_clock_set(struct context_batch *batch, struct event_page *page)
 	base_release(&batch->hold);
 }
 
-/* If the clock was set, end all that were armed before and are to end then. */
+/* If the clock was set, end all events with TWHEEL_CANCEL_ON_SET that were armed before. */
 static void sweep_clock_set(struct context_batch *batch)
 {
 	struct context *context = batch->context;
@@ -399,24 +412,22 @@ static void sweep_clock_set(struct context_batch *batch)
 		page_clock_set(batch, page);
 		cond_resched();
 	}
-	/* What is due until here still finds that the clock was set. */
+	/* Until this is written, events that are due also see that the clock was set. */
 	WRITE_ONCE(context->offset_ns, offset_ns);
 }
 
-/* A mutex that somebody holds is not waited for: context_unlock() looks again. */
+/* If the mutex is held there is no need to wait: context_unlock() checks again. */
 static void context_clock_set(struct work_struct *work)
 {
 	struct context *context = container_of(work, struct context, notice.work);
-	struct context_batch batch;
 
-	if (!mutex_trylock(&context->mutex))
+	if (twheel_context_begin(context, CONTEXT_NOWAIT))
 		return;
-	batch_init(&batch, context);
-	sweep_clock_set(&batch);
-	twheel_context_end(&batch);
+	sweep_clock_set(&context->batch);
+	twheel_context_end(&context->batch);
 }
 
-/* Before an event is armed that is to end when the clock is set. */
+/* To be called before an event with TWHEEL_CANCEL_ON_SET is armed. */
 static void follow_clock(struct context_batch *batch)
 {
 	struct context *context = batch->context;
@@ -432,7 +443,7 @@ static void follow_clock(struct context_batch *batch)
 	smp_store_release(&context->has_notice, true);
 }
 
-/* The time of an ADD or MODIFY with TWHEEL_DEADLINE becomes that of its word. */
+/* Set the time of an ADD or MODIFY with TWHEEL_DEADLINE to that of its word. */
 static int read_deadline(const struct context *context, struct twheel_cmd *cmd)
 {
 	u32 nr = context->nr_deadlines;
@@ -445,7 +456,7 @@ static int read_deadline(const struct context *context, struct twheel_cmd *cmd)
 	return 0;
 }
 
-/* Of one that ends when the clock is set, or whose time is a word. */
+/* prepare_arm() of a command with TWHEEL_CANCEL_ON_SET or TWHEEL_DEADLINE. */
 static noinline int prepare_special(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	if (cmd->flags & TWHEEL_DEADLINE)
@@ -456,10 +467,10 @@ static noinline int prepare_special(struct context_batch *batch, struct twheel_c
 	return 0;
 }
 
-/* What an ADD or MODIFY asks for that depends on the context. */
+/* Check what an ADD or MODIFY needs of its context, and prepare it; 0 or -EINVAL. */
 static __always_inline int prepare_arm(struct context_batch *batch, struct twheel_cmd *cmd)
 {
-	if (likely(!(cmd->flags & (TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE))))
+	if (!(cmd->flags & (TWHEEL_CANCEL_ON_SET | TWHEEL_DEADLINE)))
 		return 0;
 	return prepare_special(batch, cmd);
 }
@@ -471,7 +482,7 @@ static __always_inline int add_event(struct context_batch *batch, struct twheel_
 	struct context *context = batch->context;
 	struct event *event;
 
-	if (unlikely(events_lack_room(&context->events))) {
+	if (events_lack_room(&context->events)) {
 		int ret;
 
 		base_release(&batch->hold);
@@ -485,14 +496,14 @@ static __always_inline int add_event(struct context_batch *batch, struct twheel_
 		event_set_operation(event, operation);
 	event->data = cmd->data;
 	cmd->id = event_id(event);
-	context->counts.added++;
+	batch->counts.added++;
 	/* Before it can be READY: context_has_armed(). */
 	WRITE_ONCE(context->used, context->used + 1);
 	event_arm(batch, event, cmd, operation ? EVENT_OPERATION : 0);
 	return 0;
 }
 
-/* Add an event that more than one watch completes. */
+/* Add an event that has a quorum of more than one watch. */
 static noinline int add_operation(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct event_operation *operation;
@@ -511,49 +522,50 @@ static noinline int add_operation(struct context_batch *batch, struct twheel_cmd
 /**
  * context_add() - arm a new event
  * @batch: the batch.
- * @cmd: a well-formed ADD; its id is written, and its time where a word says it.
+ * @cmd: a well-formed ADD; its id is written, and with TWHEEL_DEADLINE its time.
  *
- * Return: 0; -EINVAL, TWHEEL_CANCEL_ON_SET is for absolute times on
- * CLOCK_REALTIME, or there is no such word; -ENOSPC, the context or its user is full; -ENOMEM.
+ * Return: 0; -EINVAL, TWHEEL_CANCEL_ON_SET without an absolute time on CLOCK_REALTIME, or
+ * there is no such word; -ENOSPC, the context or its user has as many events as allowed;
+ * -ENOMEM.
  */
 int context_add(struct context_batch *batch, struct twheel_cmd *cmd)
 {
 	struct context *context = batch->context;
 	int ret = prepare_arm(batch, cmd);
 
-	if (unlikely(ret))
+	if (ret)
 		return ret;
-	if (context_used(context) >= context->max_events)
+	/* @used may be too high during a batch, but never too low. */
+	if (context->used >= context->max_events && batch_used(batch) >= context->max_events)
 		return -ENOSPC;
-	if (unlikely(cmd->quorum > 1))
+	if (cmd->quorum > 1)
 		return add_operation(batch, cmd);
 	return add_event(batch, cmd, NULL);
 }
 
 /**
- * context_undo_add() - undo an ADD whose id the caller could not be told
+ * context_undo_add() - undo an ADD whose id could not be written to the caller
  * @batch: the batch that it was in.
  * @id: the id.
  *
- * The caller may have guessed it and cancelled the event in the same batch.
+ * The caller may have guessed the id and cancelled the event in the same batch.
  */
 void context_undo_add(struct context_batch *batch, u64 id)
 {
-	struct context *context = batch->context;
 	struct event *event = batch_find(batch, id);
 
 	if (!event)
 		return;
 	event_stop(batch, event);
-	if (event->node.flags & EVENT_COMPLETED)
-		context->counts.completed--;
+	if (event_reason(event) == TWHEEL_COMPLETED)
+		batch->counts.completed--;
 	batch_free_event(batch, event);
-	context->counts.added--;
+	batch->counts.added--;
 }
 
 /*
- * An operation that had expired is to wait again: for its time, and for what it
- * will watch from now on.
+ * An operation that had expired is armed again: it waits for its new time, and for the
+ * watches that it gets from now on.
  */
 static void event_revive(struct context_batch *batch, struct event *event)
 {
@@ -568,7 +580,7 @@ static void event_revive(struct context_batch *batch, struct event *event)
 	operation->satisfied = 0;
 }
 
-/* Does an event, whose base is held, watch keys, or is it going to? */
+/* Does an event, whose base is held, watch keys, or will it? */
 static bool is_waiting(const struct context_batch *batch, const struct event *event)
 {
 	const struct event_operation *operation = event_operation(event);
@@ -583,13 +595,13 @@ static bool is_waiting(const struct context_batch *batch, const struct event *ev
 /**
  * context_modify() - give an event another time
  * @batch: the batch.
- * @cmd: a well-formed MODIFY; its time is written where a word says it.
+ * @cmd: a well-formed MODIFY; with TWHEEL_DEADLINE its time is written.
  *
- * The record of a READY event that expired is suppressed.  An ARMED operation goes
- * on with its watches, one that expired begins anew without.
+ * The record of a READY event that expired is suppressed.  An ARMED operation keeps its
+ * watches; one that expired starts again without watches.
  *
- * Return: 0; -EINVAL, as for context_add(), or an operation cannot be periodic;
- * -ENOENT, no such event; -EALREADY, it was completed or ended by the clock being
+ * Return: 0; -EINVAL, as for context_add(), or an operation would become periodic;
+ * -ENOENT, no such event; -EALREADY, it was completed, or ended because the clock was
  * set.
  */
 int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
@@ -604,7 +616,7 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
 	if (!event)
 		return -ENOENT;
 	base_hold_node(&batch->hold, &event->node);
-	if (event->node.flags & (EVENT_CLOCK_SET | EVENT_COMPLETED))
+	if (event_reason(event) != TWHEEL_EXPIRED)
 		return -EALREADY;
 	if (cmd->interval_ns && is_waiting(batch, event))
 		return -EINVAL;
@@ -623,23 +635,22 @@ int context_modify(struct context_batch *batch, struct twheel_cmd *cmd)
  * @batch: the batch.
  * @cmd: a well-formed CANCEL.
  *
- * Return: 0, and no record of it will be read; -ENOENT, no such event.
+ * Return: 0, no record of it will be read; -ENOENT, no such event.
  */
 int context_cancel(struct context_batch *batch, struct twheel_cmd *cmd)
 {
-	struct context *context = batch->context;
 	struct event *event = batch_find(batch, cmd->id);
 
 	if (!event)
 		return -ENOENT;
 	event_stop(batch, event);
 	batch_free_event(batch, event);
-	context->counts.cancelled++;
+	batch->counts.cancelled++;
 	return 0;
 }
 
 /**
- * context_query() - look at an event
+ * context_query() - read the state and times of an event
  * @batch: the batch.
  * @cmd: a well-formed QUERY; its times are written.
  *
@@ -659,14 +670,17 @@ int context_query(struct context_batch *batch, struct twheel_cmd *cmd)
 	return state;
 }
 
-/* --- looking at it ---------------------------------------------------------- */
+/* --- fdinfo ----------------------------------------------------------------- */
 
-/* What fdinfo shows: fields of &struct context, and how many events are in which state. */
+/* What fdinfo shows: fields of &struct context, and how many events are in each state. */
 struct context_view {
 	enum base_clock clock;
 	unsigned int cpu;
 	unsigned int offline_count;
 	u64 max_events;
+	u64 slack_ns;
+	u32 wake_count;
+	u64 wake_delay_ns;
 	u32 nr_deadlines;
 	struct context_counts counts;
 	u64 ready;
@@ -674,8 +688,8 @@ struct context_view {
 };
 
 /*
- * Look at a context without its mutex, which may be held over a fault on user memory
- * for ever.  While a batch is under way, what is READY may be ahead of what is shown.
+ * Copy a context without its mutex, which may be held for ever during a fault on user
+ * memory.  While a batch is under way, more events may be READY than the counts include.
  */
 static struct context_view context_look(const struct context *context)
 {
@@ -684,26 +698,29 @@ static struct context_view context_look(const struct context *context)
 	u64 used;
 
 	do {
-		seq = read_seqcount_begin(&context->shown_seq);
+		seq = read_seqcount_begin(&context->counts_seq);
 		view.clock = context->clock;
 		view.cpu = context->cpu;
 		view.offline_count = context->offline_count;
 		view.max_events = context->max_events;
+		view.slack_ns = context->slack_ns;
+		view.wake_count = context->wake_count;
+		view.wake_delay_ns = context->wake_delay_ns;
 		view.nr_deadlines = context->nr_deadlines;
-		view.counts = context->shown;
-	} while (read_seqcount_retry(&context->shown_seq, seq));
+		view.counts = context->counts;
+	} while (read_seqcount_retry(&context->counts_seq, seq));
 	used = counts_used(&view.counts);
 	view.ready = min(READ_ONCE(context->nr_ready), used);
 	view.armed = used - view.ready;
 	return view;
 }
 
-/* Of a context that is bound: where its events are armed, and was that always so? */
+/* Of a context that is bound to a CPU: where its events are armed, and if they moved. */
 static void show_cpu(const struct context_view *view, struct seq_file *seq)
 {
 	seq_printf(seq, "cpu:\t%u\n", base_serving_cpu(view->cpu));
 	seq_printf(seq, "moved:\t%d\n",
-		   base_offline_count(view->cpu) != view->offline_count);
+		   bases_offline_count(view->cpu) != view->offline_count);
 }
 
 /**
@@ -711,7 +728,7 @@ static void show_cpu(const struct context_view *view, struct seq_file *seq)
  * @context: the context.
  * @seq: where they go.
  *
- * Takes no lock of the context's.
+ * Takes none of the context's locks.
  */
 void context_show(const struct context *context, struct seq_file *seq)
 {
@@ -726,6 +743,9 @@ void context_show(const struct context *context, struct seq_file *seq)
 	seq_printf(seq, "cancelled:\t%llu\n", view.counts.cancelled);
 	seq_printf(seq, "completed:\t%llu\n", view.counts.completed);
 	seq_printf(seq, "records:\t%llu\n", view.counts.records);
+	seq_printf(seq, "slack_ns:\t%llu\n", view.slack_ns);
+	seq_printf(seq, "wake_count:\t%u\n", view.wake_count);
+	seq_printf(seq, "wake_delay_ns:\t%llu\n", view.wake_delay_ns);
 	if (view.nr_deadlines) {
 		seq_printf(seq, "deadlines:\t%u\n", view.nr_deadlines);
 		seq_printf(seq, "postponed:\t%llu\n",

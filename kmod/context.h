@@ -11,9 +11,8 @@
 
 #include "batch.h"
 
-/* A word is read in one piece, and by another address than the process writes it. */
-#define CONTEXT_HAS_DEADLINES						\
-	(IS_ENABLED(CONFIG_64BIT) && !IS_ENABLED(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING))
+/* Words need caches that allow two addresses of the same memory. */
+#define CONTEXT_HAS_DEADLINES	(!IS_ENABLED(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING))
 
 extern unsigned int context_max_events;
 

@@ -2,16 +2,16 @@
 /*
  * Deadlines: words that a context shares with its process.
  *
- * The words are on pages of their own, got and charged when the array is made, so that
- * a store of the process does not find that there is none for it.  The kernel only reads
- * them, by its own mapping, in any context.
+ * The words have their own pages, which are allocated and charged when the array is made:
+ * so a store of the process cannot fail for lack of memory.  The kernel only reads them,
+ * by its own mapping, in any context.
  *
- * To the user who opened the file they are charged as events of the same size, or a
- * process could have many files' worth of words where no memory cgroup has a limit.
+ * The words are charged to the user who opened the file, like events of the same size.
+ * Otherwise a process could have the words of many files if no memory cgroup limits it.
  *
  * A mapping holds the file, which holds the context, which holds the words: they stay as
- * long as somebody maps them.  Who has got hold of a single page by other means, as
- * a device that does DMA to it, has a reference to that.
+ * long as a process maps them.  A single page that is used by other means, for example by
+ * a device that does DMA to it, is kept by a reference.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -23,18 +23,18 @@
 #include "deadlines.h"
 #include "event.h"
 
-/* At the limit of a memory cgroup it fails, and nobody is killed. */
+/* At the limit of a memory cgroup the allocation fails; no process is killed. */
 #define DEADLINES_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_ZERO)
 
-/* As how many events a page of words is charged. */
+/* A page of words is charged like this many events. */
 #define PAGE_EVENTS	(PAGE_SIZE / sizeof(struct event))
 
-/* Get one more page.  Returns 0, -ENOSPC, -ENOMEM or -ERESTARTSYS. */
+/* Allocate one more page.  Returns 0, -ENOSPC, -ENOMEM or -ERESTARTSYS. */
 static int deadlines_grow(struct deadlines *deadlines)
 {
 	u64 *page;
 
-	/* One that is handled would begin anew, perhaps for ever. */
+	/* After a signal with a handler the call would begin again, perhaps for ever. */
 	if (fatal_signal_pending(current))
 		return -ERESTARTSYS;
 	if (!account_charge(deadlines->account, PAGE_EVENTS))
@@ -50,13 +50,13 @@ static int deadlines_grow(struct deadlines *deadlines)
 
 /**
  * deadlines_create() - make an array of words, all 0
- * @account: who is charged for them: an account that stays as long as they, or NULL.
+ * @account: the account to charge, which stays as long as the words; or NULL.
  * @nr: how many, not 0.
  *
  * Context: a task; sleeps.
  *
- * Return: the words, for deadlines_destroy(); an ERR_PTR of -ENOSPC, the user is full;
- * -ENOMEM; -ERESTARTSYS, a fatal signal.
+ * Return: the words, for deadlines_destroy(); an ERR_PTR of -ENOSPC, the user has as many
+ * as allowed; -ENOMEM; -ERESTARTSYS, a fatal signal.
  */
 struct deadlines *deadlines_create(struct account *account, u32 nr)
 {
@@ -81,7 +81,7 @@ struct deadlines *deadlines_create(struct account *account, u32 nr)
 
 /**
  * deadlines_destroy() - free an array of words
- * @deadlines: the words, which nobody maps; or NULL.
+ * @deadlines: the words, which no process maps; or NULL.
  */
 void deadlines_destroy(struct deadlines *deadlines)
 {
@@ -115,14 +115,14 @@ static const struct vm_operations_struct deadlines_vm_ops = {
 /**
  * deadlines_map() - let a process map the words
  * @deadlines: the words, which stay as long as the file of @vma.
- * @vma: where it maps them.
+ * @vma: the mapping.
  *
- * Return: 0; -EINVAL, it is private, executable, longer than the words, or does not
- * begin with the first one.
+ * Return: 0; -EINVAL, the mapping is private, executable or longer than the words, or it
+ * does not begin with the first word.
  */
 int deadlines_map(struct deadlines *deadlines, struct vm_area_struct *vma)
 {
-	/* Of a file that is only read, a shared mapping lacks VM_SHARED. */
+	/* If the file is open for reading only, a shared mapping has no VM_SHARED. */
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_flags & VM_EXEC ||
 	    vma->vm_pgoff || vma_pages(vma) > deadlines->nr_pages)
 		return -EINVAL;

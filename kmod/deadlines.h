@@ -2,7 +2,7 @@
 /*
  * Deadlines: words that a context shares with its process.
  *
- * deadlines.c tells who owns them and who may touch what.
+ * deadlines.c tells how long they stay and how they are charged.
  */
 #ifndef TWHEEL_DEADLINES_H
 #define TWHEEL_DEADLINES_H
@@ -18,9 +18,9 @@
 
 /**
  * struct deadlines - an array of words
- * @account: who is charged for them besides a memory cgroup: an account, or NULL.
+ * @account: the account that is charged, besides a memory cgroup; or NULL.
  * @nr_pages: how many pages they take.
- * @pages: these, each on its own, as a process maps them.
+ * @pages: the pages; they need not be contiguous.
  */
 struct deadlines {
 	struct account *account;
@@ -29,11 +29,11 @@ struct deadlines {
 };
 
 /**
- * deadlines_read() - what a word says now
+ * deadlines_read() - read a word
  * @deadlines: the words.
- * @index: which one; there is such a word.
+ * @index: the index of the word, which exists.
  *
- * The process writes it, at any moment, so each call may give another value.
+ * The process may write it at any moment, so each call may return another value.
  *
  * Context: any.
  */

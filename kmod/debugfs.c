@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bases as people see them: a file twheel/cpuN-CLOCK for each, under debugfs.
+ * The bases in debugfs: a file for each, twheel/cpuN-CLOCK for events without a deadline,
+ * twheel/cpuN-CLOCK-deadlines for those with one, and twheel/cpuN-monotonic-timers for the
+ * timers of modules.
  *
- * Lines of a name, a colon, and values, separated by tabs:
+ * A line has a name, a colon, and values, separated by tabs:
  *
  *   tick_ns		the length of a tick
- *   clk, now		where the wheel stands, and what tick it is
+ *   clk, now		the tick at which the wheel stands, and the current tick
  *   next		the next tick that has work, or "none"
  *   online		1: nodes may be armed there; 0: its CPU is down
  *   armed		how many nodes are on the wheel
- *   gap		how many more are due before clk, the clock having been set
- *			back: on other wheels, which are not shown
- *   interrupts		how often the hrtimer called, ever
- *   expired		how many nodes came out, ever
- *   postponed		how many came out and went on waiting, as their time had been
- *			moved meanwhile (TWHEEL_DEADLINE, twheel_timer_postpone())
- *   due_ticks		how many ticks they were due at: each had its interrupt, but
- *			for those that one run was late for
+ *   gap		how many more nodes are due before clk, because the clock was set
+ *			back; they are on other wheels, which are not shown
+ *   wheels		how many wheels there are: more than one after the clock was set
+ *			back
+ *   interrupts		how often an hrtimer called, ever
+ *   expired		how many nodes were due and handled, ever
+ *   postponed		how many nodes came out and went back to the wheel, because their
+ *			time had been moved (TWHEEL_DEADLINE, twheel_timer_postpone())
+ *   due_ticks		at how many ticks they were due: each had its own interrupt,
+ *			unless a late run handled several ticks
  *   cascaded		how many times a node was moved to a lower level, ever
- *   prefetched		how many of these were ahead of time, from crowded slots
+ *   prefetched		how many of these moves were ahead of time, from crowded slots
  *   most_touched	the most nodes touched while the lock was held once, ever
- *   longest_hold_ns	how long it was held at most (where CONFIG_DEBUG_SPINLOCK)
- *   lateness		of those that expired, how many were less than
- *			2^(k + 10) ns after the beginning of their tick, for
- *			k = 0 and so on; the last is all the rest
+ *   longest_hold_ns	the longest time that it was held (with CONFIG_DEBUG_SPINLOCK)
+ *   lateness		a histogram of expired nodes: value k is the number of nodes that
+ *			were less than 2^(k + 10) ns late, and not in an earlier value;
+ *			the last one has all others
  *   level		its number, the occupied and the crowded slots as 64 bits in
- *			hexadecimal, how many nodes, and how many in each slot
+ *			hexadecimal, the number of nodes, and that of each slot
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -68,6 +72,7 @@ static void show_base(struct seq_file *seq, const struct base_view *view)
 	seq_printf(seq, "online:\t%d\n", base->online);
 	seq_printf(seq, "armed:\t%llu\n", wheel->armed);
 	seq_printf(seq, "gap:\t%llu\n", view->gap);
+	seq_printf(seq, "wheels:\t%u\n", base->wheels.nr);
 	seq_printf(seq, "interrupts:\t%llu\n", base->interrupts);
 	seq_printf(seq, "expired:\t%llu\n", base->nr_expired);
 	seq_printf(seq, "postponed:\t%llu\n", base->nr_postponed);
@@ -104,12 +109,12 @@ void twheel_debugfs_add(struct base *base)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "cpu%u-%s", base->cpu,
-		 base_clock_name(base->clock));
+	snprintf(name, sizeof(name), "cpu%u-%s%s", base->cpu,
+		 base_clock_name(base->clock), base_kind_suffix(base->kind));
 	debugfs_create_file(name, 0400, directory, base, &base_fops);
 }
 
-/* Without debugfs there are no files, and nothing else is different. */
+/* Without debugfs there are no files; everything else works. */
 void twheel_debugfs_init(void)
 {
 	directory = debugfs_create_dir("twheel", NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/twheel: open, ioctl, read, poll, mmap, fdinfo; and the module's beginning and end.
+ * /dev/twheel: open, ioctl, read, poll, mmap, fdinfo; loading and unloading the module.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -8,18 +8,18 @@
 #include <linux/poll.h>
 #include <linux/uaccess.h>
 
-#include "base.h"
 #include "clock.h"
 #include "command.h"
 #include "compat.h"
 #include "context.h"
+#include "cpu.h"
 #include "debugfs.h"
 #include "event_operation.h"
 #include "ready.h"
 #include "record.h"
 #include "watch.h"
 
-/* The interface is the same for 32-bit programs, to the byte. */
+/* The interface is the same for 32-bit programs, in every byte. */
 static_assert(sizeof(struct twheel_cmd) == 64);
 static_assert(offsetof(struct twheel_cmd, op) == 0);
 static_assert(offsetof(struct twheel_cmd, flags) == 2);
@@ -54,9 +54,10 @@ static_assert(offsetof(struct twheel_enter, sigset_size) == 72);
 static_assert(sizeof(struct twheel_uring) == 16);
 static_assert(sizeof(struct twheel_list) == 32);
 static_assert(offsetof(struct twheel_list, cursor) == 16);
-static_assert(sizeof(struct twheel_entry) == 64);
+static_assert(sizeof(struct twheel_entry) == 72);
 static_assert(offsetof(struct twheel_entry, deadline) == 40);
 static_assert(offsetof(struct twheel_entry, state) == 48);
+static_assert(offsetof(struct twheel_entry, flags) == 64);
 
 static int device_open(struct inode *inode, struct file *file)
 {
@@ -65,7 +66,7 @@ static int device_open(struct inode *inode, struct file *file)
 	if (!context)
 		return -ENOMEM;
 	file->private_data = context;
-	/* Reading can do without sleeping, as io_uring likes to know. */
+	/* Tells io_uring that read() with IOCB_NOWAIT does not sleep. */
 	file->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, file);
 }
@@ -76,6 +77,7 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* The CONTEXT_ flags of a read(). */
 static unsigned int how_to_wait(const struct kiocb *iocb)
 {
 	return (iocb->ki_filp->f_flags & O_NONBLOCK ? CONTEXT_NONBLOCK : 0) |
@@ -92,6 +94,8 @@ static __poll_t device_poll(struct file *file, poll_table *wait)
 	struct context *context = file->private_data;
 
 	poll_wait(file, &context->pollers, wait);
+	/* Pairs with wq_has_sleeper() in wake_waiters(); poll_wait() has it from 6.14 on only. */
+	smp_mb();
 	return twheel_context_readable(context) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
@@ -106,8 +110,9 @@ static void device_show_fdinfo(struct seq_file *seq, struct file *file)
 }
 
 /*
- * Copy an argument in that begins with its size: a shorter one is taken as if it
- * went on with zeros, a longer one must.  Returns its size there, or an errno.
+ * Copy an argument that begins with its size.  If the caller's struct is shorter than
+ * ours, the rest is 0; if it is longer, the rest must be 0.  Returns the size of the
+ * caller's struct, or an errno.
  */
 static long copy_argument(void *argument, size_t size, void __user *user)
 {
@@ -131,6 +136,7 @@ static long copy_argument(void *argument, size_t size, void __user *user)
 	 TWHEEL_FEATURE_CLOCKS | TWHEEL_FEATURE_ENTER |			\
 	 TWHEEL_FEATURE_WAKE | TWHEEL_FEATURE_CPU |			\
 	 TWHEEL_FEATURE_LIST | TWHEEL_FEATURE_OPERATIONS |		\
+	 TWHEEL_FEATURE_ENTRY_FLAGS |					\
 	 (CONTEXT_HAS_DEADLINES ? TWHEEL_FEATURE_DEADLINES : 0) |	\
 	 (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING_CMD : 0))
 
@@ -153,7 +159,7 @@ static long ioctl_info(struct context *context, void __user *user)
 	return 0;
 }
 
-/* What is malformed. */
+/* Is a CONFIG well-formed?  Returns 0 or -EINVAL. */
 static int check_config(const struct twheel_config *config)
 {
 	if (config->flags & ~TWHEEL_CONFIG_CPU)
@@ -193,7 +199,46 @@ static long ioctl_submit(struct context *context, void __user *user,
 	return ret < 0 ? ret : command_submit(context, &submit, how);
 }
 
-/* Write a part of an argument back, as far as the caller's struct goes. */
+/* A SUBMIT, to compare it word by word. */
+union submit_words {
+	struct twheel_submit submit;
+	struct {
+		u64 first;	/* size, flags */
+		u64 cmds;
+		u64 last;	/* nr, cmd_size */
+	};
+};
+
+/*
+ * Is this a SUBMIT of one command, with both structs as long as ours?  If not,
+ * ioctl_submit() runs what there is, or says what is wrong.
+ */
+static __always_inline bool has_one_command(const void __user *user, u64 *cmd)
+{
+	const union submit_words one = {
+		.submit = {
+			.size = sizeof(one.submit),
+			.nr = 1,
+			.cmd_size = sizeof(struct twheel_cmd),
+		},
+	};
+	const union submit_words __user *words = user;
+	u64 first, last;
+
+	might_fault();
+	if (!user_access_begin(words, sizeof(*words)))
+		return false;
+	unsafe_get_user(first, &words->first, fault);
+	unsafe_get_user(*cmd, &words->cmds, fault);
+	unsafe_get_user(last, &words->last, fault);
+	user_access_end();
+	return first == one.first && last == one.last;
+fault:
+	user_access_end();
+	return false;
+}
+
+/* Write a part of an argument back, as much of it as the caller's struct has. */
 static int put_part(void __user *user, size_t user_size, size_t offset,
 		    const void *part, size_t size)
 {
@@ -203,7 +248,7 @@ static int put_part(void __user *user, size_t user_size, size_t offset,
 	return copy_to_user(user + offset, part, size) ? -EFAULT : 0;
 }
 
-/* How far an ENTER got. */
+/* Write back how many commands and records an ENTER has done. */
 static int put_done(const struct twheel_enter *enter, void __user *user,
 		    size_t user_size)
 {
@@ -215,7 +260,7 @@ static int put_done(const struct twheel_enter *enter, void __user *user,
 			offsetofend(struct twheel_enter, records_done) - offset);
 }
 
-/* Nothing is done before it is known that what was done can be told. */
+/* The results are written back once before anything is done, to know that this works. */
 static long ioctl_enter(struct context *context, void __user *user)
 {
 	struct twheel_enter enter;
@@ -247,15 +292,14 @@ static long ioctl_list(struct context *context, void __user *user)
 	return ret;
 }
 
-static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+/* All ioctls, but a SUBMIT of one command only if it is unusual. */
+static noinline long any_ioctl(struct context *context, unsigned int cmd,
+			       void __user *user)
 {
-	struct context *context = file->private_data;
-	void __user *user = (void __user *)arg;
-
 	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE)
 		return -ENOTTY;
 
-	/* The struct's size, a part of the command, may grow. */
+	/* Only the number is compared: the size in the command may grow with the struct. */
 	switch (_IOC_NR(cmd)) {
 	case _IOC_NR(TWHEEL_IOC_INFO):
 		return ioctl_info(context, user);
@@ -272,8 +316,22 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 }
 
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct context *context = file->private_data;
+	void __user *user = (void __user *)arg;
+	u64 one;
+
+	/* As below, by type and number alone. */
+	if (_IOC(0, _IOC_TYPE(cmd), _IOC_NR(cmd), 0) ==
+	    _IOC(0, TWHEEL_IOC_TYPE, _IOC_NR(TWHEEL_IOC_SUBMIT), 0) &&
+	    has_one_command(user, &one))
+		return command_submit_one(context, u64_to_user_ptr(one));
+	return any_ioctl(context, cmd, user);
+}
+
 #if IS_ENABLED(CONFIG_IO_URING)
-/* Is there more than we know of in the cmd area, which a large sqe has 80 bytes of? */
+/* Is an unknown byte of the cmd area not 0?  The area of a large sqe has 80 bytes. */
 static bool has_unknown(const struct twheel_uring *user, unsigned int issue_flags)
 {
 	size_t size = issue_flags & IO_URING_F_SQE128 ? 80 : sizeof(*user);
@@ -283,8 +341,8 @@ static bool has_unknown(const struct twheel_uring *user, unsigned int issue_flag
 }
 
 /*
- * SUBMIT by io_uring.  The first attempt may not wait for others' commands; the
- * second one is a worker's.
+ * SUBMIT by io_uring.  The first attempt must not wait for commands of other tasks; the
+ * second one is made by a worker, which may.
  */
 static int device_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -303,7 +361,7 @@ static int device_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 			   nonblock ? CONTEXT_NOWAIT : CONTEXT_BLOCK);
 	if (ret == -EAGAIN && nonblock)
 		return ret;
-	/* Not by returning it: 6.1 loses what a worker returns above 0. */
+	/* The result is not returned: 6.1 loses what a worker returns above 0. */
 	twheel_uring_cmd_done(cmd, ret == -ERESTARTSYS ? -EINTR : ret, issue_flags);
 	return -EIOCBQUEUED;
 }
@@ -338,7 +396,7 @@ static int __init twheel_init(void)
 	if (ret)
 		goto no_memory;
 	twheel_debugfs_init();
-	ret = base_init(&context_ops, twheel_debugfs_add);
+	ret = bases_init(&context_ops, twheel_debugfs_add);
 	if (ret)
 		goto no_clock;
 	ret = clock_init();
@@ -352,9 +410,9 @@ static int __init twheel_init(void)
 no_device:
 	clock_exit();
 no_clock:
-	base_ignore_cpus();
+	bases_ignore_changes();
 	twheel_debugfs_exit();
-	base_exit();
+	bases_exit();
 no_memory:
 	event_operations_exit();
 	events_exit();
@@ -362,14 +420,14 @@ no_memory:
 	return ret;
 }
 
-/* No file is open and no module uses our timers. */
+/* Called when no file is open and no module uses our timers. */
 static void __exit twheel_exit(void)
 {
 	misc_deregister(&device);
+	bases_ignore_changes();
 	clock_exit();
-	base_ignore_cpus();
 	twheel_debugfs_exit();
-	base_exit();
+	bases_exit();
 	rcu_barrier();
 	event_operations_exit();
 	events_exit();
@@ -381,5 +439,5 @@ module_exit(twheel_exit);
 
 MODULE_DESCRIPTION("Timing wheels: delayed events by a file descriptor, and timers for modules");
 MODULE_AUTHOR("The twheel authors");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.2.0");
 MODULE_LICENSE("GPL");

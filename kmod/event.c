@@ -4,20 +4,20 @@
  *
  * Ids
  * ---
- * An id is the generation of the slot, and the page's number and the position in
- * it.  Each use of a slot has a generation of its own; a slot that had the last
- * one is never used again.  A page that is given back leaves behind, with its number,
- * the generation that it goes on with.  So no id matches a later event, and any 64
- * bits that a caller brings name one of its events or none.
+ * An id consists of the generation of the slot, the number of the page, and the position
+ * in the page.  Each use of a slot has its own generation; a slot that had the last one
+ * is never used again.  When a page is freed, its number keeps the generation with which
+ * the next page of that number begins.  So no id matches a later event, and any 64 bits
+ * that a caller passes name one of its events or none.
  *
  * The numbers are an array, which grows by doubling and stays as long as the table, so
- * that an id leads to its event by two loads.  A number that lost its page is used again
- * before a new one, unless all of its generations are used up.
+ * that an id leads to its event by two loads.  A number without a page is used again
+ * before a new one, unless its generations are used up.
  *
  * A page belongs to a table and is aligned, so an event finds its page and the page
  * names the table, which is a part of a context: no pointer per event.
  *
- * The caller serialises all calls about a table.
+ * The caller serialises all calls for a table.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -27,15 +27,20 @@
 
 #include "event.h"
 
+static_assert(sizeof(struct twheel_node) == 32);
 static_assert(sizeof(struct event) == 64);
 static_assert(sizeof(struct event_page) == EVENT_PAGE_SIZE);
 static_assert(EVENT_PAGE_SLOTS - EVENT_SLOT_FIRST == EVENT_PAGE_EVENTS);
 static_assert(offsetof(struct event, fired_ns) + sizeof(u64) <=
 	      offsetof(struct event, node.base));
 static_assert(EVENT_PAGE_SLOTS == 1 << EVENT_INDEX_BITS);
+static_assert(EVENT_READY < 1 << EVENT_STATE_BITS);
+static_assert(TWHEEL_CLOCK_SET << EVENT_STATE_BITS <= U8_MAX);
+static_assert(!((EVENT_BY_MONOTONIC | EVENT_CANCEL_ON_SET | EVENT_MISSED_SET |
+		 EVENT_OPERATION) & (NODE_EVENT | NODE_DEADLINE)));
 static_assert(offsetofend(struct event_page, number) <= sizeof(struct event));
 
-/* The room of the first array of numbers. */
+/* The length of the first array of numbers. */
 #define NUMBERS_MIN	8
 
 static struct kmem_cache *page_cache;
@@ -64,7 +69,10 @@ static struct event_page *page_create(struct event_table *table, u32 number,
 	return page;
 }
 
-/* More than a page need not be in one piece, and others wait for the mutex. */
+/*
+ * More than a page is got by vmalloc: looking for contiguous pages could take long, and
+ * other tasks wait for the mutex.
+ */
 static struct event_number *numbers_alloc(u32 room)
 {
 	size_t size = array_size(room, sizeof(struct event_number));
@@ -73,7 +81,7 @@ static struct event_number *numbers_alloc(u32 room)
 	       kmalloc(size, EVENT_GFP | __GFP_ACCOUNT);
 }
 
-/* Make room for more numbers; false: for want of memory. */
+/* Make the array of numbers longer; false: there is no memory. */
 static bool numbers_grow(struct event_table *table)
 {
 	u32 room = max(2 * table->room, (u32)NUMBERS_MIN);
@@ -89,7 +97,7 @@ static bool numbers_grow(struct event_table *table)
 	return true;
 }
 
-/* Take a number that has no page; NULL: for want of memory. */
+/* Take a number that has no page; NULL: there is no memory. */
 static struct event_number *number_take(struct event_table *table)
 {
 	struct event_number *number;
@@ -106,7 +114,7 @@ static struct event_number *number_take(struct event_table *table)
 	return number;
 }
 
-/* Give a number back, whose page is gone or was never there. */
+/* Give back a number that has no page any more, or never had one. */
 static void number_give(struct event_table *table, struct event_number *number)
 {
 	number->page = NULL;
@@ -144,12 +152,13 @@ no_number:
 }
 
 /**
- * events_make_room() - see to it that there is a usable slot
- * @table: the table, all of whose pages with an event are full; it is about to get one.
+ * events_make_room() - make sure that there is a usable slot
+ * @table: the table; all its pages that have events are full.  The caller adds an event.
  *
  * Context: a task that holds the mutex and no base; sleeps.
  *
- * Return: 0; -ENOSPC, there are no more ids, or the user is full; -ENOMEM.
+ * Return: 0; -ENOSPC, there are no more ids, or the user has as many events as allowed;
+ * -ENOMEM.
  */
 int events_make_room(struct event_table *table)
 {
@@ -169,12 +178,12 @@ int events_make_room(struct event_table *table)
 }
 
 /**
- * page_end() - a page has lost its last event
+ * page_end() - the last event of a page was freed
  * @page: the page.
  */
 void page_end(struct event_page *page)
 {
-	/* One whose slots are all used up stays until the end. */
+	/* A page whose slots are all used up stays until the table is freed. */
 	if (!page->usable)
 		return;
 	hlist_del(&page->place);
@@ -183,7 +192,7 @@ void page_end(struct event_page *page)
 }
 
 /**
- * events_page_from() - the page with the lowest number from some number on
+ * events_page_from() - the page with the lowest number that is not below @number
  * @table: the table.
  * @number: the number; out: that of the page.
  *
@@ -207,7 +216,7 @@ static void page_free(struct event_page *page)
 	kmem_cache_free(page_cache, page);
 }
 
-/* Give an empty page back; its number remembers how far its slots have come. */
+/* Free an empty page; its number keeps the highest generation of its slots. */
 static void page_release(struct event_table *table, struct event_page *page)
 {
 	struct event_number *number = &table->numbers[page->number];
@@ -221,15 +230,8 @@ static void page_release(struct event_table *table, struct event_page *page)
 	page_free(page);
 }
 
-/**
- * events_trim() - give empty pages back
- * @table: the table.
- *
- * One stays, so that a lone event does not cost a page each time.
- *
- * Context: as events_make_room().
- */
-void events_trim(struct event_table *table)
+/* Free all empty pages but one, for events_trim(). */
+void events_free_pages(struct event_table *table)
 {
 	while (table->nr_empty > 1) {
 		page_release(table, hlist_entry(table->empty.first, struct event_page,
@@ -264,7 +266,7 @@ int events_create(struct event_table *table)
 }
 
 /**
- * events_destroy() - free all that a table has
+ * events_destroy() - free the pages of a table
  * @table: the table, none of whose events is on a wheel or has an operation.
  */
 void events_destroy(struct event_table *table)
@@ -281,7 +283,7 @@ void events_destroy(struct event_table *table)
 }
 
 /**
- * events_init() - before the first event
+ * events_init() - make the cache of pages, before the first event
  *
  * Return: 0 or -ENOMEM.
  */
@@ -293,7 +295,7 @@ int events_init(void)
 }
 
 /**
- * events_exit() - after the last one, also if there was none
+ * events_exit() - free the cache of pages, also if there is none
  */
 void events_exit(void)
 {

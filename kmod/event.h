@@ -2,7 +2,7 @@
 /*
  * Events: slots in pages, and their ids.
  *
- * event.c tells what an id is, context.c who may touch what.
+ * event.c tells what an id is, context.c which lock guards what.
  */
 #ifndef TWHEEL_EVENT_H
 #define TWHEEL_EVENT_H
@@ -17,45 +17,48 @@
 #include "twheel.h"
 #include "uapi/linux/twheel.h"
 
-/* An event needs memory at the limit of a memory cgroup: it fails, nobody is killed. */
+/* At the limit of a memory cgroup the allocation fails; no process is killed. */
 #define EVENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* An id is a generation and a slot index; a slot is never used beyond this. */
+/* The last generation of a slot, which is not used again after it. */
 #define EVENT_GENERATION_MAX	((u32)S32_MAX)
 
-/* &struct event.node.state; the values of the two that userspace sees. */
+/*
+ * &struct event.node.state has one of these in its lower bits, and above them why a READY
+ * event is READY.  ARMED and READY have the values that userspace sees, the reasons too.
+ */
 enum event_state {
 	EVENT_FREE = 0,
 	EVENT_ARMED = TWHEEL_ARMED,
 	EVENT_READY = TWHEEL_READY,
 };
 
-/* &struct event.node.flags, besides NODE_EVENT and NODE_DEADLINE */
-#define EVENT_BY_MONOTONIC	BIT(0)	/* relative, on CLOCK_REALTIME */
+#define EVENT_STATE_BITS	2
+
+/* &struct event.node.flags, besides NODE_EVENT and NODE_DEADLINE; bits 4 and 5 are free */
+#define EVENT_BY_MONOTONIC	BIT(0)	/* relative, of a context on CLOCK_REALTIME */
 #define EVENT_CANCEL_ON_SET	BIT(1)	/* ends when the clock is set */
-#define EVENT_CLOCK_SET		BIT(2)	/* READY: that is why */
-#define EVENT_MISSED_SET	BIT(3)	/* periodic: it was READY at that time */
-#define EVENT_COMPLETED		BIT(4)	/* READY: because it was completed */
-#define EVENT_OPERATION		BIT(5)	/* it has an operation */
+#define EVENT_MISSED_SET	BIT(2)	/* periodic: it was READY when the clock was set */
+#define EVENT_OPERATION		BIT(3)	/* it has an operation */
 
 /**
  * struct event - a delayed event
- * @node: ARMED: its place on a wheel.  Always: its state and flags and, as the
- *	tag, its generation, which is the one of its next use while it is FREE.
+ * @node: ARMED: its place on a wheel.  Always: its state and the reason for it, its flags,
+ *	and its generation (the tag); while it is FREE, that of its next use.
  * @ready: READY: its place in the ready queue.
- * @fired_ns: READY: when that happened, on the context's clock.
+ * @fired_ns: READY: when it became READY, on the context's clock.
  * @data: the caller's cookie.
- * @due_ns: when it is due, as the caller sees it; of a periodic one that goes by
- *	CLOCK_MONOTONIC, on that clock; with NODE_DEADLINE, if READY: what the word said
- *	when it became so.
- * @interval_ns: its period, or 0; unless it has one of the following.
+ * @due_ns: when it is due, as the caller sees it; of a periodic event with
+ *	EVENT_BY_MONOTONIC, on CLOCK_MONOTONIC; of a READY event with NODE_DEADLINE, the
+ *	time of its word when it became READY.
+ * @interval_ns: its period, or 0; unless the union has one of the following.
  * @deadline: with NODE_DEADLINE: the index of the word.
- * @operation: with EVENT_OPERATION.
- * @value: with EVENT_COMPLETED but no operation: of what completed it.
+ * @operation: with EVENT_OPERATION: its operation.
+ * @value: READY because it was completed, without operation: the value of the COMPLETE.
  * @slack_ns: its slack.
  *
- * It is on a wheel or in the ready queue, never both, so that the two share
- * memory and expiry needs none.  It has a cache line to itself.
+ * It is on a wheel or in the ready queue, never both, so both share memory and expiry
+ * allocates none.  It has its own cache line.
  */
 struct event {
 	union {
@@ -77,16 +80,16 @@ struct event {
 } __aligned(64);
 
 /**
- * struct event_operation - what few events have, above all those that watch keys
+ * struct event_operation - fields that few events need, mostly those that watch keys
  * @event: the event.
- * @watcher: its watches; dead ones if the event is READY.
+ * @watcher: its watches; they are dead if the event is READY.
  * @quorum: how many watches have to be satisfied.
- * @satisfied: how many were.
- * @signalled: COMPLETED: a signal did that.
+ * @satisfied: how many watches were satisfied.
+ * @signalled: COMPLETED: a signal completed it.
  * @interval_ns: the event's period, or 0.
- * @deadline: of one with NODE_DEADLINE, instead: the index of the word.
- * @value: COMPLETED: of what completed it.
- * @key: COMPLETED: of the signal that did, or 0.
+ * @deadline: with NODE_DEADLINE, instead: the index of the word.
+ * @value: COMPLETED: the value of the SIGNAL or COMPLETE.
+ * @key: COMPLETED: the key of the SIGNAL, or 0.
  */
 struct event_operation {
 	struct event *event;
@@ -103,8 +106,8 @@ struct event_operation {
 };
 
 /*
- * A page of events: 64 slots of 64 bytes, so that the id of an event, the index of a
- * slot, is the page's number and six bits.  Slot 0 is the head of the page.
+ * A page of events has 64 slots of 64 bytes, so the index of an event consists of the
+ * page's number and six bits for the slot.  Slot 0 is the head of the page.
  */
 #define EVENT_PAGE_SIZE		4096
 #define EVENT_PAGE_SLOTS	64
@@ -116,9 +119,9 @@ struct event_operation {
 /**
  * struct event_number - the number of a page
  * @page: the page, or NULL.
- * @generation: what the slots of its last page began with; without one: what those of
- *	the next page begin with.
- * @next_vacant: without one: see &struct event_table.vacant.
+ * @generation: the first generation of the slots of its page; without a page: of those
+ *	of the next page.
+ * @next_vacant: without a page: see &struct event_table.vacant.
  */
 struct event_number {
 	struct event_page *page;
@@ -128,15 +131,15 @@ struct event_number {
 
 /**
  * struct event_table - the events of a context
- * @account: who is charged for them: the opener's account, or NULL.
- * @numbers: the numbers of pages that were ever used.
- * @nr_numbers: how many they are.
- * @room: how many there is room for.
- * @vacant: a number, plus 1, that has no page and may have another one; it names the
- *	next such, and so on; 0: there is no more.
- * @partial: pages with an event and a usable slot, or about to have an event.
+ * @account: the account that is charged for them, the opener's; or NULL.
+ * @numbers: an array of all numbers of pages that were ever used.
+ * @nr_numbers: how many numbers there are.
+ * @room: the length of the array.
+ * @vacant: a number, plus 1, that has no page and may get another one; it names the
+ *	next such number, and so on; 0: there is none.
+ * @partial: pages with a usable slot that have an event, or are about to get one.
  * @empty: pages with a usable slot and no event.
- * @nr_empty: how many these are.
+ * @nr_empty: how many pages are in @empty.
  */
 struct event_table {
 	struct account *account;
@@ -153,9 +156,9 @@ struct event_table {
  * struct event_page - events of one table, aligned to EVENT_PAGE_SIZE
  * @table: the table.
  * @usable: a bit for each slot that is FREE and may be used again.
- * @place: its place in one of the table's lists, if there is such a slot.
+ * @place: its place in one of the table's lists, if it has a usable slot.
  * @used: how many slots are not FREE.
- * @number: the page's part of the indices.
+ * @number: the page's number, a part of the indices of its events.
  * @slots: the slots; from EVENT_SLOT_FIRST on they are events.
  */
 struct event_page {
@@ -192,16 +195,30 @@ static inline u64 event_id(const struct event *event)
 	return (u64)event->node.tag << 32 | event_index(event);
 }
 
+/* Make an event FREE or ARMED. */
 static inline void event_set_state(struct event *event, enum event_state state)
 {
-	/* Pairs with event_state(): READY comes with the flags that say why. */
+	/* Pairs with event_state(). */
 	smp_store_release(&event->node.state, state);
+}
+
+/* Make an event READY; @reason is as in &struct twheel_record.reason. */
+static inline void event_set_ready(struct event *event, u32 reason)
+{
+	/* Pairs with event_state(): whoever reads READY sees what was written before. */
+	smp_store_release(&event->node.state, EVENT_READY | reason << EVENT_STATE_BITS);
 }
 
 static inline enum event_state event_state(const struct event *event)
 {
-	/* Pairs with event_set_state(). */
-	return smp_load_acquire(&event->node.state);
+	/* Pairs with event_set_state() and event_set_ready(). */
+	return smp_load_acquire(&event->node.state) & ((1U << EVENT_STATE_BITS) - 1);
+}
+
+/* Why an event is READY; TWHEEL_EXPIRED, which is 0, also if it is not. */
+static inline u32 event_reason(const struct event *event)
+{
+	return READ_ONCE(event->node.state) >> EVENT_STATE_BITS;
 }
 
 /* The operation of an event, or NULL. */
@@ -214,11 +231,11 @@ static inline u64 event_interval_ns(const struct event *event)
 {
 	u8 flags = event->node.flags;
 
-	if (likely(!(flags & (EVENT_OPERATION | EVENT_COMPLETED | NODE_DEADLINE))))
-		return event->interval_ns;
-	if (flags & EVENT_OPERATION && !(flags & NODE_DEADLINE))
+	if (flags & NODE_DEADLINE)
+		return 0;
+	if (flags & EVENT_OPERATION)
 		return event->operation->interval_ns;
-	return 0;
+	return event_reason(event) == TWHEEL_COMPLETED ? 0 : event->interval_ns;
 }
 
 /* With NODE_DEADLINE: the index of the event's word. */
@@ -229,17 +246,8 @@ static inline u32 event_deadline(const struct event *event)
 	return event->deadline;
 }
 
-/* Why an event is READY. */
-static inline u32 event_reason(const struct event *event)
-{
-	if (event->node.flags & EVENT_COMPLETED)
-		return TWHEEL_COMPLETED;
-	return event->node.flags & EVENT_CLOCK_SET ?
-	       TWHEEL_CLOCK_SET : TWHEEL_EXPIRED;
-}
-
 /**
- * event_find() - the event of an id
+ * event_find() - find the event of an id
  * @table: the table.
  * @id: any number.
  *
@@ -258,7 +266,7 @@ static inline struct event *event_find(const struct event_table *table, u64 id)
 	if (!page)
 		return NULL;
 	event = &page->slots[slot];
-	/* The compiler shall keep this address, and not work it out again each time. */
+	/* Keep this address, do not calculate it again each time: figures in user_words.h. */
 	OPTIMIZER_HIDE_VAR(event);
 	if (event->node.tag != id >> 32 || event_state(event) == EVENT_FREE)
 		return NULL;
@@ -283,6 +291,7 @@ static inline struct event *event_alloc(struct event_table *table)
 					      place);
 	struct event *event = &page->slots[__ffs64(page->usable)];
 
+	/* As in event_find(). */
 	OPTIMIZER_HIDE_VAR(event);
 	page->used++;
 	page->usable &= page->usable - 1;
@@ -295,7 +304,7 @@ static inline struct event *event_alloc(struct event_table *table)
 void page_end(struct event_page *page);
 
 /**
- * event_free() - give a slot back
+ * event_free() - free a slot
  * @event: an event without operation, on no wheel and in no queue.
  *
  * events_trim() must follow.
@@ -305,7 +314,7 @@ static inline void event_free(struct event *event)
 	struct event_page *page = page_of(event);
 
 	event_set_state(event, EVENT_FREE);
-	if (likely(event->node.tag++ < EVENT_GENERATION_MAX)) {
+	if (event->node.tag++ < EVENT_GENERATION_MAX) {
 		if (!page->usable)
 			hlist_add_head(&page->place, &page->table->partial);
 		page->usable |= BIT_ULL(event_slot(event));
@@ -318,8 +327,22 @@ struct event_page *events_page_from(const struct event_table *table, u32 *number
 
 int events_create(struct event_table *table);
 int events_make_room(struct event_table *table);
-void events_trim(struct event_table *table);
+void events_free_pages(struct event_table *table);
 void events_destroy(struct event_table *table);
+
+/**
+ * events_trim() - free empty pages
+ * @table: the table.
+ *
+ * One stays, so that a lone event that comes and goes does not allocate a page each time.
+ *
+ * Context: as events_make_room().
+ */
+static inline void events_trim(struct event_table *table)
+{
+	if (table->nr_empty > 1)
+		events_free_pages(table);
+}
 
 int events_init(void);
 void events_exit(void);

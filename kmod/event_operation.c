@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations among the events of a context: WATCH, SIGNAL and COMPLETE.
+ * Operations, which are events that watch keys: WATCH, SIGNAL and COMPLETE.
  *
- * An event that watches keys, or has a quorum, has an &struct event_operation, with
- * what few events need; so has a periodic one that is completed.  watch.c tells how
- * a signal finds the watches that it satisfies.
+ * An event that watches keys, or has a quorum, has an &struct event_operation for the
+ * fields that few events need.  An event that is periodic or has TWHEEL_DEADLINE gets one
+ * when it is completed.  watch.c tells how a signal finds the watches that it satisfies.
  *
- * All of this is guarded by the mutex of the context; expiry looks at neither keys
- * nor watches.  Whoever makes the event READY leaves its watches alone, which are
- * dead from then on: a signal that satisfies them finds that the event is not ARMED.
- * They are freed then, or with the event, or when it is armed again.
+ * The mutex of the context guards all of this; expiry accesses neither keys nor watches.
+ * When an event becomes READY, its watches stay linked, but are dead: a signal that
+ * satisfies them finds that the event is not ARMED.  They are freed then, or with the
+ * event, or when it is armed again.
  */
 #include <linux/err.h>
 #include <linux/rhashtable.h>
@@ -24,8 +24,8 @@ static struct kmem_cache *operation_cache;
 /* --- operations and watches ------------------------------------------------- */
 
 /*
- * Watches are charged to the user in blocks, as events are.  The table of keys is in
- * proportion to them; it alone is not charged to a memory cgroup.
+ * Watches are charged to the user in blocks, like events.  The table of keys is not
+ * charged to a memory cgroup; its size is proportional to the number of watches.
  */
 #define WATCH_BLOCK	64
 
@@ -41,7 +41,7 @@ static bool charge_watch(struct context *context)
 	return true;
 }
 
-/* One block stays, so that a lone watch does not touch the account each time. */
+/* One block stays charged, so that a lone watch does not change the account each time. */
 static void uncharge_watches(struct context *context, unsigned int nr)
 {
 	context->nr_watches -= nr;
@@ -54,9 +54,9 @@ static void uncharge_watches(struct context *context, unsigned int nr)
 /**
  * event_operation_create() - make an operation for an event
  * @quorum: how many watches have to be satisfied.
- * @interval_ns: the event's period, or what is in that place of the event.
+ * @interval_ns: the event's period, or the other member of that union.
  *
- * Return: the operation, for event_set_operation(); NULL for want of memory.
+ * Return: the operation, for event_set_operation(); NULL if there is no memory.
  */
 struct event_operation *event_operation_create(u32 quorum, u64 interval_ns)
 {
@@ -84,7 +84,7 @@ void event_operation_free(struct event_operation *operation)
 
 /**
  * event_set_operation() - give an event its operation
- * @event: an event without one, that is on no wheel, or whose base is held.
+ * @event: an event without an operation; it is on no wheel, or its base is held.
  * @operation: the operation.
  */
 void event_set_operation(struct event *event, struct event_operation *operation)
@@ -94,7 +94,7 @@ void event_set_operation(struct event *event, struct event_operation *operation)
 	event->node.flags |= EVENT_OPERATION;
 }
 
-/* The table of keys, NULL for want of memory. */
+/* The table of keys, made if there is none; NULL: there is no memory. */
 static struct rhashtable *events_keys(struct context *context)
 {
 	struct rhashtable *keys;
@@ -115,7 +115,7 @@ static struct rhashtable *events_keys(struct context *context)
 /*
  * Make a watch of a key, not linked yet.  No base is held.
  *
- * Returns ERR_PTR(-ENOSPC) where the user is full; ERR_PTR(-ENOMEM).
+ * Returns ERR_PTR(-ENOSPC) if the user has as many as allowed; ERR_PTR(-ENOMEM).
  */
 static struct watch *event_new_watch(struct context *context, u64 key)
 {
@@ -184,7 +184,7 @@ static int event_hold_armed(struct context_batch *batch, struct event *event)
 }
 
 /*
- * See to it that an ARMED event has an operation, and hold its base.
+ * Make an operation for an ARMED event that has none, and hold its base.
  *
  * Returns 0; -EALREADY, it is READY; -ENOMEM.  Then no base is held.
  */
@@ -214,9 +214,9 @@ static int event_make_operation(struct context_batch *batch, struct event *event
  * @batch: the batch.
  * @cmd: a well-formed WATCH.
  *
- * Return: 0; -ENOENT, no such event, or the ADD that it goes with failed; -EINVAL,
- * it is periodic; -EALREADY, it is READY; -ENOSPC, it has TWHEEL_MAX_WATCHES, or
- * the user is full; -ENOMEM.
+ * Return: 0; -ENOENT, no such event, or the ADD before it failed; -EINVAL, the event is
+ * periodic; -EALREADY, it is READY; -ENOSPC, it has TWHEEL_MAX_WATCHES, or the user has
+ * as many as allowed; -ENOMEM.
  */
 int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
 {
@@ -252,8 +252,8 @@ int context_watch(struct context_batch *batch, struct twheel_cmd *cmd)
 }
 
 /*
- * Make an ARMED event READY.  Its base is held.  Without an operation, it is not
- * @signalled, and @key is 0.
+ * Make an ARMED event, whose base is held, READY.  If it has no operation, @signalled is
+ * false and @key is 0.
  */
 static void event_complete(struct context_batch *batch, struct event *event,
 			   bool signalled, u64 key, u64 value)
@@ -270,19 +270,18 @@ static void event_complete(struct context_batch *batch, struct event *event,
 	}
 	if (event->node.flags & NODE_DEADLINE)
 		event->due_ns = event_word_ns(event);
-	event->node.flags |= EVENT_COMPLETED;
 	base_complete(hold, &event->node, key, value);
-	event_ready(event, hold_now_ns(hold), &batch->wake);
-	batch->context->counts.completed++;
+	event_ready(event, TWHEEL_COMPLETED, hold_now_ns(hold), &batch->wake);
+	batch->counts.completed++;
 }
 
 /**
- * context_complete() - end an event now, as completed
+ * context_complete() - complete an event
  * @batch: the batch.
  * @cmd: a well-formed COMPLETE.
  *
- * Return: 0; -ENOENT, no such event; -EALREADY, it is READY; -ENOMEM, only of a
- * periodic one or one with TWHEEL_DEADLINE.
+ * Return: 0; -ENOENT, no such event; -EALREADY, it is READY; -ENOMEM, only of an event
+ * that is periodic or has TWHEEL_DEADLINE.
  */
 int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
 {
@@ -293,7 +292,7 @@ int context_complete(struct context_batch *batch, struct twheel_cmd *cmd)
 		return -ENOENT;
 	if (event_state(event) == EVENT_READY)
 		return -EALREADY;
-	/* Their period or word stays known, in the operation. */
+	/* The operation keeps the period, or the index of the word. */
 	if (event_interval_ns(event) || event->node.flags & NODE_DEADLINE)
 		ret = event_make_operation(batch, event);
 	else
@@ -308,7 +307,7 @@ static struct event_operation *operation_of(const struct watch *watch)
 	return container_of(watch->watcher, struct event_operation, watcher);
 }
 
-/* Another watch of an operation is satisfied; true if that completes it. */
+/* One more watch of an operation is satisfied; true if that completes the operation. */
 static bool operation_advance(struct context_batch *batch,
 			      struct event_operation *operation, u64 key, u64 value)
 {
@@ -322,7 +321,7 @@ static bool operation_advance(struct context_batch *batch,
 	return true;
 }
 
-/* Unlink some watches that a signal satisfies; false: there are no more. */
+/* Unlink up to BASE_BATCH watches that a signal satisfies; false: there are no more. */
 static bool take_satisfied(const struct watched_key *key, u64 value,
 			   struct list_head *watches)
 {
@@ -340,8 +339,8 @@ static bool take_satisfied(const struct watched_key *key, u64 value,
 }
 
 /*
- * Satisfy watches of a key; return how many operations that completed.  A signal
- * that is cut short counts for none of those that it did not reach.
+ * Satisfy watches of a key; return how many operations that completed.  If a fatal signal
+ * ends it early, the value is not added for the watches that were not reached.
  */
 static int signal_complete(struct context_batch *batch, struct watched_key *key,
 			   u64 value)
@@ -367,7 +366,7 @@ static int signal_complete(struct context_batch *batch, struct watched_key *key,
 	return ended;
 }
 
-/* Cancel an operation, or just forget the watch if it has ended; true: cancelled. */
+/* Cancel an operation, or free only the watch if it has ended; true: it was cancelled. */
 static bool cancel_watching(struct context_batch *batch, struct watch *watch)
 {
 	struct event *event = operation_of(watch)->event;
@@ -379,7 +378,7 @@ static bool cancel_watching(struct context_batch *batch, struct watch *watch)
 	}
 	base_disarm(&batch->hold, &event->node);
 	batch_free_event(batch, event);
-	batch->context->counts.cancelled++;
+	batch->counts.cancelled++;
 	return true;
 }
 
@@ -398,12 +397,12 @@ static int signal_cancel(struct context_batch *batch, struct watched_key *key)
 }
 
 /**
- * context_signal() - tell the watches of a key
+ * context_signal() - run a SIGNAL on the watches of a key
  * @batch: the batch.
  * @cmd: a well-formed SIGNAL.
  *
- * However many operations it ends, no other command of the context comes in between;
- * only a fatal signal to the caller cuts it short.
+ * No other command of the context is run before it has ended all operations; only a
+ * fatal signal to the caller ends it early.
  *
  * Return: how many operations it ended.
  */
@@ -426,30 +425,61 @@ int context_signal(struct context_batch *batch, struct twheel_cmd *cmd)
 	return ended;
 }
 
-/**
- * context_signal_meets() - with how many watches a SIGNAL has to do
- * @context: the context, whose mutex is held.
- * @cmd: the SIGNAL.
- * @value: what to take for its value.
- * @max: do not count further.
- */
-unsigned int context_signal_meets(struct context *context, const struct twheel_cmd *cmd,
-				  u64 value, unsigned int max)
+/* As context_unlinks(), of a SIGNAL of @value. */
+static unsigned int signal_unlinks(struct context *context, const struct twheel_cmd *cmd,
+				   u64 value, unsigned int max)
 {
 	struct watched_key *key = NULL;
 	unsigned int nr;
 
-	lockdep_assert_held(&context->mutex);
 	if (context->keys)
 		key = keys_get(context->keys, cmd->key);
 	if (!key)
 		return 0;
 	if (cmd->flags & TWHEEL_QUIET)
-		nr = min(key->refs, max);
+		nr = key_count_siblings(key, max);
 	else
 		nr = key_count_satisfied(key, value, max);
 	keys_put(context->keys, key);
 	return nr;
+}
+
+/* How many watches does an event have, also if they are dead? */
+static unsigned int event_nr_watches(const struct event *event)
+{
+	const struct event_operation *operation = event_operation(event);
+
+	return operation ? operation->watcher.nr_watches : 0;
+}
+
+/**
+ * context_unlinks() - count the watches that a command would unlink
+ * @context: the context, whose mutex is held.
+ * @cmd: the command.
+ * @value: the value to assume for a SIGNAL.
+ * @max: where to stop counting.
+ */
+unsigned int context_unlinks(struct context *context, const struct twheel_cmd *cmd,
+			     u64 value, unsigned int max)
+{
+	const struct event *event;
+
+	lockdep_assert_held(&context->mutex);
+	switch (cmd->op) {
+	case TWHEEL_OP_SIGNAL:
+		return signal_unlinks(context, cmd, value, max);
+	case TWHEEL_OP_CANCEL:
+		event = event_find(&context->events, cmd->id);
+		return event ? min(event_nr_watches(event), max) : 0;
+	case TWHEEL_OP_MODIFY:
+		/* An ARMED operation keeps its watches. */
+		event = event_find(&context->events, cmd->id);
+		if (!event || event_state(event) == EVENT_ARMED)
+			return 0;
+		return min(event_nr_watches(event), max);
+	default:
+		return 0;
+	}
 }
 
 /* --- beginning and end ------------------------------------------------------ */
@@ -476,7 +506,7 @@ static void free_keys(struct context *context)
 }
 
 /**
- * event_operations_destroy() - free all that a context has of operations
+ * event_operations_destroy() - free all operations, watches and keys of a context
  * @context: the context, none of whose events is on a wheel.
  */
 void event_operations_destroy(struct context *context)
@@ -493,7 +523,7 @@ void event_operations_destroy(struct context *context)
 }
 
 /**
- * event_operations_init() - before the first operation
+ * event_operations_init() - make the cache of operations, before the first one
  *
  * Return: 0 or -ENOMEM.
  */
@@ -506,7 +536,7 @@ int event_operations_init(void)
 }
 
 /**
- * event_operations_exit() - after the last one, also if there was none
+ * event_operations_exit() - free the cache of operations, also if there is none
  */
 void event_operations_exit(void)
 {

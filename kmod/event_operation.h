@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations among the events of a context: WATCH, SIGNAL and COMPLETE.
+ * Operations, which are events that watch keys: WATCH, SIGNAL and COMPLETE.
  *
- * event_operation.c tells when an event is one.
+ * event_operation.c tells which events have an operation.
  */
 #ifndef TWHEEL_EVENT_OPERATION_H
 #define TWHEEL_EVENT_OPERATION_H
@@ -17,15 +17,15 @@ void event_free_operation(struct context *context, struct event *event);
 void event_free_watches(struct context *context, struct event *event);
 
 /**
- * batch_free_event() - give an event back
+ * batch_free_event() - free an event
  * @batch: the batch.
  * @event: an event that is on no wheel and in no queue.
  *
- * The end of the batch gives the memory of empty pages back.
+ * Empty pages are freed at the end of the batch.
  */
 static inline void batch_free_event(struct context_batch *batch, struct event *event)
 {
-	if (unlikely(event->node.flags & EVENT_OPERATION)) {
+	if (event->node.flags & EVENT_OPERATION) {
 		base_release(&batch->hold);
 		event_free_operation(batch->context, event);
 	}
@@ -34,8 +34,8 @@ static inline void batch_free_event(struct context_batch *batch, struct event *e
 
 int context_watch(struct context_batch *batch, struct twheel_cmd *cmd);
 int context_signal(struct context_batch *batch, struct twheel_cmd *cmd);
-unsigned int context_signal_meets(struct context *context, const struct twheel_cmd *cmd,
-				  u64 value, unsigned int max);
+unsigned int context_unlinks(struct context *context, const struct twheel_cmd *cmd,
+			     u64 value, unsigned int max);
 int context_complete(struct context_batch *batch, struct twheel_cmd *cmd);
 
 void event_operations_destroy(struct context *context);

@@ -2,34 +2,32 @@
 /*
  * Delayed operations of other modules.
  *
- * Their registry has a lock, which nests outside that of a base:
+ * The registry has a lock, which is not held while a function of the owner is called.
+ * HACKING.md has the order of all locks.
  *
- *	registry->lock  >  base->lock
- *
- * It is not held while a function of the owner's is called.  While that is
- * try_complete() (@asking), nobody else ends the operation or asks it: who wants to
- * leaves a word in @again or @verdict.  When it returns true, the operation is
- * completed, even if @verdict says that it expired or was cancelled meanwhile.
+ * While try_complete() is being called (@asking), no other task ends the operation or asks
+ * it: instead it sets @again or @verdict.  If try_complete() returns true, the operation
+ * is completed, even if @verdict says that it expired or was cancelled meanwhile.
  *
  *                    +--- watches, asks <---+
  *                    |                      | not yet
  *	IDLE ------> PENDING ----------------+
  *	  ^   expired,  |  |
- *	  |   cancelled |  | complete, and the timer's function is about to come
+ *	  |   cancelled |  | complete, but the timer's function is about to run
  *	  +-------------+  v
  *	  |  complete   COMPLETING
- *	  +----------------+ it came
+ *	  +----------------+ the timer's function has run
  *
- * Before on_complete() or on_expiration() is called, it is IDLE, has no watches,
- * and the timer's function will not come: so it can be freed, or wait again.  A
- * timer whose function is on its way (@armed) cannot be stopped from here; then that
- * function makes the call.  One that is cancelled meanwhile is IDLE, but cannot wait
- * again before that function came.
+ * Before on_complete() or on_expiration() is called, the operation is IDLE, has no
+ * watches, and the timer's function will not run: so it can be freed, or wait again.  If
+ * the timer's function is about to run (@armed), it cannot be stopped here; then that
+ * function makes the call.  An operation that is cancelled in that time is IDLE, but
+ * cannot wait again before the timer's function has run.
  *
  * A check goes through the watches of a key in the order in which they were last
- * checked, and moves each one to the end.  It ends at the first one that was in
- * this check or a later one: any behind that was moved after this check began, and
- * has been asked since.
+ * checked, and moves each one to the end.  It ends at the first watch that was already in
+ * this check or in a later one: all watches behind it were moved after this check began,
+ * and their operations have been asked since.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -51,16 +49,16 @@ enum verdict {
 	VERDICT_NONE,
 	VERDICT_COMPLETED,
 	VERDICT_EXPIRED,
-	VERDICT_CANCELLED,	/* stays until who cancels has seen it */
+	VERDICT_CANCELLED,	/* stays until the cancelling task has seen it */
 };
 
-/* The memory of a watch is got under a lock, maybe in an interrupt. */
+/* The memory of a watch is allocated under a lock, maybe in an interrupt. */
 #define OPERATION_GFP	(GFP_ATOMIC | __GFP_NOWARN)
 
 /**
  * struct operation_call - a call of an owner's functions, by one caller
- * @list: its place among all that are under way.
- * @operation: which one's; only to compare with, as the call may free it.
+ * @list: its place in the list of all calls in progress.
+ * @operation: the operation; only to be compared with, because the call may free it.
  */
 struct operation_call {
 	struct list_head list;
@@ -80,7 +78,7 @@ static void call_end(struct twheel_registry *registry, struct operation_call *ca
 {
 	lockdep_assert_held(&registry->lock);
 	list_del(&call->list);
-	/* With the lock held, as whoever waits may end the registry next. */
+	/* With the lock held, because the task that waits may destroy the registry next. */
 	if (waitqueue_active(&registry->quiet))
 		wake_up_all(&registry->quiet);
 }
@@ -97,7 +95,7 @@ static bool is_called(const struct twheel_registry *registry,
 	return false;
 }
 
-/* Tell the owner, who may free it.  The lock is dropped meanwhile. */
+/* Call the function of the owner, which may free the operation, without the lock. */
 static void operation_tell(struct twheel_operation *operation,
 			   enum verdict verdict)
 	__must_hold(&operation->registry->lock)
@@ -113,8 +111,8 @@ static void operation_tell(struct twheel_operation *operation,
 }
 
 /*
- * The timer's function will not come, or is here.  Owners free operations without
- * saying so, hence debugobjects knows the timer only while it is armed.
+ * The timer's function will not run, or is running here.  Owners free operations without
+ * a call, so debugobjects knows the timer only while it is armed.
  */
 static void operation_disarmed(struct twheel_operation *operation)
 {
@@ -124,8 +122,8 @@ static void operation_disarmed(struct twheel_operation *operation)
 }
 
 /*
- * End a PENDING operation that nobody is asking; its owner may free it.  If it had
- * expired, its timer's function is not on its way.
+ * End a PENDING operation that is not being asked; its owner may free it.  If it has
+ * expired, its timer's function is not about to run.
  */
 static void operation_end(struct twheel_operation *operation, enum verdict verdict)
 {
@@ -144,7 +142,7 @@ static void operation_end(struct twheel_operation *operation, enum verdict verdi
 }
 
 /*
- * Ask a PENDING operation, that nobody is asking, and ask it again if keys of it were
+ * Ask a PENDING operation that is not being asked, and ask it again if its keys were
  * checked meanwhile.  The lock is dropped for that.
  */
 static bool operation_ask(struct twheel_operation *operation)
@@ -164,7 +162,7 @@ static bool operation_ask(struct twheel_operation *operation)
 	return done;
 }
 
-/* End an operation that was asked, if it is to end.  True: since it said so. */
+/* End an operation that was asked, if it is complete or has a verdict.  True: complete. */
 static bool operation_judge(struct twheel_operation *operation, bool done)
 {
 	bool forced = operation->verdict == VERDICT_COMPLETED;
@@ -185,7 +183,7 @@ static bool operation_check(struct twheel_operation *operation)
 
 	lockdep_assert_held(&registry->lock);
 	if (operation->asking) {
-		/* What comes after the verdict is too late. */
+		/* A check after the verdict comes too late. */
 		if (operation->verdict == VERDICT_NONE)
 			operation->again = true;
 		return false;
@@ -221,7 +219,7 @@ static void operation_time_came(struct twheel_timer *timer)
 
 /**
  * twheel_registry_init() - make a registry for operations
- * @registry: the registry, not on a stack, as work is queued for it.
+ * @registry: the registry; not on a stack, because work is queued for it.
  *
  * Context: a task; sleeps.
  *
@@ -248,11 +246,11 @@ static bool is_quiet(struct twheel_registry *registry)
 }
 
 /**
- * twheel_registry_destroy() - free what a registry has
- * @registry: a registry none of whose operations waits, and that nobody uses.
+ * twheel_registry_destroy() - end a registry
+ * @registry: the registry; none of its operations waits, and no task uses it.
  *
- * Waits for functions of the last operations to return.  The registry's own memory
- * stays its owner's, who may free it then.
+ * Waits until the functions of the last operations have returned.  Afterwards the owner
+ * may free the memory of the registry.
  *
  * Context: a task; sleeps.
  */
@@ -260,7 +258,7 @@ void twheel_registry_destroy(struct twheel_registry *registry)
 {
 	wait_event(registry->quiet, is_quiet(registry));
 	keys_destroy(&registry->keys);
-	/* A timer's function may just be letting go of the lock. */
+	/* A timer's function may still be dropping the lock. */
 	synchronize_rcu();
 }
 EXPORT_SYMBOL_GPL(twheel_registry_destroy);
@@ -268,8 +266,8 @@ EXPORT_SYMBOL_GPL(twheel_registry_destroy);
 /**
  * twheel_operation_setup() - prepare an operation for its first use
  * @operation: the operation, in memory that stays while it waits.
- * @registry: where its keys are.
- * @ops: what to call.
+ * @registry: the registry of its keys.
+ * @ops: the functions to call.
  *
  * Context: any.
  */
@@ -288,7 +286,7 @@ void twheel_operation_setup(struct twheel_operation *operation,
 }
 EXPORT_SYMBOL_GPL(twheel_operation_setup);
 
-/* Let it watch its keys.  On failure it watches none. */
+/* Make the watches of an operation; if that fails, it has none. */
 static int operation_watch(struct twheel_operation *operation, const u64 *keys,
 			   unsigned int nr_keys)
 {
@@ -311,8 +309,8 @@ static int operation_watch(struct twheel_operation *operation, const u64 *keys,
 }
 
 /*
- * Watch and arm an operation that was asked and is not complete, and ask it once
- * more: what it waits for may have come before it watched.
+ * Watch and arm an operation that was asked and is not complete, and ask it once more: it
+ * may have become complete before it watched.
  */
 static int operation_wait(struct twheel_operation *operation, const u64 *keys,
 			  unsigned int nr_keys, u64 time_ns, u64 slack_ns,
@@ -333,23 +331,23 @@ static int operation_wait(struct twheel_operation *operation, const u64 *keys,
 /**
  * twheel_try_complete_else_watch() - complete an operation, or let it wait
  * @operation: an operation that does not wait.
- * @keys: the keys to watch; not needed after the call.
- * @nr_keys: how many; at most TWHEEL_OPERATION_KEYS, 0 to wait for its time.
- * @time_ns: until when it waits, as for twheel_timer_arm().
- * @slack_ns: how much longer it may.
+ * @keys: the keys to watch; not used after the call.
+ * @nr_keys: how many; at most TWHEEL_OPERATION_KEYS, 0 to wait for its time only.
+ * @time_ns: when it expires, as for twheel_timer_arm().
+ * @slack_ns: how much later it may expire.
  * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.
  *
- * Asks try_complete(), before the operation watches the keys and after.  If it says
- * yes, on_complete() is called, as a rule before this returns; where the time came
- * at the same moment, by the timer in softirq context.  Unless it returns an errno,
- * the operation may have ended, and be gone, when it returns.
+ * Calls try_complete(), before and after the operation watches the keys.  If it returns
+ * true, on_complete() is called, usually before this returns; if the time came at the
+ * same moment, by the timer in softirq context.  Unless this returns an errno, the
+ * operation may have ended, and been freed, when it returns.
  *
- * Context: a task or softirq, interrupts on, with no lock held that the owner's
- * functions take.  Does not sleep; memory is got with GFP_ATOMIC.
+ * Context: a task or softirq, with interrupts enabled, and with no lock held that the
+ * owner's functions take.  Does not sleep; allocates memory with GFP_ATOMIC.
  *
- * Return: 1, it was completed by this call; 0, it waits, or was ended meanwhile by
- * somebody else; -EINVAL, too many keys or unknown flags; -EBUSY, it waits already or
- * is just being ended; -ENOMEM: it does not wait, and nothing is called.
+ * Return: 1, this call completed it; 0, it waits, or another caller ended it meanwhile;
+ * -EINVAL, too many keys or unknown flags; -EBUSY, it waits already or is just being
+ * ended; -ENOMEM.  With an errno, it does not wait by this call, and nothing is called.
  */
 int twheel_try_complete_else_watch(struct twheel_operation *operation,
 				   const u64 *keys, unsigned int nr_keys,
@@ -385,16 +383,16 @@ int twheel_try_complete_else_watch(struct twheel_operation *operation,
 EXPORT_SYMBOL_GPL(twheel_try_complete_else_watch);
 
 /**
- * twheel_check_and_complete() - a key's operations may be complete
+ * twheel_check_and_complete() - complete the operations of a key whose condition is true
  * @registry: the registry.
  * @key: the key.
  *
- * Asks try_complete() of each operation that watched the key when this was called
- * and still does, and ends those that say yes.  One that is being asked by somebody
- * else is asked once more by that one.
+ * Calls try_complete() of each operation that watched the key when this was called and
+ * still does, and completes those for which it returns true.  If another task is asking an
+ * operation, that task asks it once more.
  *
- * Context: as twheel_try_complete_else_watch().  What that calls may check keys in
- * turn; the owner sees to it that this does not nest deeply, as the stack is small.
+ * Context: as twheel_try_complete_else_watch().  The owner's functions may check keys in
+ * turn; the owner must not let this nest deeply, because the stack is small.
  *
  * Return: how many it ended.
  */
@@ -427,16 +425,16 @@ unlock:
 EXPORT_SYMBOL_GPL(twheel_check_and_complete);
 
 /**
- * twheel_operation_complete() - complete an operation, whatever it waits for
+ * twheel_operation_complete() - complete an operation without asking it
  * @operation: the operation.
  *
- * on_complete() is called, as a rule before this returns; where try_complete() or
- * the timer's function is under way, after that.
+ * on_complete() is called, usually before this returns; if try_complete() or the timer's
+ * function is running, after that.
  *
  * Context: as twheel_try_complete_else_watch().
  *
- * Return: true, it waited and this ends it; false, it did not wait, or somebody else
- * was faster.
+ * Return: true, it waited and this ends it; false, it did not wait, or another caller
+ * ended it first.
  */
 bool twheel_operation_complete(struct twheel_operation *operation)
 {
@@ -460,7 +458,7 @@ bool twheel_operation_complete(struct twheel_operation *operation)
 }
 EXPORT_SYMBOL_GPL(twheel_operation_complete);
 
-/* Cancel the operation if it waits; true: nobody will touch it any more. */
+/* Cancel the operation if it waits; true: no other task will access it. */
 static bool operation_settle(struct twheel_operation *operation, bool *waited)
 {
 	struct twheel_registry *registry = operation->registry;
@@ -483,18 +481,18 @@ static bool operation_settle(struct twheel_operation *operation, bool *waited)
 }
 
 /**
- * twheel_operation_cancel_sync() - end an operation without telling its owner
- * @operation: the operation, which is not freed by its owner's functions meanwhile.
+ * twheel_operation_cancel_sync() - end an operation without calling its owner
+ * @operation: the operation; the owner's functions do not free it meanwhile.
  *
- * When it returns, none of the owner's functions is running for the operation, and
- * its memory can be freed; unless somebody else lets it wait again: then the answer
- * is about that.
+ * When it returns, none of the owner's functions is running for the operation, and its
+ * memory can be freed.  If another caller lets it wait again at the same time, the result
+ * is about that wait.
  *
  * Context: a task; sleeps.  Not from one of these functions, and not with a lock
  * held that they take.
  *
  * Return: true, it waited, and neither on_complete() nor on_expiration() is called;
- * false, it did not wait, or the one that was faster has returned.
+ * false, it did not wait, or the function that was called first has returned.
  */
 bool twheel_operation_cancel_sync(struct twheel_operation *operation)
 {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ready queue of a context, and who waits for it.
+ * The ready queue of a context, and the tasks that wait for it.
  *
  * The queue has two parts, so that neither side waits for the other: expiry adds to
  * @ready under the ready lock, the reader moves all of it to the end of @reading in
  * one step, and copies out from there under the mutex alone.  A record leaves
  * @reading after it was copied out whole.
  *
- * Waking up happens with no spinlock held.  Whoever makes an event READY puts the
- * context on a wake list of its own, with a reference, and wakes those on that list
- * later, when it has dropped them.  That is left out in two cases: the context
- * is on somebody's list already, who has not yet begun to wake; or there are too few
- * records, by their number, and nobody waits in ENTER.  Each waiter is asked whether
- * what is there is enough for it.
+ * Tasks are woken with no spinlock held.  A run or a batch that makes an event READY puts
+ * the context on its own wake list, with a reference, and wakes the contexts of that list
+ * after it has dropped all spinlocks.  A context is not put on the list in two cases: it
+ * is already on a list from which waking has not begun; or it has too few records, and no
+ * task waits in ENTER.  Before a waiter is woken, it is checked whether there are enough
+ * records for it.
  *
- * Where the age of a record counts, a timer wakes.  It may come after that record
- * was read; then it finds the context not readable.  The age is that by the
- * context's clock: if that clock is set while a record waits, the age is off, by up
- * to @wake_delay_ns.
+ * If the age of a record makes the context readable (@wake_delay_ns), an hrtimer wakes.
+ * It may come after that record was read; then it finds that the context is not readable.
+ * The age is measured on the context's clock: if that clock is set while a record waits,
+ * the age is wrong by up to @wake_delay_ns.
  */
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -27,23 +27,23 @@
 #include "event_time.h"
 #include "ready.h"
 
-/* An event goes from the one to the other without being unlinked: context_due(). */
+/* An event goes from one list to the other without being unlinked: context_due(). */
 static_assert(offsetof(struct event, ready) == offsetof(struct event, node.wheel.list));
 
 /* --- the queue -------------------------------------------------------------- */
 
-/* Are so many records enough to be read, whatever their age? */
+/* Do @nr records make the context readable, whatever their age? */
 static bool is_enough(const struct context *context, u64 nr)
 {
 	return nr && (nr >= context->wake_count || READ_ONCE(context->full));
 }
 
 /**
- * twheel_context_readable() - is there enough to be read?
+ * twheel_context_readable() - are there enough records to be read?
  * @context: the context.
  *
- * Enough is a number of records, or one of some age, or any if no more can come
- * before some are read.
+ * There are enough if there are @wake_count records; or if the oldest one has the age
+ * @wake_delay_ns; or if there is one, and the context is full.
  */
 bool twheel_context_readable(const struct context *context)
 {
@@ -55,7 +55,7 @@ bool twheel_context_readable(const struct context *context)
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_readable);
 
-/* The oldest record makes the context readable by its age @after_ns from now. */
+/* The age of the oldest record makes the context readable @after_ns from now. */
 static void set_wake_time(struct context *context, u64 after_ns)
 {
 	lockdep_assert_held(&context->ready_lock);
@@ -69,7 +69,7 @@ static void set_wake_time(struct context *context, u64 after_ns)
 			      HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Change @nr_ready; @wake_at_ns has to be right before. */
+/* Change @nr_ready.  @wake_at_ns must have been set before. */
 static void set_nr_ready(struct context *context, u64 nr)
 {
 	lockdep_assert_held(&context->ready_lock);
@@ -78,8 +78,8 @@ static void set_nr_ready(struct context *context, u64 nr)
 }
 
 /*
- * Put the context on a wake list, if there may be somebody to wake.  When a record's age
- * makes the context readable, that is for the timer to tell: see wake_time_came().
+ * Put the context on a wake list, if there may be a task to wake.  When the age of a
+ * record makes the context readable, @wake_timer wakes instead: wake_time_came().
  */
 static void want_wake(struct context *context, struct list_head *wake)
 {
@@ -93,9 +93,9 @@ static void want_wake(struct context *context, struct list_head *wake)
 }
 
 /**
- * want_wake_unlocked() - put a context on a wake list, if there may be somebody to wake
- * @context: the context, of which less is to be expected than before; a full barrier
- *	comes after what says so.
+ * want_wake_unlocked() - put a context on a wake list, if there may be a task to wake
+ * @context: the context; it became full or has no ARMED event any more.  The caller has
+ *	written that, and then executed a full barrier.
  * @wake: the list, for context_wake().
  */
 void want_wake_unlocked(struct context *context, struct list_head *wake)
@@ -107,12 +107,12 @@ void want_wake_unlocked(struct context *context, struct list_head *wake)
 	raw_spin_unlock_irq(&context->ready_lock);
 }
 
-/* Make an event READY, which gets into the ready queue before its lock is dropped. */
-static void set_ready(struct event *event, u64 now_ns)
+/* Make an event READY.  The caller adds it to the queue before it drops the ready lock. */
+static void set_ready(struct event *event, u32 reason, u64 now_ns)
 {
 	if (event->node.flags & EVENT_BY_MONOTONIC)
 		now_ns = ktime_get_real_ns();
-	event_set_state(event, EVENT_READY);
+	event_set_ready(event, reason);
 	event->fired_ns = now_ns;
 }
 
@@ -130,24 +130,25 @@ static void ready_appended(struct context *context, unsigned int nr,
 /**
  * event_ready() - make an event READY
  * @event: an event that is on no wheel, and whose base is held.
+ * @reason: why: as in &struct twheel_record.reason.
  * @now_ns: the time, of the clock that it goes by.
  * @wake: for context_wake(), when no spinlock is held any more.
  */
-void event_ready(struct event *event, u64 now_ns, struct list_head *wake)
+void event_ready(struct event *event, u32 reason, u64 now_ns, struct list_head *wake)
 {
 	struct context *context = event_context(event);
 
 	/* A base is held with interrupts off. */
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&context->ready_lock);
-	set_ready(event, now_ns);
+	set_ready(event, reason, now_ns);
 	list_add_tail(&event->ready, &context->ready);
 	ready_appended(context, 1, wake);
 	raw_spin_unlock(&context->ready_lock);
 }
 
 /**
- * ready_collect() - move all that is READY to where the mutex alone guards it
+ * ready_collect() - move all READY events to @reading, which the mutex alone guards
  * @context: the context, whose mutex is held.
  *
  * Return: how many events are READY.
@@ -176,8 +177,8 @@ static u64 time_to_wake(const struct context *context)
 }
 
 /*
- * Some events were taken out of the queue, @nr of them.  Where the age of a record makes
- * the context readable, that is from now on the age of the oldest one that is left.
+ * @nr events were taken out of the queue.  If the age of a record makes the context
+ * readable, the oldest remaining event counts from now on.
  */
 static void count_left(struct context *context, unsigned int nr)
 {
@@ -204,8 +205,7 @@ void ready_left(struct context *context, unsigned int nr)
 
 /**
  * event_unready() - take an event out of the ready queue
- * @event: a READY event, in whichever part of the queue; its base is held, and the
- *	mutex.
+ * @event: a READY event, in either part of the queue; its base and the mutex are held.
  */
 void event_unready(struct event *event)
 {
@@ -220,8 +220,8 @@ void event_unready(struct event *event)
 }
 
 /*
- * That was the last event of a context for now: move all of them from the list of what
- * is due to the ready queue, at once, and let go of its lock.
+ * Called after the last event in a row of one context: move them all at once from the
+ * run's list of expired nodes to the ready queue, and drop the ready lock.
  */
 static void context_due_end(struct base_due *due)
 {
@@ -248,27 +248,27 @@ static void context_due_begin(struct base_due *due, struct context *context)
 }
 
 /*
- * An event is due.  Its place in the list stays what it was: &struct event.ready is the
+ * An event is due.  It stays where it is in the list, because &struct event.ready is the
  * same memory.  The ready lock is taken once for events of one context in a row.
  */
 static void context_due(struct twheel_node *node, u64 now_ns, struct base_due *due)
 {
 	struct event *event = container_of(node, struct event, node);
 	struct context *context = event_context(event);
+	u32 reason = TWHEEL_EXPIRED;
 
 	if (due->context != context) {
 		context_due_end(due);
 		context_due_begin(due, context);
 	}
-	if (unlikely(node->flags & EVENT_CANCEL_ON_SET) &&
-	    context_clock_was_set(context))
-		node->flags |= EVENT_CLOCK_SET;
-	set_ready(event, now_ns);
+	if (node->flags & EVENT_CANCEL_ON_SET && context_clock_was_set(context))
+		reason = TWHEEL_CLOCK_SET;
+	set_ready(event, reason, now_ns);
 	due->last = node;
 	due->nr++;
 }
 
-/* --- who waits for it ------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------- */
 
 /**
  * context_put() - drop a reference
@@ -290,8 +290,8 @@ static void wake_waiters(struct context *context)
 }
 
 /**
- * context_wake() - wake those who wait for the contexts of a wake list
- * @wake: the list, which is of no use afterwards.
+ * context_wake() - wake the tasks that wait for the contexts of a wake list
+ * @wake: the list; the caller does not use it afterwards.
  *
  * Context: any, with no spinlock held.
  */
@@ -318,7 +318,7 @@ const struct base_ops context_ops = {
 	.wake = context_wake,
 };
 
-/* The age of a record makes the context readable, unless it was read already. */
+/* The age of a record makes the context readable, unless the record was read already. */
 static enum hrtimer_restart wake_time_came(struct hrtimer *timer)
 {
 	wake_waiters(container_of(timer, struct context, wake_timer));
@@ -326,11 +326,11 @@ static enum hrtimer_restart wake_time_came(struct hrtimer *timer)
 }
 
 /**
- * struct context_waiter - somebody who waits for records
+ * struct context_waiter - a task that waits for records
  * @entry: its place in &struct context.readers.
  * @context: the context.
- * @nr: how many it needs; 0: until it is readable.
- * @at_hand: it has some already.
+ * @nr: how many records it needs; 0: it waits until the context is readable.
+ * @at_hand: it has got some records already.
  */
 struct context_waiter {
 	struct wait_queue_entry entry;
@@ -340,9 +340,10 @@ struct context_waiter {
 };
 
 /*
- * Need it not wait any longer?  Who waits for a number of records gets fewer where no
- * more can come before some are read: when nothing is ARMED, or the context is full.
- * Without any record to read or at hand it waits on, as somebody else may ADD.
+ * May the waiter stop waiting?  A task that waits for a number of records gets fewer if
+ * no more can come before some are read: when no event is ARMED, or the context is full.
+ * If there is no record, and it has got none, it goes on waiting, because another task
+ * may ADD an event.
  */
 static bool is_satisfied(const struct context_waiter *waiter)
 {
@@ -356,7 +357,7 @@ static bool is_satisfied(const struct context_waiter *waiter)
 	return (nr_ready || waiter->at_hand) && !context_has_armed(context);
 }
 
-/* A waiter who would sleep on must not use up a wake-up that another one needs. */
+/* A waiter that would sleep again must not use up a wake-up that another one needs. */
 static int wake_if_satisfied(struct wait_queue_entry *entry, unsigned int mode,
 			     int sync, void *key)
 {
@@ -375,10 +376,10 @@ static void count_waiting(struct context *context, int change)
 }
 
 /**
- * wake_next() - wake one more who waits, if there are records or none can come
+ * wake_next() - wake one more waiter, if there are records or none can come
  * @context: the context.
  *
- * For whoever leaves records behind, or was woken and did not take any.
+ * Called by a task that leaves records unread, or was woken and did not take any.
  */
 void wake_next(struct context *context)
 {
@@ -401,7 +402,7 @@ static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
 
 		if (is_satisfied(waiter))
 			break;
-		/* Records were cancelled; what is left may do for another one. */
+		/* Records were cancelled; the others may be enough for another waiter. */
 		if (woken)
 			wake_next(waiter->context);
 		woken = true;
@@ -425,7 +426,7 @@ static int waiter_sleep(struct context_waiter *waiter, ktime_t *until)
  *
  * Context: a task that holds no lock.
  *
- * Return: 0, it was; -ERESTARTSYS, a signal.
+ * Return: 0, it is; -ERESTARTSYS, a signal.
  */
 int twheel_context_wait(struct context *context)
 {
@@ -438,13 +439,13 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_wait);
 /**
  * context_wait_for() - wait for a number of records
  * @context: the context.
- * @nr: for how many, not 0.
- * @at_hand: the caller has some already.
- * @until: until when at most, on CLOCK_MONOTONIC; NULL: for ever.
+ * @nr: how many, not 0.
+ * @at_hand: the caller has got some already.
+ * @until: when to stop waiting, on CLOCK_MONOTONIC; NULL: never.
  *
  * Context: a task that holds no lock.
  *
- * Return: 0, they were there, or no more could come before some are read; -ETIME;
+ * Return: 0, there are as many, or no more can come before some are read; -ETIME;
  * -ERESTARTSYS, a signal.
  */
 int context_wait_for(struct context *context, u64 nr, bool at_hand, ktime_t *until)
@@ -480,12 +481,12 @@ void ready_init(struct context *context)
 }
 
 /**
- * ready_exit() - nothing becomes READY any more
+ * ready_exit() - end the ready queue of a context
  * @context: a context none of whose events is on a wheel.
  */
 void ready_exit(struct context *context)
 {
-	/* Whoever made the last one READY may still hold the ready lock. */
+	/* The CPU that made the last event READY may still hold the ready lock. */
 	raw_spin_lock_irq(&context->ready_lock);
 	raw_spin_unlock_irq(&context->ready_lock);
 	hrtimer_cancel(&context->wake_timer);

@@ -14,24 +14,24 @@ extern const struct base_ops context_ops;
 void ready_init(struct context *context);
 void ready_exit(struct context *context);
 
-void event_ready(struct event *event, u64 now_ns, struct list_head *wake);
+void event_ready(struct event *event, u32 reason, u64 now_ns, struct list_head *wake);
 void event_unready(struct event *event);
 u64 ready_collect(struct context *context);
 void ready_left(struct context *context, unsigned int nr);
 bool twheel_context_readable(const struct context *context);
 
 /*
- * Is anything ARMED?  Without lock: as @used is never too low, and @nr_ready was the
- * same before and after it was read, there was a moment at which a "no" was true.
+ * Is any event ARMED?  Takes no lock.  @used is never too low, and @nr_ready was the same
+ * before and after @used was read: so if the answer is no, it was true at that moment.
  */
 static inline bool context_has_armed(const struct context *context)
 {
 	u64 nr_ready, used;
 
 	do {
-		/* Pairs with set_nr_ready(): what is READY was counted in @used before. */
+		/* Pairs with set_nr_ready(): a READY event was counted in @used before. */
 		nr_ready = smp_load_acquire(&context->nr_ready);
-		/* Keeps the second look at @nr_ready behind this one. */
+		/* The second read of @nr_ready comes after this one. */
 		used = smp_load_acquire(&context->used);
 	} while (READ_ONCE(context->nr_ready) != nr_ready);
 	return used > nr_ready;

@@ -11,13 +11,15 @@
 #include "event_time.h"
 #include "ready.h"
 #include "record.h"
+#include "user_words.h"
 
 /* How many records or entries are copied out before others may have the mutex. */
 #define RECORD_TURN	(8 * CONTEXT_CHUNK)
+#define LIST_TURN	(8 * CONTEXT_ENTRIES)
 
 /* --- records ---------------------------------------------------------------- */
 
-/* What completed an event. */
+/* Fill in the fields that tell what completed an event. */
 static void record_completion(const struct event *event, struct twheel_record *record)
 {
 	if (event_operation(event)) {
@@ -63,8 +65,8 @@ static unsigned int records_prepare(struct context *context, size_t room)
 }
 
 /*
- * Arm a periodic event again of whose expirations @count were read.  If the clock
- * was set meanwhile and it is to end then, it does.
+ * Arm a periodic event again, after a record of @count expirations was read.  If it has
+ * EVENT_CANCEL_ON_SET and the clock was set meanwhile, it ends instead.
  */
 static void event_rearm(struct context_batch *batch, struct event *event,
 			u64 count)
@@ -76,11 +78,10 @@ static void event_rearm(struct context_batch *batch, struct event *event,
 	if (check_mul_overflow(event->interval_ns, count, &covered_ns))
 		covered_ns = U64_MAX;
 	event->due_ns = add_saturating(event->due_ns, covered_ns);
-	base_hold_cpu(&batch->hold, event_clock(event), context->cpu);
+	base_hold_cpu(&batch->hold, base_role(BASE_EVENTS, event_clock(event)), context->cpu);
 	if (event->node.flags & EVENT_MISSED_SET ||
 	    (event->node.flags & EVENT_CANCEL_ON_SET && context_clock_was_set(context))) {
-		event->node.flags |= EVENT_CLOCK_SET;
-		event_ready_here(batch, event);
+		event_ready_here(batch, event, TWHEEL_CLOCK_SET);
 	} else {
 		event_place(batch, event, event_due_host_ns(event));
 	}
@@ -102,80 +103,65 @@ static void records_finish(struct context_batch *batch, unsigned int nr)
 
 	i = 0;
 	list_for_each_entry_safe(event, next, &done, ready) {
-		if (unlikely(event_goes_on(event))) {
+		if (event_goes_on(event)) {
 			event_rearm(batch, event, context->out[i].count);
 		} else {
 			batch_free_event(batch, event);
-			context->counts.finished++;
+			batch->counts.finished++;
 		}
 		i++;
 	}
-	context->counts.records += nr;
+	batch->counts.records += nr;
 	base_release(&batch->hold);
 	ready_left(context, nr);
 	batch_settle(batch);
 }
 
-/*
- * Copy a structure of 64 bytes, while user memory is accessible; false: not possible.
- * Word by word, as unsafe_copy_to_user() is a loop that takes 40 instructions more.
- */
-static __always_inline bool put_structure(const u64 *from, u64 __user *to)
-{
-	unsafe_put_user(from[0], to + 0, fault);
-	unsafe_put_user(from[1], to + 1, fault);
-	unsafe_put_user(from[2], to + 2, fault);
-	unsafe_put_user(from[3], to + 3, fault);
-	unsafe_put_user(from[4], to + 4, fault);
-	unsafe_put_user(from[5], to + 5, fault);
-	unsafe_put_user(from[6], to + 6, fault);
-	unsafe_put_user(from[7], to + 7, fault);
-	return true;
-fault:
-	return false;
-}
-
-/* Copy @nr structures of 64 bytes to where user memory is in one piece; how many. */
+/* Copy @nr structures of 64 bytes to one user buffer; return how many were copied. */
 static unsigned int copy_to_piece(const void *from, unsigned int nr, struct iov_iter *to)
 {
-	u64 __user *user = to->ubuf + to->iov_offset;
-	const u64 *word = from;
+	void __user *user = to->ubuf + to->iov_offset;
 	unsigned int i;
 
 	might_fault();
-	if (!user_write_access_begin(user, nr * 64))
+	if (!user_write_access_begin(user, nr * USER_WORDS_SIZE))
 		return 0;
-	for (i = 0; i < nr; i++, word += 8, user += 8)
-		if (!put_structure(word, user))
+	for (i = 0; i < nr; i++, from += USER_WORDS_SIZE, user += USER_WORDS_SIZE)
+		if (!put_user_words(from, user))
 			break;
 	user_write_access_end();
-	iov_iter_advance(to, i * 64);
+	iov_iter_advance(to, i * USER_WORDS_SIZE);
 	return i;
 }
 
-/* Copy @nr structures of @size out, each with zeros up to @stride; how many. */
+/*
+ * Copy @nr structures of @size out, each with zeros up to @stride, or only as much of it as
+ * @stride; return how many.
+ */
 static unsigned int copy_out(const void *from, size_t size, unsigned int nr,
 			     struct iov_iter *to, size_t stride)
 {
 	unsigned int i;
+	size_t used;
 
-	if (size == 64 && stride == 64 && iter_is_ubuf(to))
+	if (size == USER_WORDS_SIZE && stride == size && iter_is_ubuf(to))
 		return copy_to_piece(from, nr, to);
 	if (stride == size)
 		return copy_to_iter(from, nr * size, to) / size;
 
+	used = min(size, stride);
 	for (i = 0; i < nr; i++) {
-		if (copy_to_iter(from + i * size, size, to) != size ||
-		    iov_iter_zero(stride - size, to) != stride - size)
+		if (copy_to_iter(from + i * size, used, to) != used ||
+		    iov_iter_zero(stride - used, to) != stride - used)
 			break;
 	}
 	return i;
 }
 
 /*
- * Copy out up to @max records, as many as fit and are there; return how many, or
- * -EFAULT if there was one and it could not be copied.  Where that goes wrong, there
- * is no more room.
+ * Copy out as many records as there are and fit, at most @max; return how many, or
+ * -EFAULT if there was one but the first could not be copied.  If a copy fails, @to has
+ * no room afterwards.
  */
 static ssize_t records_copy(struct context_batch *batch, struct iov_iter *to,
 			    size_t stride, u64 max)
@@ -208,10 +194,10 @@ static ssize_t records_copy(struct context_batch *batch, struct iov_iter *to,
  * @context: the context.
  * @to: where they go.
  * @stride: the distance from one to the next.
- * @how: what to wait for.
+ * @how: the CONTEXT_ flags.
  * @total: how many were copied out.
- * @there: how many more there were when it began, or fewer: those that come meanwhile
- *	are for the next call.
+ * @there: how many of the records that there were at the beginning are still to be read;
+ *	later ones are for the next call.
  * @left: how many events the context had at the end.
  */
 struct reading {
@@ -224,7 +210,7 @@ struct reading {
 	u64 left;
 };
 
-/* Is what is there enough to be copied out?  O_NONBLOCK and ENTER take anything. */
+/* Are there enough records to copy out?  For O_NONBLOCK and ENTER, any number is enough. */
 static bool is_wanted(const struct reading *reading)
 {
 	return reading->how & CONTEXT_NONBLOCK ||
@@ -235,8 +221,8 @@ static bool is_wanted(const struct reading *reading)
 static ssize_t read_turn(struct reading *reading)
 {
 	struct context *context = reading->context;
-	struct context_batch batch;
-	ssize_t ret = twheel_context_begin(context, &batch, reading->how);
+	struct context_batch *batch = &context->batch;
+	ssize_t ret = twheel_context_begin(context, reading->how);
 	u64 there;
 
 	if (ret)
@@ -244,10 +230,10 @@ static ssize_t read_turn(struct reading *reading)
 	there = ready_collect(context);
 	if (!reading->total)
 		reading->there = is_wanted(reading) ? there : 0;
-	ret = records_copy(&batch, reading->to, reading->stride,
+	ret = records_copy(batch, reading->to, reading->stride,
 			   min3(there, reading->there, (u64)RECORD_TURN));
-	reading->left = context_used(context);
-	twheel_context_end(&batch);
+	reading->left = batch_used(batch);
+	twheel_context_end(batch);
 	if (ret > 0) {
 		reading->total += ret;
 		reading->there -= ret;
@@ -256,10 +242,10 @@ static ssize_t read_turn(struct reading *reading)
 }
 
 /*
- * Copy out as many records as fit and were there when it began.  Others have their
- * turns meanwhile; each record goes to one of those who read.
+ * Copy out as many records as fit and were there at the beginning.  Other tasks have
+ * their turns meanwhile; each record goes to one reader only.
  *
- * Returns how many, or if none what kept it from copying one.
+ * Returns how many; if none, the error that ended it.
  */
 static ssize_t read_all(struct reading *reading)
 {
@@ -278,7 +264,7 @@ static ssize_t read_all(struct reading *reading)
 	return reading->total ?: ret;
 }
 
-/* Read once, having waited if asked to; 0: others were faster. */
+/* Wait if @how says so, and read once; 0: other readers took the records. */
 static ssize_t read_once(struct context *context, struct iov_iter *to,
 			 unsigned int how)
 {
@@ -295,7 +281,7 @@ static ssize_t read_once(struct context *context, struct iov_iter *to,
 		if (ret)
 			return ret;
 	}
-	/* The mutex may be held over a fault that takes for ever. */
+	/* Avoid the mutex if there is nothing to read: a fault may hold it for ever. */
 	if (!READ_ONCE(context->nr_ready) || !is_wanted(&reading))
 		return 0;
 	return read_all(&reading);
@@ -305,12 +291,12 @@ static ssize_t read_once(struct context *context, struct iov_iter *to,
  * twheel_context_read() - read records
  * @context: the context.
  * @to: where they go.
- * @how: whether to wait, and for what.
+ * @how: the CONTEXT_ flags.
  *
- * Return: how many bytes, whole records; -EINVAL, there is no room for one;
- * -EAGAIN, nothing is ready, or with CONTEXT_NOWAIT the context is not readable or
- * its mutex is taken; -EFAULT, the first record could not be copied out and is
- * still there; -ERESTARTSYS, a signal.
+ * Return: how many bytes, in whole records; -EINVAL, there is no room for one;
+ * -EAGAIN, no record is ready, or with CONTEXT_NOWAIT the context is not readable or
+ * its mutex is locked by another task; -EFAULT, the first record could not be copied out
+ * and stays in the queue; -ERESTARTSYS, a signal.
  */
 ssize_t twheel_context_read(struct context *context, struct iov_iter *to,
 			    unsigned int how)
@@ -331,11 +317,11 @@ ssize_t twheel_context_read(struct context *context, struct iov_iter *to,
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_read);
 
 /**
- * context_reap() - read what records there are
+ * context_reap() - read the records that there are
  * @context: the context.
- * @to: where they go; when one cannot be written, the room there is 0 afterwards.
- * @stride: the distance from one to the next; between them go zeros.
- * @left: out: how many events there are still, READY or ARMED.
+ * @to: where they go; if one cannot be written, the room there is 0 afterwards.
+ * @stride: the distance from one to the next; the bytes between them are set to 0.
+ * @left: out: how many events there are afterwards, READY or ARMED.
  *
  * Return: how many records; -EFAULT, as twheel_context_read(); -ERESTARTSYS, a signal.
  */
@@ -357,6 +343,17 @@ ssize_t context_reap(struct context *context, struct iov_iter *to, size_t stride
 
 /* --- lists ------------------------------------------------------------------ */
 
+/* The flags of an ADD that makes an event again. */
+static u32 event_add_flags(const struct event *event)
+{
+	u8 flags = event->node.flags;
+
+	if (flags & NODE_DEADLINE)
+		return TWHEEL_DEADLINE;
+	return (flags & EVENT_BY_MONOTONIC ? 0 : TWHEEL_ABS) |
+	       (flags & EVENT_CANCEL_ON_SET ? TWHEEL_CANCEL_ON_SET : 0);
+}
+
 static struct twheel_entry event_entry(const struct event *event)
 {
 	const struct event_operation *operation = event_operation(event);
@@ -375,12 +372,13 @@ static struct twheel_entry event_entry(const struct event *event)
 		.quorum = operation ? operation->quorum : 1,
 		.watches = operation && state == EVENT_ARMED ?
 			   operation->watcher.nr_watches : 0,
+		.flags = event_add_flags(event),
 	};
 }
 
 /*
- * Write entries of the events from an index on into the chunk; return how many.
- * @index becomes that of the last one.
+ * Write entries into the chunk, of the events whose index is @index or higher; return how
+ * many.  @index becomes that of the last one.
  */
 static unsigned int entries_prepare(struct context *context, u64 *index,
 				    size_t room)
@@ -397,7 +395,7 @@ static unsigned int entries_prepare(struct context *context, u64 *index,
 		for (; slot < EVENT_PAGE_SLOTS; slot++) {
 			const struct event *event = &page->slots[slot];
 
-			if (nr == CONTEXT_CHUNK || nr == room)
+			if (nr == CONTEXT_ENTRIES || nr == room)
 				return nr;
 			if (event_state(event) == EVENT_FREE)
 				continue;
@@ -428,7 +426,7 @@ static ssize_t list_turn(struct context *context, u64 *cursor, struct iov_iter *
 		if (copied < nr)
 			return total ?: -EFAULT;
 		cond_resched();
-	} while (nr == CONTEXT_CHUNK && total < RECORD_TURN && *cursor <= U32_MAX &&
+	} while (nr == CONTEXT_ENTRIES && total < LIST_TURN && *cursor <= U32_MAX &&
 		 !signal_pending(current));
 	return total;
 }
@@ -436,14 +434,14 @@ static ssize_t list_turn(struct context *context, u64 *cursor, struct iov_iter *
 /**
  * twheel_context_list() - list events, in the order of their indices
  * @context: the context.
- * @cursor: 0 at first; becomes the one to go on with, of what was listed.
+ * @cursor: 0 in the first call; becomes the cursor for the next call.
  * @to: where the entries go.
- * @stride: the distance from one to the next; between them go zeros.
+ * @stride: the distance from one to the next; the bytes between them are set to 0.
  *
- * An event keeps its index for life, so one that exists throughout is listed once,
- * whatever others do when they have their turns.
+ * An event keeps its index as long as it exists.  So an event that exists from the first
+ * call to the last one is listed once, whatever other tasks do in between.
  *
- * Return: how many entries, 0 at the end; -EFAULT, not even one could be copied;
+ * Return: how many entries, 0 at the end; -EFAULT, the first one could not be copied;
  * -ERESTARTSYS, a signal.
  */
 ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_iter *to,
@@ -459,7 +457,7 @@ ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_ite
 		context_unlock(context);
 		if (ret > 0)
 			total += ret;
-		if (ret < RECORD_TURN || iov_iter_count(to) < stride ||
+		if (ret < LIST_TURN || iov_iter_count(to) < stride ||
 		    signal_pending(current))
 			break;
 		ret = context_give_way(context, CONTEXT_BLOCK);

@@ -2,11 +2,11 @@
 /*
  * Timers for other kernel modules: twheel.h, on top of the bases.
  *
- * A timer is idle, or armed (on a wheel, or out of it and about to be called);
- * its function may be running in both cases, as base->current_timer tells.  All
- * of it is guarded by the lock of the base that the timer names, but for the time
- * that it is postponed to: that is stored without, and looked at when the timer comes
- * out of its wheel.  To arm it forgets that time.
+ * A timer is idle, or armed (on a wheel, or out of it and about to be called).  In both
+ * states its function may be running: base->current_timer.  The lock of the base that the
+ * timer names guards all its fields but @postponed_ns, the time that it is postponed to.
+ * That is stored without a lock, read when the timer comes out of its wheel, and reset
+ * when the timer is armed.
  */
 #include <linux/export.h>
 
@@ -27,7 +27,7 @@ static void *timer_function(void *timer)
 	return ((struct twheel_timer *)timer)->function;
 }
 
-/* An armed timer is set up again. */
+/* The owner of an armed timer sets it up again: cancel it. */
 static bool fix_init(void *timer, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
@@ -37,7 +37,7 @@ static bool fix_init(void *timer, enum debug_obj_state state)
 	return true;
 }
 
-/* The memory of an armed timer is freed.  Its state must change, or they ask again. */
+/* The memory of an armed timer is freed: change its state, or this is called again. */
 static bool fix_free(void *timer, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
@@ -57,10 +57,10 @@ const struct debug_obj_descr twheel_timer_debug = {
 
 /**
  * twheel_timer_init() - prepare a timer for its first use
- * @timer: as for twheel_timer_setup(), which is what to use.
- * @function: the same.
- * @name: what lockdep calls it.
- * @key: lockdep's class of timers that it belongs to.
+ * @timer: as for twheel_timer_setup(), which modules use.
+ * @function: as for twheel_timer_setup().
+ * @name: its name for lockdep.
+ * @key: its class for lockdep.
  *
  * Context: any.
  */
@@ -72,7 +72,7 @@ void twheel_timer_init(struct twheel_timer *timer,
 
 	timer_debug_init(timer);
 	timer->node = (struct twheel_node){
-		.base = base_get(cpu, BASE_MONOTONIC)->number,
+		.base = base_get(cpu, base_role(BASE_TIMERS, BASE_MONOTONIC))->number,
 		.state = TIMER_USABLE,
 	};
 	wheel_node_init(&timer->node.wheel);
@@ -90,7 +90,7 @@ static __always_inline bool function_runs(const struct base_hold *hold,
 	return hold->base->current_timer == timer;
 }
 
-/* Take the timer off; true if it was armed. */
+/* Take the timer off its wheel; true if it was armed. */
 static __always_inline bool disarm(struct base_hold *hold, struct twheel_timer *timer)
 {
 	base_assert_held(hold);
@@ -109,23 +109,23 @@ static __always_inline void place(struct base_hold *hold, struct twheel_timer *t
 	u64 now_ns;
 
 	timer_debug_activate(timer);
-	/* For when it is postponed: its slack, in ticks. */
+	/* Its slack in ticks, for timer_waits_on(). */
 	timer->node.tag = min_t(u64, base_tick_at(slack_ns), U32_MAX);
-	if (unlikely(atomic64_read(&timer->postponed_ns)))
+	if (atomic64_read(&timer->postponed_ns))
 		atomic64_set(&timer->postponed_ns, 0);
 	if (!(flags & TWHEEL_TIMER_ABS) || !base_sees_to(hold, due_tick)) {
 		now_ns = hold_now_ns(hold);
 		if (!(flags & TWHEEL_TIMER_ABS) &&
 		    check_add_overflow(time_ns, now_ns, &time_ns))
 			time_ns = U64_MAX;
-		/* The tick that has begun is too soon: see twheel_timer_arm(). */
+		/* The tick that has begun would be too early: see twheel_timer_arm(). */
 		time_ns = max(time_ns, base_tick_ns(base_tick_at(now_ns) + 1));
 		due_tick = base_due_tick(time_ns, slack_ns);
 	}
 	base_arm(hold, &timer->node, due_tick, time_ns);
 }
 
-/* Arm the timer, unless @only_pending asks for one that is armed already. */
+/* Arm the timer; with @only_pending only if it is armed already. */
 static __always_inline int arm(struct twheel_timer *timer, u64 time_ns, u64 slack_ns,
 			       unsigned int flags, bool only_pending)
 {
@@ -136,7 +136,7 @@ static __always_inline int arm(struct twheel_timer *timer, u64 time_ns, u64 slac
 		return -EINVAL;
 
 	base_hold_first(&hold, &timer->node);
-	if (unlikely(timer->node.state == TIMER_SHUT_DOWN)) {
+	if (timer->node.state == TIMER_SHUT_DOWN) {
 		ret = -ESHUTDOWN;
 	} else if (only_pending && !wheel_queued(&timer->node.wheel)) {
 		ret = 0;
@@ -153,18 +153,17 @@ static __always_inline int arm(struct twheel_timer *timer, u64 time_ns, u64 slac
 /**
  * twheel_timer_arm() - arm a timer, or give an armed one another time
  * @timer: the timer.
- * @time_ns: when to call its function, in nanoseconds, from now or absolute.  A
- *	time that has passed goes to the next run of its CPU's wheel, at the next tick
- *	at the latest, as the function must not run under its caller's locks; 2^63
- *	and more is never.
+ * @time_ns: when to call its function, in nanoseconds, relative or absolute.  If the
+ *	time has passed, the next run of the CPU's wheel calls it, at the next tick at the
+ *	latest: it must not be called under its caller's locks.  2^63 and more is never.
  * @slack_ns: how much later it may be called, so that it shares an interrupt
  *	with its neighbours; 0: at the tick.
  * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.
  *
- * The function is called at most once for each time that it was armed and not
- * cancelled or armed again before, on the CPU that armed it, or the one that serves
- * an isolated CPU; where it is running at that moment, on the CPU where it runs, after
- * it has returned.
+ * The function is called at most once for each time that the timer is armed, and not at
+ * all if it is cancelled or armed again before.  It is called on the CPU that armed the
+ * timer, or on the one that serves an isolated CPU.  If the function is running when the
+ * timer is armed, it is called on the same CPU again, after it has returned.
  *
  * Context: any but NMI.
  *
@@ -185,7 +184,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_arm);
  * @slack_ns: as for twheel_timer_arm().
  * @flags: TWHEEL_TIMER_REL or TWHEEL_TIMER_ABS.
  *
- * A timer that is not armed stays so.
+ * A timer that is not armed is not changed.
  *
  * Context: any but NMI.
  *
@@ -203,11 +202,11 @@ EXPORT_SYMBOL_GPL(twheel_timer_modify);
  * twheel_timer_cancel() - disarm a timer
  * @timer: the timer.
  *
- * The function may be running on another CPU, and may go on after this returns.
+ * The function may be running on another CPU, also after this returns.
  *
  * Context: any but NMI.
  *
- * Return: true if it was armed: the function will not be called for that.
+ * Return: true if it was armed: the function will not be called for that time.
  */
 bool twheel_timer_cancel(struct twheel_timer *timer)
 {
@@ -222,26 +221,26 @@ bool twheel_timer_cancel(struct twheel_timer *timer)
 EXPORT_SYMBOL_GPL(twheel_timer_cancel);
 
 /**
- * twheel_timer_postpone() - let an armed timer be called later, by a store
+ * twheel_timer_postpone() - move the time of an armed timer to a later one, by a store
  * @timer: the timer.
- * @time_ns: when to call its function instead, absolute, as ktime_get_ns() counts;
+ * @time_ns: when to call its function instead: absolute, as ktime_get_ns() counts;
  *	2^63 and more is never.
  *
- * For a timeout that is moved again and again and hardly ever comes.  The time is only
- * stored; when the timer comes out of its wheel, at the time that it was armed for or
- * was last found to be postponed to, it is looked at, and waits on until then, on the
- * wheel that it was on, with the slack that it was armed with, in whole ticks.  So its
- * function is called at the time that was stored last, unless that is before the one that
- * it waits for: an earlier time counts when that comes, and not before.  To bring it
- * forward, use twheel_timer_modify().
+ * For a timeout that is moved again and again and hardly ever expires.  The time is only
+ * stored.  When the timer comes out of its wheel, the stored time is read; if it is in the
+ * future, the timer goes back to the same wheel for that time, with the slack that it was
+ * armed with, in whole ticks.  So the function is called at the time that was stored last.
+ * But a stored time that is earlier than the one that the timer waits for has no effect
+ * before the timer comes out.  To make a timer earlier, use twheel_timer_modify().
  *
- * Arming forgets what was stored before, and a timer that is not armed does not care.
- * Calls that cross each other, or with the function being called or the timer being
- * armed, take effect in some order: the function is then called for the older time, or
- * the timer waits for the one that it is armed for.  A function that has to know
- * compares the time of its owner's with the clock and arms its timer again.
+ * Arming resets the stored time.  Postponing a timer that is not armed has no effect.
+ * When calls are made at the same time as each other, as the call of the function, or as
+ * the arming of the timer, they take effect in some order: then the function is called
+ * for the older time, or the timer waits for the time that it is armed for.  A function
+ * that needs to know compares a time of its owner's with the clock, and arms its timer
+ * again.
  *
- * Context: any, also NMI, where the kernel has 64-bit atomics of its own; takes no lock.
+ * Context: any, also NMI; takes no lock.
  */
 void twheel_timer_postpone(struct twheel_timer *timer, u64 time_ns)
 {
@@ -249,7 +248,7 @@ void twheel_timer_postpone(struct twheel_timer *timer, u64 time_ns)
 }
 EXPORT_SYMBOL_GPL(twheel_timer_postpone);
 
-/* Disarm, and wait until the function has returned; then it is in @state. */
+/* Disarm the timer and wait until its function has returned; then its state is @state. */
 static bool cancel_sync(struct twheel_timer *timer, enum timer_state state)
 {
 	bool armed = false;
@@ -283,10 +282,10 @@ static bool cancel_sync(struct twheel_timer *timer, enum timer_state state)
  * twheel_timer_cancel_sync() - disarm a timer and wait for its function
  * @timer: the timer.
  *
- * When it returns, the timer is not armed and its function is running nowhere,
- * also if the function arms its timer; unless somebody else arms it again.
+ * When it returns, the timer is not armed and its function is running on no CPU, also if
+ * the function arms its own timer.  Other callers must not arm it at the same time.
  *
- * Context: a task, with softirqs on.  Not from the timer's own function, and not
+ * Context: a task, with softirqs enabled.  Not from the timer's own function, and not
  * with a lock held that the function takes.
  *
  * Return: true if it was armed.
@@ -301,8 +300,8 @@ EXPORT_SYMBOL_GPL(twheel_timer_cancel_sync);
  * twheel_timer_shutdown() - disarm a timer for good and wait for its function
  * @timer: the timer.
  *
- * As twheel_timer_cancel_sync(), but from then on it refuses to be armed, until
- * twheel_timer_setup().  Then its memory can be freed.
+ * As twheel_timer_cancel_sync(); but afterwards arming the timer fails, until
+ * twheel_timer_setup().  Its memory can be freed.
  *
  * Context: as twheel_timer_cancel_sync().
  *
@@ -320,7 +319,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_shutdown);
  *
  * Context: any but NMI.
  *
- * Return: true if its function is going to be called.
+ * Return: true if its function will be called.
  */
 bool twheel_timer_pending(struct twheel_timer *timer)
 {

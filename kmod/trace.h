@@ -17,12 +17,21 @@
 TRACE_DEFINE_ENUM(BASE_MONOTONIC);
 TRACE_DEFINE_ENUM(BASE_BOOTTIME);
 TRACE_DEFINE_ENUM(BASE_REALTIME);
+TRACE_DEFINE_ENUM(BASE_EVENTS);
+TRACE_DEFINE_ENUM(BASE_DEADLINES);
+TRACE_DEFINE_ENUM(BASE_TIMERS);
 
 #define show_clock(clock)				\
 	__print_symbolic(clock,				\
 			 { BASE_MONOTONIC, "monotonic" },	\
 			 { BASE_BOOTTIME, "boottime" },		\
 			 { BASE_REALTIME, "realtime" })
+
+#define show_kind(kind)					\
+	__print_symbolic(kind,				\
+			 { BASE_EVENTS, "events" },			\
+			 { BASE_DEADLINES, "deadlines" },	\
+			 { BASE_TIMERS, "timers" })
 
 DECLARE_EVENT_CLASS(twheel_place,
 	TP_PROTO(const struct base *base, const struct twheel_node *node,
@@ -32,6 +41,7 @@ DECLARE_EVENT_CLASS(twheel_place,
 		__field(const void *, node)
 		__field(unsigned int, cpu)
 		__field(int, clock)
+		__field(int, kind)
 		__field(u64, due_ns)
 		__field(u64, fires_ns)
 	),
@@ -39,12 +49,13 @@ DECLARE_EVENT_CLASS(twheel_place,
 		__entry->node = node;
 		__entry->cpu = base->cpu;
 		__entry->clock = base->clock;
+		__entry->kind = base->kind;
 		__entry->due_ns = due_ns;
 		__entry->fires_ns = fires_ns;
 	),
-	TP_printk("node=%p base=%u/%s due_ns=%llu fires_ns=%llu", __entry->node,
+	TP_printk("node=%p base=%u/%s due_ns=%llu fires_ns=%llu kind=%s", __entry->node,
 		  __entry->cpu, show_clock(__entry->clock), __entry->due_ns,
-		  __entry->fires_ns)
+		  __entry->fires_ns, show_kind(__entry->kind))
 );
 
 /* A node is put on a wheel, to come out at fires_ns or later. */
@@ -69,14 +80,16 @@ TRACE_EVENT(twheel_cancel,
 		__field(const void *, node)
 		__field(unsigned int, cpu)
 		__field(int, clock)
+		__field(int, kind)
 	),
 	TP_fast_assign(
 		__entry->node = node;
 		__entry->cpu = base->cpu;
 		__entry->clock = base->clock;
+		__entry->kind = base->kind;
 	),
-	TP_printk("node=%p base=%u/%s", __entry->node, __entry->cpu,
-		  show_clock(__entry->clock))
+	TP_printk("node=%p base=%u/%s kind=%s", __entry->node, __entry->cpu,
+		  show_clock(__entry->clock), show_kind(__entry->kind))
 );
 
 /* An event is completed before its time. */
@@ -88,6 +101,7 @@ TRACE_EVENT(twheel_complete,
 		__field(const void *, node)
 		__field(unsigned int, cpu)
 		__field(int, clock)
+		__field(int, kind)
 		__field(u64, key)
 		__field(u64, value)
 	),
@@ -95,12 +109,13 @@ TRACE_EVENT(twheel_complete,
 		__entry->node = node;
 		__entry->cpu = base->cpu;
 		__entry->clock = base->clock;
+		__entry->kind = base->kind;
 		__entry->key = key;
 		__entry->value = value;
 	),
-	TP_printk("node=%p base=%u/%s key=%llu value=%llu", __entry->node,
+	TP_printk("node=%p base=%u/%s key=%llu value=%llu kind=%s", __entry->node,
 		  __entry->cpu, show_clock(__entry->clock), __entry->key,
-		  __entry->value)
+		  __entry->value, show_kind(__entry->kind))
 );
 
 /* A node came out; late_ns counts from the beginning of its tick. */
@@ -112,16 +127,19 @@ TRACE_EVENT(twheel_due,
 		__field(const void *, node)
 		__field(unsigned int, cpu)
 		__field(int, clock)
+		__field(int, kind)
 		__field(u64, late_ns)
 	),
 	TP_fast_assign(
 		__entry->node = node;
 		__entry->cpu = base->cpu;
 		__entry->clock = base->clock;
+		__entry->kind = base->kind;
 		__entry->late_ns = late_ns;
 	),
-	TP_printk("node=%p base=%u/%s late_ns=%llu", __entry->node,
-		  __entry->cpu, show_clock(__entry->clock), __entry->late_ns)
+	TP_printk("node=%p base=%u/%s late_ns=%llu kind=%s", __entry->node,
+		  __entry->cpu, show_clock(__entry->clock), __entry->late_ns,
+		  show_kind(__entry->kind))
 );
 
 /* A run of a base ended; more: its time was up before its work was done. */
@@ -131,6 +149,7 @@ TRACE_EVENT(twheel_run,
 	TP_STRUCT__entry(
 		__field(unsigned int, cpu)
 		__field(int, clock)
+		__field(int, kind)
 		__field(u64, expired)
 		__field(u64, spent_ns)
 		__field(bool, more)
@@ -138,13 +157,14 @@ TRACE_EVENT(twheel_run,
 	TP_fast_assign(
 		__entry->cpu = base->cpu;
 		__entry->clock = base->clock;
+		__entry->kind = base->kind;
 		__entry->expired = expired;
 		__entry->spent_ns = spent_ns;
 		__entry->more = more;
 	),
-	TP_printk("base=%u/%s expired=%llu spent_ns=%llu more=%d", __entry->cpu,
+	TP_printk("base=%u/%s expired=%llu spent_ns=%llu more=%d kind=%s", __entry->cpu,
 		  show_clock(__entry->clock), __entry->expired,
-		  __entry->spent_ns, __entry->more)
+		  __entry->spent_ns, __entry->more, show_kind(__entry->kind))
 );
 
 #endif /* TWHEEL_TRACE_H */

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For other kernel modules: timers, tick-exact, O(1) to arm and to cancel, and
- * delayed operations, which end when a condition holds or at their time.
+ * For other kernel modules: tick-exact timers, O(1) to arm and to cancel, and delayed
+ * operations, which end when a condition is true or when their time comes.
  *
  * Timers
  * ------
  * A timer is embedded in its owner's structure, set up once, and then armed,
  * modified and cancelled from any context except NMI.  Its function runs in
- * softirq context, never before the time asked for and never twice at once; it
- * may arm its timer again, or free it.
+ * softirq context, never before the time asked for and never twice at the same time;
+ * it may arm its timer again, or free it.
  *
- * Times are in nanoseconds on CLOCK_MONOTONIC.  A timer may be given slack, so
- * that its tick becomes one that neighbours share.  Nothing here allocates memory.
- * The owner frees the timer's memory, after twheel_timer_shutdown() or in the
- * timer's own function as the last thing done with it.
+ * Times are in nanoseconds on CLOCK_MONOTONIC.  A timer can have slack, so that it
+ * shares a tick with other timers.  Nothing here allocates memory.  The owner frees the
+ * timer's memory: after twheel_timer_shutdown(), or in the timer's own function, which
+ * must not use it afterwards.
  *
  * Operations
  * ----------
- * An operation waits until its try_complete() says that what it waits for holds,
- * or until its time.  It watches keys, and is asked whenever one of them is
- * checked.  Then one function of its owner's is called, once: on_complete() or
- * on_expiration().
+ * An operation waits until its try_complete() returns true, or until its time comes.  It
+ * watches keys; whenever one of them is checked, try_complete() is called.  At the end,
+ * one function of the owner is called, once: on_complete() or on_expiration().
  *
- *	who waits				who changes something
- *	---------				---------------------
- *	twheel_try_complete_else_watch()	change it
+ *	waiting side				changing side
+ *	------------				-------------
+ *	twheel_try_complete_else_watch():	change the state
  *	    asks, watches, asks again		twheel_check_and_complete(key)
  *
- * Asking again after it watches is what makes a change between the two safe.  The
- * owner frees the operation's memory, after twheel_operation_cancel_sync() or in
- * on_complete() or on_expiration(), where it may also be used again at once.
+ * The operation is asked again after it watches, so that no change in between is lost.
+ * The owner frees the operation's memory after twheel_operation_cancel_sync(), or in
+ * on_complete() or on_expiration(); these may also use it again at once.
  */
 #ifndef TWHEEL_H
 #define TWHEEL_H
@@ -45,12 +44,12 @@
 #include "wheel.h"
 
 /**
- * struct twheel_node - where something that waits is
+ * struct twheel_node - the place of a timer or event on a wheel
  * @wheel: its place on a wheel.
- * @base: which base's lock guards it.
- * @flags: what it is a part of; the rest is its owner's.
- * @state: its owner's.
- * @tag: its owner's.
+ * @base: the number of the base whose lock guards it.
+ * @flags: bits 6 and 7: NODE_DEADLINE, NODE_EVENT; the others are for the owner.
+ * @state: for the owner.
+ * @tag: for the owner.
  *
  * A part of timers and of events; not for users of this header.
  */
@@ -65,23 +64,23 @@ struct twheel_node {
 /**
  * struct twheel_timer - a timer
  * @node: private.
- * @function: what to call when it expires, in softirq context, with no lock of
- *	ours held and interrupts on.
- * @postponed_ns: private: what twheel_timer_postpone() stored, or 0.
+ * @function: the function to call when it expires, in softirq context, with interrupts
+ *	enabled and none of twheel's locks held.
+ * @postponed_ns: private: the time that twheel_timer_postpone() stored, or 0.
  */
 struct twheel_timer {
 	struct twheel_node node;
 	void (*function)(struct twheel_timer *timer);
 	atomic64_t postponed_ns;
 #ifdef CONFIG_LOCKDEP
-	/* private: held around @function, and by who waits for it */
+	/* private: held while @function is called, and to wait for it */
 	struct lockdep_map lockdep_map;
 #endif
 };
 
-/* How to understand the time given to twheel_timer_arm(). */
-#define TWHEEL_TIMER_REL	0	/* from now */
-#define TWHEEL_TIMER_ABS	1	/* as ktime_get_ns() counts */
+/* The meaning of the time that twheel_timer_arm() gets. */
+#define TWHEEL_TIMER_REL	0	/* relative to now */
+#define TWHEEL_TIMER_ABS	1	/* absolute, as ktime_get_ns() counts */
 
 void twheel_timer_init(struct twheel_timer *timer,
 		       void (*function)(struct twheel_timer *timer),
@@ -90,11 +89,12 @@ void twheel_timer_init(struct twheel_timer *timer,
 /**
  * twheel_timer_setup() - prepare a timer for its first use
  * @timer: the timer, in memory that stays until twheel_timer_shutdown().
- * @function: what to call when it expires; in softirq context, interrupts on.
+ * @function: the function to call when it expires; in softirq context, with interrupts
+ *	enabled.
  *
- * A macro, so that lockdep knows the timers of different owners apart, by the place
- * where they are set up: it complains when an owner waits for a function with a lock
- * held that the function takes.
+ * It is a macro, so that lockdep can distinguish the timers of different owners by the
+ * place where they are set up: lockdep complains when an owner waits for a function with
+ * a lock held that the function takes.
  *
  * Context: any.
  */
@@ -122,18 +122,18 @@ void twheel_timer_postpone(struct twheel_timer *timer, u64 time_ns);
 struct twheel_operation;
 
 /**
- * struct twheel_operation_ops - what an owner does with its operations
- * @try_complete: does what the operation waits for hold?  Called when it begins to
- *	wait and when a key that it watches is checked, never twice at once.  When
- *	it says yes, on_complete() follows.  Must not wait for the operation to
- *	end, nor check a key that the operation watches.
- * @on_complete: it held, or twheel_operation_complete() was called.
+ * struct twheel_operation_ops - the functions of an owner of operations
+ * @try_complete: is the condition of the operation true?  Called when it begins to
+ *	wait and when a key that it watches is checked, never twice at the same time.  If
+ *	it returns true, on_complete() is called next.  It must not wait for the operation
+ *	to end, nor check a key that the operation watches.
+ * @on_complete: the condition was true, or twheel_operation_complete() was called.
  * @on_expiration: the operation's time came first.
  *
- * All are called with no lock of ours held, from whoever checks, completes or
- * begins to wait, or in softirq context: so they must not sleep.  The last two may
- * free the operation, or let it wait again; if they check keys, what that completes
- * is called from there, on the same stack.
+ * All are called with none of twheel's locks held, by the function that checks, completes
+ * or begins to wait, or in softirq context: so they must not sleep.  The last two may
+ * free the operation, or let it wait again.  If they check keys, the functions of the
+ * operations that this completes are called from there, on the same stack.
  */
 struct twheel_operation_ops {
 	bool (*try_complete)(struct twheel_operation *operation);
@@ -143,14 +143,14 @@ struct twheel_operation_ops {
 
 /**
  * struct twheel_registry - keys, and the operations that watch them
- * @lock: private, as all of it.
+ * @lock: private, like all fields.
  * @keys: the keys that are watched.
- * @checks: how many checks there were of keys that were watched.
- * @calls: calls of owners' functions that are under way.
- * @quiet: who waits for them.
+ * @checks: how many times a watched key was checked.
+ * @calls: the calls of owners' functions that are in progress.
+ * @quiet: tasks that wait for the end of these calls.
  */
 struct twheel_registry {
-	spinlock_t lock;	/* guards all below, and the operations */
+	spinlock_t lock;	/* guards the other fields, and the operations */
 	struct rhashtable keys;
 	u64 checks;
 	struct list_head calls;
@@ -159,8 +159,8 @@ struct twheel_registry {
 
 /**
  * struct twheel_watcher - the watches of one operation
- * @watches: these.
- * @nr_watches: how many they are.
+ * @watches: the watches.
+ * @nr_watches: how many there are.
  *
  * A part of operations and of events; not for users of this header.
  */
@@ -171,15 +171,15 @@ struct twheel_watcher {
 
 /**
  * struct twheel_operation - a delayed operation
- * @timer: private, as all of it: for its time.
- * @registry: where the keys are that it watches.
+ * @timer: private, like all fields: expires when its time comes.
+ * @registry: the registry of the keys that it watches.
  * @ops: its owner's functions.
  * @watcher: its watches.
- * @state: where it is in its life.
- * @verdict: how it ends if try_complete(), which is being called, says no.
+ * @state: its state: operation.c.
+ * @verdict: how it ends if try_complete(), which is being called, returns false.
  * @asking: try_complete() is being called.
- * @again: it must be called once more.
- * @armed: the timer's function will still look at the operation.
+ * @again: try_complete() must be called once more.
+ * @armed: the timer's function will still use the operation.
  */
 struct twheel_operation {
 	struct twheel_timer timer;

@@ -2,8 +2,8 @@
 /*
  * Keys and watches, of the events of a context and of operations of modules.
  *
- * A watch ties an operation to a key.  A table finds the key, which has its watches
- * sorted by what they wait for, and the operation has a list of them:
+ * A watch links an operation to a key.  The key is found in a table, and has its watches
+ * sorted by the value that they wait for; the operation has a list of its watches:
  *
  *	table of keys
  *	      |
@@ -12,19 +12,19 @@
  *	                             |
  *	   operation --------------- + ---- ...          its watches
  *
- * So a signal looks at the first of each kind, and that is all if it satisfies
- * none.  A key is in the table while it is watched and no longer.
+ * So a signal that satisfies no watch checks only the first one of each kind.  A key is in
+ * the table only while it is watched.
  *
- * A watch for a sum notes the key's total at which it is satisfied.  Both count
- * modulo 2^64 and their difference, which is what is missing, is between 1 and
- * 2^64 - 1: nothing overflows, whatever was signalled before.  A signal goes to the
- * total after it has taken all watches with no more missing than its value; so the
- * order of those that are left does not change.
+ * A watch for a sum stores the total of the key at which it is satisfied.  Both count
+ * modulo 2^64, and their difference, the missing value, is between 1 and 2^64 - 1: so
+ * nothing overflows, whatever was signalled before.  A signal first takes all watches
+ * whose missing value is not more than its own value, and then adds its value to the
+ * total; so the order of the remaining watches does not change.
  *
- * There is no lock here.  Those of a context are guarded by its mutex.  When the
- * time of an event comes, nobody looks at its watches: that would need the lock of
- * all keys in an interrupt.  Its state alone tells that they are dead.  They are
- * unlinked when a signal meets them, or with the event.
+ * There is no lock here.  The mutex of a context guards its keys and watches.  Expiry does
+ * not access the watches of an event, because it would need the lock of all keys in an
+ * interrupt.  The state of the event alone tells that its watches are dead.  They are
+ * unlinked when a signal satisfies or cancels them, or when the event is freed.
  */
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
@@ -35,7 +35,7 @@ static const struct rhashtable_params key_params = {
 	.key_len = sizeof_field(struct watched_key, key),
 	.key_offset = offsetof(struct watched_key, key),
 	.head_offset = offsetof(struct watched_key, hash),
-	/* Few keys that come and go do not resize it all the time. */
+	/* If few keys come and go, the table is not resized each time. */
 	.min_size = 64,
 	.automatic_shrinking = true,
 };
@@ -107,15 +107,15 @@ struct watched_key *keys_get(struct rhashtable *keys, u64 number)
 }
 
 /**
- * keys_put() - let go of a key
+ * keys_put() - drop a reference to a key
  * @keys: the table.
- * @key: the key, which is freed if nobody else refers to it.
+ * @key: the key, which is freed with the last reference.
  */
 void keys_put(struct rhashtable *keys, struct watched_key *key)
 {
 	if (--key->refs)
 		return;
-	/* Who resizes the table looks at it under the locks that this takes. */
+	/* No RCU is needed: resizing the table takes the same locks as this. */
 	rhashtable_remove_fast(keys, &key->hash, key_params);
 	kmem_cache_free(key_cache, key);
 }
@@ -125,7 +125,7 @@ static struct watch *first_of(const struct rb_root_cached *watches)
 	return rb_entry_safe(rb_first_cached(watches), struct watch, node);
 }
 
-/* What signals have to add up to before they satisfy a watch. */
+/* The value that signals still have to add up to before they satisfy a watch. */
 static u64 missing(const struct watch *watch)
 {
 	return watch->threshold - watch->key->total;
@@ -142,13 +142,13 @@ static bool level_is_met(const struct watch *watch, u64 value)
 }
 
 /**
- * key_satisfied() - a watch that a signal satisfies
+ * key_satisfied() - find a watch that a signal satisfies
  * @key: the key.
- * @value: the signal's.
+ * @value: the value of the signal.
  *
- * When there is none any more, @value is to be added to the key's total.
+ * When there is none any more, the caller adds @value to the key's total.
  *
- * Return: the one that waits for least; NULL: none.
+ * Return: the one that waits for the lowest value; NULL: there is none.
  */
 struct watch *key_satisfied(const struct watched_key *key, u64 value)
 {
@@ -175,10 +175,10 @@ static unsigned int count_while(const struct rb_root_cached *watches, unsigned i
 }
 
 /**
- * key_count_satisfied() - how many watches a signal satisfies
+ * key_count_satisfied() - count the watches that a signal would satisfy
  * @key: the key.
- * @value: the signal's.
- * @max: do not count further.
+ * @value: the value of the signal.
+ * @max: where to stop counting.
  */
 unsigned int key_count_satisfied(const struct watched_key *key, u64 value,
 				 unsigned int max)
@@ -188,11 +188,38 @@ unsigned int key_count_satisfied(const struct watched_key *key, u64 value,
 	return nr + count_while(&key->levels, max - nr, level_is_met, value);
 }
 
+static unsigned int count_siblings(const struct rb_root_cached *watches,
+				   unsigned int max)
+{
+	struct rb_node *node = rb_first_cached(watches);
+	unsigned int nr = 0;
+
+	while (nr < max && node) {
+		nr += rb_entry(node, struct watch, node)->watcher->nr_watches;
+		node = rb_next(node);
+	}
+	return min(nr, max);
+}
+
 /**
- * key_any() - a watch of a key, whatever it waits for
+ * key_count_siblings() - count the watches of the operations that watch a key
+ * @key: the key.
+ * @max: where to stop counting.
+ *
+ * An operation that watches the key twice is counted twice.
+ */
+unsigned int key_count_siblings(const struct watched_key *key, unsigned int max)
+{
+	unsigned int nr = count_siblings(&key->sums, max);
+
+	return nr + count_siblings(&key->levels, max - nr);
+}
+
+/**
+ * key_any() - any watch of a key
  * @key: the key.
  *
- * Return: one; NULL: there is none.
+ * Return: a watch; NULL: there is none.
  */
 struct watch *key_any(const struct watched_key *key)
 {
@@ -205,9 +232,9 @@ struct watch *key_any(const struct watched_key *key)
  * watch_create() - make a watch of a key
  * @keys: the table of keys.
  * @number: the key; new if it has no watch yet.
- * @gfp: how to get the memory.
+ * @gfp: the flags for allocating memory.
  *
- * Return: the watch, not linked, for watch_free(); NULL for want of memory.
+ * Return: the watch, not linked, for watch_free(); NULL if there is no memory.
  */
 struct watch *watch_create(struct rhashtable *keys, u64 number, gfp_t gfp)
 {
@@ -241,11 +268,12 @@ static bool is_lower(struct rb_node *a, const struct rb_node *b)
 }
 
 /**
- * watch_link() - let a watch wait
+ * watch_link() - link a watch to its key and to an operation
  * @watch: the watch, not linked.
- * @watcher: whose it becomes.
- * @kind: what for.
- * @need: how much, not 0; of an ASKED one, the last check, of which it is no part.
+ * @watcher: the watcher of the operation.
+ * @kind: what it waits for.
+ * @need: SUM, LEVEL: the value that it waits for, not 0; ASKED: the last check, which it
+ *	is not a part of.
  */
 void watch_link(struct watch *watch, struct twheel_watcher *watcher,
 		enum watch_kind kind, u64 need)
@@ -272,8 +300,8 @@ void watch_link(struct watch *watch, struct twheel_watcher *watcher,
 }
 
 /**
- * watch_unlink() - let a watch wait no longer
- * @watch: a watch that is linked; its key and watcher stay known.
+ * watch_unlink() - unlink a watch from its key and its operation
+ * @watch: a watch that is linked; @key and @watcher keep their values.
  */
 void watch_unlink(struct watch *watch)
 {
@@ -296,7 +324,7 @@ void watch_unlink(struct watch *watch)
 }
 
 /**
- * watch_free() - free a watch, and its key if that was the last one
+ * watch_free() - free a watch, and its key if this is its last watch
  * @keys: the table of keys.
  * @watch: the watch, linked or not.
  */
@@ -309,8 +337,8 @@ void watch_free(struct rhashtable *keys, struct watch *watch)
 }
 
 /**
- * watcher_init() - make an operation that has no watches
- * @watcher: the operation's.
+ * watcher_init() - prepare the watcher of an operation, without watches
+ * @watcher: the watcher.
  */
 void watcher_init(struct twheel_watcher *watcher)
 {
@@ -321,7 +349,7 @@ void watcher_init(struct twheel_watcher *watcher)
 /**
  * watcher_drop() - free all watches of an operation
  * @keys: the table of keys.
- * @watcher: the operation's.
+ * @watcher: the watcher of the operation.
  */
 void watcher_drop(struct rhashtable *keys, struct twheel_watcher *watcher)
 {
@@ -334,9 +362,9 @@ void watcher_drop(struct rhashtable *keys, struct twheel_watcher *watcher)
 /* --- beginning and end ------------------------------------------------------ */
 
 /**
- * watches_init() - before the first watch
+ * watches_init() - make the caches of keys and watches, before the first one
  *
- * Return: 0 or -ENOMEM; then watches_exit() undoes what was done.
+ * Return: 0 or -ENOMEM; then the caller calls watches_exit().
  */
 int watches_init(void)
 {
@@ -348,7 +376,7 @@ int watches_init(void)
 }
 
 /**
- * watches_exit() - after the last one
+ * watches_exit() - free the caches of keys and watches
  */
 void watches_exit(void)
 {

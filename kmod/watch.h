@@ -2,8 +2,8 @@
 /*
  * Keys, their watches, and which of them a signal satisfies.
  *
- * watch.c tells how they are kept.  The caller serialises all calls that are given
- * the same table of keys.
+ * watch.c tells how they are stored.  The caller serialises all calls for the same table
+ * of keys.
  */
 #ifndef TWHEEL_WATCH_H
 #define TWHEEL_WATCH_H
@@ -17,21 +17,21 @@
 
 /* What a watch waits for. */
 enum watch_kind {
-	WATCH_UNLINKED,		/* nothing, yet or any more */
-	WATCH_SUM,		/* what signals add up to */
-	WATCH_LEVEL,		/* one signal of some value */
-	WATCH_ASKED,		/* its operation is asked at each check of the key */
+	WATCH_UNLINKED,		/* nothing: it is not linked */
+	WATCH_SUM,		/* signals whose values add up to a value */
+	WATCH_LEVEL,		/* one signal of at least a value */
+	WATCH_ASKED,		/* each check of the key asks its operation */
 };
 
 /**
  * struct watched_key - a key with watches
  * @hash: its place in the table of keys.
  * @key: the key.
- * @total: what was signalled since it is watched, modulo 2^64.
- * @sums: watches for a sum, by how much is missing.
- * @levels: watches for a level, by level.
- * @asked: watches of the third kind, the one that was checked longest ago first.
- * @refs: how many watches refer to it, and other users.
+ * @total: the sum of the signals since it is watched, modulo 2^64.
+ * @sums: watches of the kind SUM, sorted by the missing value.
+ * @levels: watches of the kind LEVEL, sorted by the value.
+ * @asked: watches of the kind ASKED; the one that was checked longest ago is first.
+ * @refs: how many watches, and other users, refer to it.
  */
 struct watched_key {
 	struct rhash_head hash;
@@ -44,14 +44,14 @@ struct watched_key {
 };
 
 /**
- * struct watch - what ties an operation to a key
+ * struct watch - the link between an operation and a key
  * @node: SUM, LEVEL: its place among those of the key.
  * @asked: ASKED: the same.
  * @threshold: SUM: the total that satisfies it, modulo 2^64; LEVEL: the value that
- *	does; ASKED: the last check that it was in.
+ *	satisfies it; ASKED: the last check that it was a part of.
  * @kind: what it waits for.
  * @key: the key.
- * @watcher: whose it is.
+ * @watcher: the watcher of its operation.
  * @siblings: its place among the watches of the watcher.
  */
 struct watch {
@@ -73,6 +73,7 @@ void keys_put(struct rhashtable *keys, struct watched_key *key);
 struct watch *key_satisfied(const struct watched_key *key, u64 value);
 unsigned int key_count_satisfied(const struct watched_key *key, u64 value,
 				 unsigned int max);
+unsigned int key_count_siblings(const struct watched_key *key, unsigned int max);
 struct watch *key_any(const struct watched_key *key);
 
 struct watch *watch_create(struct rhashtable *keys, u64 key, gfp_t gfp);

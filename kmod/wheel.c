@@ -20,17 +20,16 @@
  *           |<------------------->|
  *  level 2  |          .          |          .          |   #   |  ..  64 of 1024
  *
- * Eleven levels reach 63 * 2^50 ticks from any clk: there is no maximum delay
- * that a clock could ask for, no list of the too distant, and no slot of the
- * top level that wraps onto itself.
+ * Eleven levels reach 63 * 2^50 ticks from any clk.  No delay on any clock is longer, so
+ * there is no list of too distant nodes, and no slot of the top level wraps onto itself.
  *
  * A node due at tick d goes to the lowest level in reach: the least L with
  * (d >> 5L) - (clk >> 5L) < 64, to slot (d >> 5L) & 63, at its tail.  So the
  * slots of a level, taken from clk's own on and round, are in the order of
  * time, and the first one occupied holds the level's earliest node.
  *
- * Finding the next tick that has work is a rotation and a find-first-bit for
- * each occupied level, and the least of the slots' min.  No scan, no heap.  While
+ * To find the next tick that has work takes a rotation and a find-first-bit for each
+ * occupied level, and the least min of the slots found.  No scan, no heap.  While
  * level 0 has a node that is due before upper_min, one rotation is enough.
  *
  * The lists of a slot
@@ -60,30 +59,32 @@
  * Prefetch
  * --------
  * With many nodes in a slot, the one that is due first would have to wait for all the
- * others to be moved.  So slots of more than WHEEL_CROWDED nodes are moved down ahead of
- * their time, by wheel_prefetch().  Slot K of level L may be from the beginning of the
- * window before its own on, when all of it is in reach of level L - 1, and wheel_add()
- * puts no node there any more:
+ * others to be moved.  So wheel_prefetch() moves slots of more than WHEEL_CROWDED nodes
+ * down ahead of their time.  Slot K of level L may be moved down from the beginning of
+ * the window before its own on.  Then all of it is in reach of level L - 1, and
+ * wheel_add() puts no more nodes there:
  *
  *            may be moved down               its window
  *           |----------------------------.--|-----------------------------|
  *        (K - 1) << 5L                   F  K << 5L
  *
- * Who has advanced the wheel for nodes that were due gives what is left of the budget
- * to prefetch: no time is too early in that window, and the slot with the least min
- * comes first.  As a rule that is enough.
+ * A caller that has advanced the wheel for nodes that were due uses the rest of its
+ * budget for prefetch: no time is too early in that window, and the slot with the least
+ * min comes first.  Usually that is enough.
  *
- * From F on, prefetch goes on for as long as it takes, by rounds of WHEEL_URGENT nodes
- * in one tick.  Behind F there is a slot of the next lower level, whose own prefetch
- * needs that time, and a tick for each WHEEL_URGENT nodes in the slot:
+ * From F on, prefetch is forced: it goes on as long as the slot is crowded, in rounds of
+ * WHEEL_URGENT nodes in one tick.  Between F and the slot's own window there is
+ * the span of a slot of the next lower level, whose own prefetch needs that time, and a
+ * tick for each WHEEL_URGENT nodes in the slot:
  *
  *   F = (K << 5L) - 32^(L - 1) - count / WHEEL_URGENT rounded up
  *
  * A slot of more than WHEEL_URGENT nodes is urgent: wheel_next() does not go past its F.
- * So there is at most one such wakeup for WHEEL_URGENT nodes that are moved, and none
- * where enough others come in that window.  With each round F gets later by a tick; were
- * it reached late, rounds follow one another until it has passed or the slot is not
- * crowded.  What is due comes out first, before each part of a round.
+ * So there is at most one such wakeup for each WHEEL_URGENT nodes that are moved, and
+ * none if there are enough other wakeups in that window.  With each round F gets later by
+ * a tick.  If F was reached late, one round follows another until F is in the future or
+ * the slot is not crowded.  Nodes that are due come out first, before each part of a
+ * round.
  *
  * The order
  * ---------
@@ -95,22 +96,23 @@
  * node of the same tick (it is occupied, and its min is not after that tick).
  * Why: at clk 0, z is armed for 2050 and x for 2100 (one slot of level 2).  At
  * clk 100, y is armed for 2100 (level 1).  z's time takes x down; on level 0, x
- * would be below y, which is younger, and y would come out first.  That goes for
- * prefetch as well; what it leaves in the slot is older than what it has moved.
+ * would be below y, which is younger, and y would come out first.  The same
+ * holds for prefetch; the nodes that it leaves in the slot are older than those that it
+ * has moved.
  *
  * All nodes of another wheel can be taken over in the same way, one by one, as if
  * from a level above the top one: wheel_pop(), wheel_add_older().
  *
- * A wheel never goes back: clk only grows while there is a node.  wheels.c tells
- * what becomes of a clock that is set back.
+ * A wheel never goes back: clk only grows while there is a node.  wheels.c tells what is
+ * done when a clock is set back.
  *
  * Bounded steps
  * -------------
- * wheel_advance() and wheel_prefetch() move at most as many nodes as they are told to
+ * wheel_advance() and wheel_prefetch() move at most as many nodes as their budget allows
  * and then return, with the wheel consistent: clk stays at a tick until that tick is
- * empty.  The caller may drop its lock in between, and add and remove what it likes.
+ * empty.  The caller may drop its lock in between, and add and remove nodes.
  *
- * What always holds (wheel_check() looks)
+ * What always holds (wheel_check() checks it)
  * ---------------------------------------
  * - no node is due before clk;
  * - each node is in the slot of its due tick, and its level reaches that slot;
@@ -141,7 +143,7 @@ static u64 window_of(u64 tick, unsigned int level)
 	return tick >> (WHEEL_LEVEL_SHIFT * level);
 }
 
-static unsigned int slot_index(u64 tick, unsigned int level)
+static size_t slot_index(u64 tick, unsigned int level)
 {
 	return window_of(tick, level) % WHEEL_SLOTS;
 }
@@ -151,18 +153,29 @@ static bool in_reach(u64 clk, u64 due, unsigned int level)
 	return window_of(due, level) - window_of(clk, level) < WHEEL_SLOTS;
 }
 
+/* The least level on which a distance is less than 64 windows, by its highest bit. */
+static const u8 level_of_bit[64] = {
+	[0 ... 5] = 0,
+	[6 ... 10] = 1,
+	[11 ... 15] = 2,
+	[16 ... 20] = 3,
+	[21 ... 25] = 4,
+	[26 ... 30] = 5,
+	[31 ... 35] = 6,
+	[36 ... 40] = 7,
+	[41 ... 45] = 8,
+	[46 ... 50] = 9,
+	[51 ... 63] = 10,
+};
+
+static_assert(WHEEL_LEVEL_SHIFT == 5 && WHEEL_LEVELS == 11);
+
 /* The lowest level in reach.  @due is not before @clk. */
 static unsigned int lowest_level(u64 clk, u64 due)
 {
-	u64 distance = due - clk;
-	unsigned int level;
+	unsigned int level = level_of_bit[__fls((due - clk) | 1)];
 
-	if (distance < WHEEL_SLOTS)
-		return 0;
-
-	/* The least level on which the distance is less than 64 windows ... */
-	level = (fls64(distance) - 2U) / WHEEL_LEVEL_SHIFT;
-	/* ... but two ticks may be one window further apart than that. */
+	/* Two ticks may be one more window apart than their distance has. */
 	return in_reach(clk, due, level) ? level : level + 1;
 }
 
@@ -175,7 +188,7 @@ static struct wheel_slot *slot_of(struct wheel *wheel, u64 tick,
 /* &struct wheel_slot.filled has a bit for each list. */
 static_assert(WHEEL_LISTS <= 8 && (WHEEL_LISTS & (WHEEL_LISTS - 1)) == 0);
 
-/* What chooses the list for the nodes of @tick, by as many bits as a slot needs. */
+/* The hash of @tick: its lowest bits are the number of the list in a slot. */
 static unsigned int hash_of(u64 tick)
 {
 	return hash_64(tick, 16);
@@ -211,31 +224,31 @@ static unsigned int map_first(const struct wheel_map *map, u64 clk,
 }
 
 /*
- * Linking and unlinking, without the calls that CONFIG_DEBUG_LIST makes of it: as the
- * kernel's own timers, which are in lists that know no such checks.
+ * Adds to a list without the calls that CONFIG_DEBUG_LIST makes of list_add(); __list_del()
+ * removes without them.  The lists of the kernel's own timers have no such checks either.
  */
 static void link_between(struct wheel_node *node, struct list_head *prev,
 			 struct list_head *next)
 {
 	node->list.prev = prev;
-	node->list.next = next;
 	prev->next = &node->list;
+	node->list.next = next;
 	next->prev = &node->list;
 }
 
-static void unlink(struct wheel_node *node)
-{
-	node->list.prev->next = node->list.next;
-	node->list.next->prev = node->list.prev;
-}
-
 /*
- * All that a slot's count decides changes when it is a multiple of WHEEL_CROWDED: so
- * who adds or removes one node only has to look whether it is.
+ * The thresholds of a slot's count are multiples of WHEEL_CROWDED: so adding or removing
+ * one node only has to check if the count crosses one of these.
  */
 static_assert(WHEEL_CROWDED > 1 && WHEEL_URGENT % WHEEL_CROWDED == 0);
 
-/* Account for a node in its slot.  The caller links it, and looks for slot_grew(). */
+/*
+ * Account for a node in its slot.  The caller links it, and calls slot_note_growth() if
+ * crossed_threshold() says so.
+ *
+ * Without __always_inline here and below, an ADD takes 371 -> 405 instructions, a MODIFY
+ * 449 -> 484 (tools/bench/timers).
+ */
 static __always_inline struct wheel_slot *slot_enter(struct wheel *wheel,
 						     struct wheel_node *node,
 						     u64 due, unsigned int level,
@@ -244,7 +257,8 @@ static __always_inline struct wheel_slot *slot_enter(struct wheel *wheel,
 	struct wheel_slot *slot = slot_of(wheel, due, level);
 
 	node->place = wheel_place(due, level, wheel->side);
-	slot->min = min(slot->min, due);
+	if (due < slot->min)
+		slot->min = due;
 	slot->filled |= BIT(list_number(slot, hash));
 	slot->count++;
 	return slot;
@@ -254,16 +268,20 @@ static __always_inline struct wheel_slot *slot_enter(struct wheel *wheel,
 static struct list_head *list_of(struct wheel *wheel, const struct wheel_slot *slot,
 				 unsigned int hash)
 {
-	return &wheel->lists[slot->lists + list_number(slot, hash)];
+	struct list_head *list = &wheel->lists[slot->lists + list_number(slot, hash)];
+
+	/* Else gcc works the address out twice: once for its prev. */
+	OPTIMIZER_HIDE_VAR(list);
+	return list;
 }
 
-/* Has slot_note_growth() to be called, as one node more is in the slot? */
-static bool slot_grew(const struct wheel_slot *slot)
+/* One node was added to a slot: did its count cross a multiple of WHEEL_CROWDED? */
+static bool crossed_threshold(const struct wheel_slot *slot)
 {
-	return unlikely(slot->count % WHEEL_CROWDED == 1);
+	return slot->count % WHEEL_CROWDED == 1;
 }
 
-/* A slot has lost so many nodes, and with that perhaps its bits. */
+/* A slot has lost @nr nodes: clear its bits that do not hold any more. */
 static noinline void slot_shrank(struct wheel *wheel, unsigned int level,
 				 unsigned int index, unsigned int nr)
 {
@@ -293,7 +311,7 @@ static void slot_leave(struct wheel *wheel, unsigned int level,
 
 /* The same for one node. */
 static __always_inline void slot_leave_one(struct wheel *wheel, unsigned int level,
-					   unsigned int index)
+					   size_t index)
 {
 	if (--wheel->slots[level][index].count % WHEEL_CROWDED == 0)
 		slot_shrank(wheel, level, index, 1);
@@ -305,7 +323,7 @@ static bool has_many_lists(unsigned int level)
 }
 
 /**
- * wheel_init() - make an empty wheel
+ * wheel_init() - initialise an empty wheel
  * @wheel: the wheel.
  * @now: the tick it stands at.
  */
@@ -331,8 +349,8 @@ void wheel_init(struct wheel *wheel, u64 now)
 }
 
 /**
- * wheel_restart() - let an empty wheel stand at another tick, also an earlier one
- * @wheel: a wheel without a node.
+ * wheel_restart() - move an empty wheel to another tick, also to an earlier one
+ * @wheel: a wheel without nodes.
  * @now: the tick.
  */
 void wheel_restart(struct wheel *wheel, u64 now)
@@ -375,7 +393,7 @@ static u64 least_min(const struct wheel *wheel)
 	       min(least, least_above_level_0(wheel));
 }
 
-/* The tick from which on a slot is to be prefetched: see "Prefetch" above. */
+/* The tick from which on the prefetch of a slot is forced: F in "Prefetch" above. */
 static u64 forced_tick(const struct wheel *wheel, unsigned int level,
 		       const struct wheel_slot *slot)
 {
@@ -389,9 +407,9 @@ static u64 forced_tick(const struct wheel *wheel, unsigned int level,
 }
 
 /*
- * A slot has one more than a multiple of WHEEL_CROWDED now: set its bits.  Returns when
- * the wheel has to be advanced because of that: the slot's forced tick becomes earlier
- * with every WHEEL_URGENT nodes.
+ * The count of a slot has crossed a multiple of WHEEL_CROWDED: set its bits.  Returns the
+ * tick at which the wheel has to be advanced because of the new node: the slot's forced
+ * tick becomes earlier with every WHEEL_URGENT nodes.
  */
 static noinline u64 slot_note_growth(struct wheel *wheel, u64 due, unsigned int level)
 {
@@ -420,7 +438,7 @@ static u64 least_forced(const struct wheel *wheel, const struct wheel_map *map)
 	u64 least = WHEEL_NEVER;
 	unsigned int levels;
 
-	/* There is no level that slots of level 0 could be moved down to. */
+	/* Slots of level 0 cannot be moved down. */
 	for (levels = map->levels & ~1; levels; levels &= levels - 1) {
 		unsigned int level = __ffs(levels);
 		unsigned int first = map_first(map, wheel->clk, level);
@@ -435,9 +453,9 @@ static u64 least_forced(const struct wheel *wheel, const struct wheel_map *map)
  * wheel_next() - the next tick that has work
  * @wheel: the wheel.
  *
- * Return: a tick not before clk and not after the earliest due tick, and equal to that
- * unless a node was removed or a slot has to be prefetched before; WHEEL_NEVER if the
- * wheel is empty.
+ * Return: a tick that is not before clk and not after the earliest due tick.  It is before
+ * the earliest due tick only if a node was removed, or a slot must be prefetched earlier.
+ * WHEEL_NEVER if the wheel is empty.
  */
 u64 wheel_next(const struct wheel *wheel)
 {
@@ -447,9 +465,9 @@ u64 wheel_next(const struct wheel *wheel)
 }
 
 /**
- * wheel_roundest() - choose a tick that neighbours are likely to choose too
- * @first: the first tick that will do.
- * @last: the last one, less than 2^63; @first if it is before that.
+ * wheel_roundest() - choose a tick that neighbouring nodes are likely to choose, too
+ * @first: the first tick to choose from.
+ * @last: the last one, less than 2^63; if it is before @first, the result is @first.
  *
  * Return: @first, rounded up to a multiple of the largest power of two that is
  * not more than the number of ticks to choose from.
@@ -464,7 +482,7 @@ u64 wheel_roundest(u64 first, u64 last)
 	return (first + step - 1) & ~(step - 1);
 }
 
-/* Let a wheel that lags behind catch up: it would place a node too high. */
+/* Advance the clk of a wheel that lags behind: it would put a node on too high a level. */
 static noinline void catch_up(struct wheel *wheel, u64 now)
 {
 	if (wheel->clk < now)
@@ -476,9 +494,11 @@ static __always_inline u64 note_added(struct wheel *wheel, const struct wheel_sl
 				      u64 due, unsigned int level)
 {
 	wheel->armed++;
-	if (level)
-		wheel->upper_min = min(wheel->upper_min, due);
-	return slot_grew(slot) ? slot_note_growth(wheel, due, level) : due;
+	/* Else gcc keeps a register for whether it is 0, and saves another one. */
+	OPTIMIZER_HIDE_VAR(level);
+	if (due < wheel->upper_min && level)
+		wheel->upper_min = due;
+	return crossed_threshold(slot) ? slot_note_growth(wheel, due, level) : due;
 }
 
 /* Add a node to a wheel that does not lag behind. */
@@ -505,39 +525,42 @@ static noinline u64 add_late(struct wheel *wheel, struct wheel_node *node, u64 d
 }
 
 /**
- * wheel_add() - let a node wait for a tick
+ * wheel_add() - put a node on a wheel
  * @wheel: the wheel.
  * @node: a node that is nowhere.
- * @due: the tick to wait for, at most WHEEL_REACH from @now; one before clk is
+ * @due: the tick to wait for, at most WHEEL_REACH from @now; a tick before clk is
  *	taken as clk.
- * @now: a tick that has begun: the later, the lower the node is placed.
+ * @now: a tick that has begun: the later it is, the lower the level of the node.
  *
- * Return: the tick at which the wheel has to be advanced, as far as that is news since
- * the last wheel_next(): @due, or an earlier one.
+ * Return: the tick at which the wheel has to be advanced because of the node: @due, or an
+ * earlier one.  The next tick that has work is this or the last wheel_next(), the earlier
+ * of the two.
  */
 u64 wheel_add(struct wheel *wheel, struct wheel_node *node, u64 due, u64 now)
 {
-	/* Calls come last, so that no register has to be saved. */
-	return unlikely(wheel->clk < now) ? add_late(wheel, node, due, now) :
+	/* Both calls are tail calls, so that no register has to be saved. */
+	return wheel->clk < now ? add_late(wheel, node, due, now) :
 	       add_now(wheel, node, due);
 }
 
 /**
- * wheel_del() - take a node out, wherever it is
+ * wheel_del() - take a node out
  * @wheel: the wheel.
- * @node: a node in a slot of @wheel, or on the list of what came out of it.
+ * @node: a node in a slot of @wheel, or on the list of nodes that came out of it.
  */
 void wheel_del(struct wheel *wheel, struct wheel_node *node)
 {
 	unsigned int level = wheel_level(node);
 	u64 due = wheel_due(node);
 
-	unlink(node);
-	node->place = wheel_place(due, WHEEL_IDLE, 0);
+	__list_del(node->list.prev, node->list.next);
+	/* All bits of its level are set in WHEEL_IDLE. */
+	static_assert(WHEEL_IDLE == WHEEL_LEVEL_MASK);
+	node->place |= wheel_place(0, WHEEL_IDLE, 0);
 	if (level == WHEEL_OUT)
 		return;
-	slot_leave_one(wheel, level, slot_index(due, level));
 	wheel->armed--;
+	slot_leave_one(wheel, level, slot_index(due, level));
 }
 
 /*
@@ -576,18 +599,18 @@ static __always_inline void move_down(struct wheel *wheel, struct wheel_node *no
 	unsigned int level = level_of_older(wheel, due, above);
 	struct wheel_slot *slot = put_older(wheel, node, due, level, hash);
 
-	if (slot_grew(slot))
+	if (crossed_threshold(slot))
 		slot_note_growth(wheel, due, level);
 }
 
-/* What chooses the list of a node that comes from list @number of a slot. */
+/* hash_of() a node that comes from list @number of a slot; its low bits are enough. */
 static unsigned int hash_again(const struct wheel_slot *slot, unsigned int number,
 			       const struct wheel_node *node)
 {
 	return slot->mask ? number : hash_of(wheel_due(node));
 }
 
-/* The same as list_empty(), for a list whose head is right in @prev only. */
+/* list_empty() of a list of which only the head's @prev is up to date. */
 static bool list_empty_from_tail(const struct list_head *list)
 {
 	return list->prev == list;
@@ -595,7 +618,7 @@ static bool list_empty_from_tail(const struct list_head *list)
 
 /*
  * Move at most @budget nodes of a slot down; return how many.  The lists take turns.
- * Until the end they can be walked from their tails only.
+ * Until the end, only the links from their tails on are up to date.
  */
 static unsigned int cascade(struct wheel *wheel, unsigned int level,
 			    unsigned int index, unsigned int budget)
@@ -640,7 +663,7 @@ static unsigned int cascade(struct wheel *wheel, unsigned int level,
  * @now: as for wheel_add().
  *
  * It comes out before the nodes that are on the wheel for the same tick.  With
- * wheel_pop(), all of one wheel moves to another one and stays in order.
+ * wheel_pop(), all nodes of one wheel can be moved to another one, in the same order.
  *
  * Return: as wheel_add().
  */
@@ -658,10 +681,10 @@ u64 wheel_add_older(struct wheel *wheel, struct wheel_node *node, u64 due,
 }
 
 /**
- * wheel_pop() - take a node out, of those of its tick the youngest
+ * wheel_pop() - take a node out, the youngest of its tick
  * @wheel: a wheel that is not empty.
  *
- * Goes by levels from the lowest one up, and on a level by windows.
+ * The lowest level comes first, and on a level the earliest window.
  *
  * Return: the node, which is nowhere and still has its due tick.
  */
@@ -703,7 +726,7 @@ static unsigned int take_due(struct wheel *wheel, unsigned int budget,
 	return taken;
 }
 
-/* Do the work of the tick clk stands at; return how many nodes were touched. */
+/* Cascade and take out for the tick clk; return how many nodes were touched. */
 static unsigned int run_tick(struct wheel *wheel, unsigned int budget,
 			     struct list_head *out)
 {
@@ -727,16 +750,16 @@ static unsigned int run_tick(struct wheel *wheel, unsigned int budget,
 }
 
 /**
- * wheel_advance() - go on towards a tick
+ * wheel_advance() - advance to a tick
  * @wheel: the wheel.
- * @now: the current tick; time does not run backwards.
- * @budget: how many nodes may be touched; becomes how many of them were not.
+ * @now: the current tick; not before that of an earlier call.
+ * @budget: how many nodes may be touched; becomes the rest of that.
  * @out: nodes that are due are added to the tail of this list, by due tick, and
  *	of one tick by age.  Until the caller initialises a node again, wheel_del()
  *	takes it off the list.
  *
  * Return: true if there is more to do at or before @now.  If not, wheel_prefetch()
- * has a use for what is left of the budget.
+ * can use the rest of the budget.
  */
 bool wheel_advance(struct wheel *wheel, u64 now, unsigned int *budget,
 		   struct list_head *out)
@@ -756,8 +779,8 @@ bool wheel_advance(struct wheel *wheel, u64 now, unsigned int *budget,
 }
 
 /*
- * The crowded slot that may be moved down and has the least min; false: there is none.
- * It is in the window of clk, or in the one after that.
+ * Of the crowded slots that may be moved down, find the one with the least min; false:
+ * there is none.  It is in the window of clk, or in the one after that.
  */
 static bool find_crowded(const struct wheel *wheel, unsigned int *level,
 			 unsigned int *index)
@@ -888,7 +911,7 @@ static bool map_levels_hold(const struct wheel_map *map)
 }
 
 /**
- * wheel_check() - look whether the invariants hold, for tests; O(nodes)
+ * wheel_check() - check the invariants, for tests; O(nodes)
  * @wheel: the wheel.
  *
  * Return: NULL, or the invariant that is broken.

@@ -2,8 +2,8 @@
 /*
  * A hierarchical timing wheel: a pure data structure.
  *
- * No lock, no clock, no allocation: callers serialize, say what time it is and
- * bring the nodes.  wheel.c tells how it works and what always holds.
+ * No lock, no clock, no allocation: callers serialize, pass the current tick and
+ * provide the nodes.  wheel.c tells how it works and what always holds.
  */
 #ifndef TWHEEL_WHEEL_H
 #define TWHEEL_WHEEL_H
@@ -16,9 +16,10 @@
 #define WHEEL_LEVEL_SHIFT	5	/* a slot of level L spans 32^L ticks */
 
 /*
- * A slot with more nodes than WHEEL_CROWDED is crowded: it is moved down ahead of its
- * time when there is time.  One with more than WHEEL_URGENT is urgent: the time for
- * that is made, WHEEL_URGENT nodes in a tick.  Tests have smaller ones.
+ * A slot with more nodes than WHEEL_CROWDED is crowded: its nodes are moved down ahead of
+ * their time if the budget allows it.  A slot with more than WHEEL_URGENT is urgent: the
+ * wheel is advanced for that alone, for WHEEL_URGENT nodes in a tick.  Tests define
+ * smaller numbers.
  */
 #ifndef WHEEL_CROWDED
 #define WHEEL_CROWDED		64
@@ -36,21 +37,21 @@
 /* How far from clk the top level reaches, in ticks. */
 #define WHEEL_REACH		(63ULL << (WHEEL_LEVEL_SHIFT * (WHEEL_LEVELS - 1)))
 
-/* What wheel_next() answers for an empty wheel. */
+/* wheel_next() of an empty wheel. */
 #define WHEEL_NEVER		(~0ULL)
 
 /* The level of a node that is in no slot. */
-#define WHEEL_LIMBO		61	/* waits for a wheel: wheels.c */
-#define WHEEL_OUT		62	/* came out, on the caller's list */
-#define WHEEL_IDLE		63	/* nowhere */
+#define WHEEL_LIMBO		61	/* it waits for a wheel: wheels.c */
+#define WHEEL_OUT		62	/* it came out and is on the caller's list */
+#define WHEEL_IDLE		63	/* it is nowhere */
 
 /**
- * struct wheel_node - something that waits for a tick, embedded by its owner
- * @list: its place in a slot, or in the list of what came out.
+ * struct wheel_node - an object that waits for a tick, embedded by its owner
+ * @list: its place in a list of a slot, or in the list of nodes that came out.
  * @place: wheel_due() in 56 bits, wheel_level() in 6 and wheel_side() in 2.
  *
- * To arm a node stores @list and @place and loads nothing of it: the owner has
- * perhaps not touched it for long, and need not wait for its cache line.
+ * Arming a node stores @list and @place and loads nothing of the node: its cache line may
+ * not be in the cache, and the processor does not wait for it.
  */
 struct wheel_node {
 	struct list_head list;
@@ -65,13 +66,13 @@ struct wheel_node {
 #define WHEEL_SIDE_MASK		3
 
 /**
- * struct wheel_slot - what is known of the nodes of one window of one level
+ * struct wheel_slot - the nodes of one window of one level
  * @min: the earliest due tick among them, WHEEL_NEVER if there is none; after a
  *	removal, a lower bound of it.
  * @count: how many there are.
  * @lists: where its lists are in &struct wheel.lists.
  * @mask: how many lists it has, a power of two, less one.
- * @filled: a bit for each list that has nodes, and perhaps for some that have not.
+ * @filled: a bit for each list that has nodes; it may also be set for an empty list.
  */
 struct wheel_slot {
 	u64 min;
@@ -84,7 +85,7 @@ struct wheel_slot {
 /**
  * struct wheel_map - a set of slots
  * @slots: of each level, a bit for each slot in the set.
- * @levels: a bit for each level that has one.
+ * @levels: a bit for each level that has a slot in the set.
  */
 struct wheel_map {
 	u64 slots[WHEEL_LEVELS];
@@ -97,9 +98,9 @@ struct wheel_map {
  * @upper_min: not after the min of any slot above level 0.
  * @armed: how many nodes are in its slots.
  * @cascaded: how many times a node was moved to a lower level at its slot's min, ever.
- * @prefetched: how many times one was moved there before that, ever.
- * @round: how many nodes are still to be moved ahead of their time at this tick.
- * @side: which one of its owner's wheels it is, 0 to 3; for the owner to set.
+ * @prefetched: how many times a node was moved to a lower level before that, ever.
+ * @round: how many more nodes must be moved ahead of their time at this tick.
+ * @side: the index of the wheel among its owner's wheels, 0 to 3; the owner sets it.
  * @occupied: the slots that are not empty.
  * @crowded: the slots of more than WHEEL_CROWDED nodes.
  * @urgent: the slots of more than WHEEL_URGENT nodes.
@@ -140,19 +141,19 @@ static inline unsigned int wheel_side(const struct wheel_node *node)
 	return node->place & WHEEL_SIDE_MASK;
 }
 
-/* What &struct wheel_node.place is to be. */
+/* A value for &struct wheel_node.place. */
 static inline u64 wheel_place(u64 due, unsigned int level, unsigned int side)
 {
 	return due << WHEEL_DUE_SHIFT | level << WHEEL_PLACE_LEVEL_SHIFT | side;
 }
 
-/* Make @node one that is nowhere. */
+/* Make @node a node that is nowhere. */
 static inline void wheel_node_init(struct wheel_node *node)
 {
 	node->place = wheel_place(0, WHEEL_IDLE, 0);
 }
 
-/* Is @node in a slot, or on a list of what came out? */
+/* Is @node in a slot, or on a list of nodes that came out? */
 static inline bool wheel_queued(const struct wheel_node *node)
 {
 	return wheel_level(node) != WHEEL_IDLE;

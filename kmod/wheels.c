@@ -2,11 +2,10 @@
 /*
  * The wheels of a clock that can be set back.
  *
- * A wheel only goes forward: nothing on it is due before its clk.  When a clock is
- * set back, a wheel is left standing at a tick that lies ahead.  It stays there, and
- * goes on taking what is due at its clk or later; nothing on it is moved.  What is
- * due before that, in the gap, goes to another wheel, which stands at the present
- * tick:
+ * A wheel only goes forward: no node on it is due before its clk.  When the clock is set
+ * back, the wheel stands at a tick in the future.  It stays there, and goes on taking
+ * nodes that are due at its clk or later; its nodes are not moved.  Nodes that are due
+ * before its clk, in the gap, go to another wheel, which stands at the present tick:
  *
  *	       now                       clk of the farthest wheel
  *	        v                        v
@@ -14,28 +13,35 @@
  *	        |<-- the nearest wheel ->|<---- the farthest wheel ---->
  *
  * The nearest wheel comes into use with the first node for the gap, and goes out of
- * use when it is empty.  Should the clock be set back once more in the gap, then a
- * third wheel is put before the nearest one in the same way.
+ * use when it is empty.  If the clock is set back once more in the gap, a third wheel is
+ * put before the nearest one in the same way.
  *
- * All wheels are advanced, the nearest one first.  What is armed for a tick goes to
- * the farthest wheel whose clk is not after that tick.  So the nodes of one tick are
- * on one wheel, and their order is that wheel's.  Prefetch on a wheel that stands ahead
- * is not forced before the clock gets there.
+ * All wheels are advanced, the nearest one first.  A node that is armed for a tick goes
+ * to the farthest wheel whose clk is not after that tick.  So the nodes of one tick are
+ * on one wheel, and their order is that wheel's.  Prefetch on a wheel that stands in the
+ * future is not forced before the clock gets there.
  *
  * Limbo
  * -----
- * Should the clock be set back again while three wheels have nodes, then there is
- * none for what is due before all of them.  Such nodes wait in limbo, in the order of
- * arming, while the middle wheel is emptied into the nearest, by half of each
- * advance's budget: the earliest node first, and of one tick the oldest.  The middle wheel's
- * clk grows with that, so that what is armed meanwhile goes where it belongs: for
- * one tick, nodes on the nearest wheel are then older than those on the middle one.
- * When the middle wheel is empty, it is put before the others, and limbo is emptied
- * into it.  A node that becomes due meanwhile is late by as long as that takes.
+ * If the clock is set back again while three wheels have nodes, there is no wheel for
+ * nodes that are due before all of them.  Such nodes wait in limbo, in the order of
+ * arming, while the middle wheel is emptied into the nearest one, by half of each
+ * advance's budget: the earliest node first, and of one tick the oldest.  The clk of the
+ * middle wheel grows with that, so a node that is armed meanwhile goes to the right
+ * wheel: of one tick, nodes on the nearest wheel are then older than those on the middle
+ * one.  When the middle wheel is empty, it is put before the others, and limbo is emptied
+ * into it.  A node in limbo that becomes due meanwhile is late by the time that this takes.
+ *
+ * Wheels that are made later
+ * --------------------------
+ * Most clocks that can be set back never are, so their other wheels may be made when
+ * that happens (@may_grow).  Until they are there, nodes for the gap wait in limbo, and
+ * nothing is moved: without memory for more wheels they come out when the clock gets to
+ * the clk of the only one, late by no more than it was set back.
  *
  * What always holds (wheels_check() looks)
  * ----------------------------------------
- * - each wheel in use holds what wheel.c says;
+ * - for each wheel, everything that wheel.c says;
  * - no node on a wheel is due after the clk of a farther wheel that has nodes;
  * - a wheel that is not in use is empty;
  * - nodes in limbo are due before limbo_end_tick.
@@ -49,12 +55,21 @@
 /* The wheel in use at @position, counted from the farthest. */
 static struct wheel *wheel_at(const struct wheels *wheels, unsigned int position)
 {
-	return &wheels->wheel[wheels->order[position]];
+	return wheels->wheel[wheels->order[position]];
 }
 
 static struct wheel *nearest(const struct wheels *wheels)
 {
 	return wheel_at(wheels, wheels->nr_used - 1);
+}
+
+/* Add an empty wheel, which is not in use unless it is the first. */
+static void add_wheel(struct wheels *wheels, struct wheel *wheel)
+{
+	wheel->side = wheels->nr;
+	wheels->wheel[wheels->nr] = wheel;
+	wheels->order[wheels->nr] = wheels->nr;
+	wheels->nr++;
 }
 
 /**
@@ -69,13 +84,55 @@ void wheels_init(struct wheels *wheels, struct wheel *wheel, unsigned int nr,
 {
 	unsigned int i;
 
-	*wheels = (struct wheels){ .wheel = wheel, .nr = nr, .nr_used = 1 };
+	*wheels = (struct wheels){ .nr_used = 1 };
 	INIT_LIST_HEAD(&wheels->limbo);
 	for (i = 0; i < nr; i++) {
 		wheel_init(&wheel[i], now);
-		wheel[i].side = i;
-		wheels->order[i] = i;
+		add_wheel(wheels, &wheel[i]);
 	}
+}
+
+/**
+ * wheels_init_growing() - make an empty wheel for a clock that can be set back
+ * @wheels: out: the wheels of the clock, which may grow.
+ * @wheel: memory for the first wheel, which stays as long as @wheels is used.
+ * @now: the tick it stands at.
+ */
+void wheels_init_growing(struct wheels *wheels, struct wheel *wheel, u64 now)
+{
+	wheels_init(wheels, wheel, 1, now);
+	wheels->may_grow = true;
+}
+
+/* Are there too few wheels for nodes in the gap? */
+static bool lacks_wheels(const struct wheels *wheels)
+{
+	return wheels->may_grow && wheels->nr == 1;
+}
+
+/**
+ * wheels_must_grow() - was the clock set back, so that wheels_grow() is to be called?
+ * @wheels: the wheels.
+ * @now: the current tick.
+ */
+bool wheels_must_grow(const struct wheels *wheels, u64 now)
+{
+	const struct wheel *wheel = wheels_farthest(wheels);
+
+	return lacks_wheels(wheels) && wheel->armed && wheel->clk > now;
+}
+
+/**
+ * wheels_grow() - add the other wheels of a clock that can be set back
+ * @wheels: the wheels for which wheels_must_grow() was true; it may not be any more.
+ * @more: WHEELS_MAX - 1 wheels, empty, which stay as long as @wheels is used.
+ *
+ * Nodes that wait in limbo leave it at the next wheels_advance().
+ */
+void wheels_grow(struct wheels *wheels, struct wheel *more)
+{
+	while (wheels->nr < WHEELS_MAX)
+		add_wheel(wheels, more++);
 }
 
 /* Stop using an empty wheel, wherever it is in the order; false: there is none. */
@@ -86,7 +143,7 @@ static bool drop_empty(struct wheels *wheels)
 	for (i = 0; i < wheels->nr_used; i++) {
 		u8 side = wheels->order[i];
 
-		if (wheels->wheel[side].armed)
+		if (wheels->wheel[side]->armed)
 			continue;
 		wheels->nr_used--;
 		memmove(&wheels->order[i], &wheels->order[i + 1],
@@ -109,7 +166,7 @@ static struct wheel *add_nearest(struct wheels *wheels, u64 now)
 	return nearest(wheels);
 }
 
-/* The farthest wheel that may take a node of that tick; NULL: all stand after it. */
+/* The farthest wheel that may take a node of that tick; NULL: all wheels stand after it. */
 static struct wheel *wheel_of_tick(const struct wheels *wheels, u64 tick)
 {
 	unsigned int i;
@@ -125,22 +182,22 @@ static struct wheel *wheel_for(struct wheels *wheels, u64 due, u64 now)
 {
 	struct wheel *wheel;
 
-	/* What is overdue comes out next, on whichever wheel has the present tick. */
+	/* An overdue node goes to the wheel of the present tick, and comes out next. */
 	due = max(due, now);
 	if (wheels->nr_limbo && due < wheels->limbo_end_tick)
 		return NULL;
 	wheel = wheel_of_tick(wheels, due) ?: add_nearest(wheels, now);
 	if (wheel)
 		return wheel;
-	/* A clock that never goes back has been read twice at the same moment. */
-	if (wheels->nr == 1)
+	/* This clock never goes back: two CPUs have read it at the same moment. */
+	if (wheels->nr == 1 && !wheels->may_grow)
 		return nearest(wheels);
 	if (!wheels->nr_limbo)
 		wheels->limbo_end_tick = nearest(wheels)->clk;
 	return NULL;
 }
 
-/* Let a node wait for a wheel, behind @after. */
+/* Put a node into limbo, behind @after. */
 static void limbo_add(struct wheels *wheels, struct wheel_node *node, u64 due,
 		      struct list_head *after)
 {
@@ -189,7 +246,7 @@ void limbo_del(struct wheels *wheels, struct wheel_node *node)
 }
 
 /**
- * wheels_pop() - take a node out, of those of its tick the youngest
+ * wheels_pop() - take a node out, the youngest of its tick
  * @wheels: the wheels.
  *
  * Return: the node, which is nowhere and still has its due tick; NULL: none is left.
@@ -198,10 +255,7 @@ struct wheel_node *wheels_pop(struct wheels *wheels)
 {
 	unsigned int i;
 
-	/* While the middle wheel is emptied, the farther one has the younger nodes. */
-	for (i = 0; i < wheels->nr_used; i++)
-		if (wheel_at(wheels, i)->armed)
-			return wheel_pop(wheel_at(wheels, i));
+	/* While limbo is emptied into a wheel, its oldest nodes are on the wheel already. */
 	if (wheels->nr_limbo) {
 		struct wheel_node *node = list_last_entry(&wheels->limbo,
 							  struct wheel_node, list);
@@ -209,6 +263,10 @@ struct wheel_node *wheels_pop(struct wheels *wheels)
 		wheels_del(wheels, node);
 		return node;
 	}
+	/* While the middle wheel is emptied, the farther one has the younger nodes. */
+	for (i = 0; i < wheels->nr_used; i++)
+		if (wheel_at(wheels, i)->armed)
+			return wheel_pop(wheel_at(wheels, i));
 	return NULL;
 }
 
@@ -231,12 +289,15 @@ u64 wheels_armed(const struct wheels *wheels)
  * @wheels: the wheels.
  * @now: the current tick.
  *
- * Return: as wheel_next(), or @now if nodes wait in limbo.
+ * Return: as wheel_next(), or @now if nodes wait in limbo, and not for more wheels.
  */
 u64 wheels_next(const struct wheels *wheels, u64 now)
 {
-	u64 next = wheels->nr_limbo ? now : WHEEL_NEVER;
+	u64 next = WHEEL_NEVER;
 	unsigned int i;
+
+	if (wheels->nr_limbo)
+		next = lacks_wheels(wheels) ? wheels->limbo_end_tick : now;
 
 	for (i = 0; i < wheels->nr_used; i++)
 		next = min(next, wheel_next(wheel_at(wheels, i)));
@@ -257,7 +318,7 @@ static void empty_middle(struct wheels *wheels, u64 now, unsigned int *budget)
 	}
 }
 
-/* Get nodes out of limbo, or get a wheel for them. */
+/* Move nodes from limbo to a wheel; if there is none for them, empty the middle one. */
 static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 {
 	while (wheels->nr_limbo && *budget) {
@@ -268,6 +329,8 @@ static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 
 		if (!wheel)
 			wheel = add_nearest(wheels, now);
+		if (!wheel && lacks_wheels(wheels))
+			return;
 		if (!wheel) {
 			empty_middle(wheels, now, budget);
 			return;
@@ -278,14 +341,14 @@ static void empty_limbo(struct wheels *wheels, u64 now, unsigned int *budget)
 	}
 }
 
-/* wheels_advance(), by a budget that becomes what is left of it. */
-static bool advance(struct wheels *wheels, u64 now, unsigned int *budget,
-		    struct list_head *out)
+/* wheels_advance() with a budget that becomes the rest of it. */
+static bool advance_by(struct wheels *wheels, u64 now, unsigned int *budget,
+		       struct list_head *out)
 {
 	unsigned int i;
 
 	if (wheels->nr_limbo) {
-		/* What is due on a wheel does not wait for that. */
+		/* The other half is for the wheels: their due nodes must not wait. */
 		unsigned int half = *budget / 2;
 
 		*budget -= half;
@@ -299,11 +362,11 @@ static bool advance(struct wheels *wheels, u64 now, unsigned int *budget,
 			return true;
 	while (wheels->nr_used > 1 && drop_empty(wheels))
 		;
-	return wheels->nr_limbo;
+	return wheels->nr_limbo && !lacks_wheels(wheels);
 }
 
 /**
- * wheels_advance() - go on towards a tick, and prefetch with what the budget leaves
+ * wheels_advance() - advance to a tick, and prefetch with the rest of the budget
  * @wheels: the wheels.
  * @now: as for wheels_add().
  * @budget: how many nodes may be touched, at least 2.
@@ -315,7 +378,7 @@ bool wheels_advance(struct wheels *wheels, u64 now, unsigned int budget,
 		    struct list_head *out)
 {
 	unsigned int left = budget;
-	bool more = advance(wheels, now, &left, out);
+	bool more = advance_by(wheels, now, &left, out);
 
 	wheels->touched = budget - left;
 	return more;
@@ -345,7 +408,7 @@ static bool has_due_after(const struct wheel *wheel, u64 tick)
 }
 
 /**
- * wheels_check() - look whether the invariants hold, for tests; O(nodes)
+ * wheels_check() - check the invariants, for tests; O(nodes)
  * @wheels: the wheels.
  *
  * Return: NULL, or the invariant that is broken.
@@ -373,7 +436,7 @@ const char *wheels_check(const struct wheels *wheels)
 		limbo++;
 		if (wheel_level(node) != WHEEL_LIMBO ||
 		    wheel_due(node) >= wheels->limbo_end_tick)
-			return "a node is in limbo that is not to be there";
+			return "a node in limbo does not belong there";
 	}
 	if (limbo != wheels->nr_limbo)
 		return "nr_limbo is not the number of nodes in limbo";

@@ -33,7 +33,6 @@
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
-#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
@@ -48,20 +47,22 @@
 #define MAX_COUNTS	8
 #define MAX_SAMPLES	2048
 
-/* With fewer timers than these, there are as many rounds more. */
+/* With fewer timers than this, there are more rounds in proportion. */
 #define ROUND_TIMERS	100000U
 
 /* Delays of timers that are cancelled. */
 #define FAR_MIN_NS	(60ULL * NSEC_PER_SEC)
 #define FAR_SPAN_NS	(540ULL * NSEC_PER_SEC)
 
-/* Timers that shall expire are due when all of them are armed, at this pace. */
+/*
+ * Timers that are to expire become due after all are armed, which takes this long for each.
+ */
 #define LEAD_NS_EACH	2000ULL
 
-/* The same when they must not be late, and have to be prepared as well. */
+/* The same where lateness is measured and the timers have to be prepared too. */
 #define LATE_LEAD_NS_EACH	20000ULL
 
-/* How often a round begins anew in which the machine stood still for longer. */
+/* How often a round is repeated in which the machine stood still for longer. */
 #define TRIES_MAX		10
 
 static char *what = "arm";
@@ -97,9 +98,9 @@ struct item {
 } __aligned(64);
 
 /**
- * struct load - timers, and in which order to take them
+ * struct load - timers, and the orders to arm and cancel them in
  * @items: the timers.
- * @nr: how many they are.
+ * @nr: number of timers.
  * @arm_order: which one is armed first, second and so on.
  * @cancel_order: the same for cancelling.
  * @due_ns: when the first one that is armed is due, the second and so on.
@@ -134,10 +135,10 @@ struct competitor {
  * struct lateness - how late timers of an interface are
  * @load: the timers.
  * @due_ns: when the function of each of them should be called.
- * @ns: how much later it was, of all rounds.
- * @round_ns: the part of it for this round; NULL: nobody wants to know.
- * @first_ns: from when on timers of this round may be due.
- * @early: how many were called before they should, which count as 0 ns late.
+ * @ns: how much later each was called, in all rounds.
+ * @round_ns: the part of @ns for this round; NULL: lateness is not measured.
+ * @first_ns: no timer of this round is due before this time.
+ * @early: number of functions called too early, which count as 0 ns late.
  */
 struct lateness {
 	struct load load;
@@ -148,7 +149,7 @@ struct lateness {
 	unsigned int early;
 };
 
-/* The results of many passes. */
+/* Results of many passes. */
 struct samples {
 	unsigned int nr;
 	u64 ns[MAX_SAMPLES];
@@ -378,8 +379,8 @@ static struct samples cancel_samples[NR_COMPETITORS];
 
 #ifdef CONFIG_UML
 /*
- * All of this kernel is one thread of its host, and other processes there do not
- * count: so the host is asked, by a system call of its own.
+ * User-mode Linux is one thread of its host, whose other processes must not count. So ask
+ * the host for the time of the thread, by a system call of the host.
  */
 static u64 cpu_ns(void)
 {
@@ -394,7 +395,7 @@ static u64 cpu_ns(void)
 	return ret ? 0 : time[0] * NSEC_PER_SEC + time[1];
 }
 #else
-/* The time that this CPU was not idle. */
+/* The time for which this CPU was not idle. */
 static u64 cpu_ns(void)
 {
 	return ktime_get_ns() -
@@ -402,14 +403,14 @@ static u64 cpu_ns(void)
 }
 #endif
 
-/* Keep softirqs off this CPU, and the CPU busy. */
+/* Keep the CPU busy, with softirqs off. */
 static void hold_off_softirqs_until(u64 end_ns)
 {
 	while (ktime_get_ns() < end_ns)
 		udelay(5);
 }
 
-/* CPU time when a program's hold ended. */
+/* CPU time at the end of a program's hold_until_ns. */
 static u64 released_ns;
 
 static int get_cpu_ns(char *buffer, const struct kernel_param *param)
@@ -443,10 +444,9 @@ MODULE_PARM_DESC(cpu_ns, "For programs: CPU time since that ended");
 
 static u64 random_below(u64 bound)
 {
-	u64 value = prandom_u32_state(&random), rest;
+	u64 value = prandom_u32_state(&random);
 
-	div64_u64_rem(value << 32 | prandom_u32_state(&random), bound, &rest);
-	return rest;
+	return (value << 32 | prandom_u32_state(&random)) % bound;
 }
 
 static void shuffle(u32 *order, unsigned int nr)
@@ -488,7 +488,7 @@ static int load_alloc(struct load *load, unsigned int nr)
 	return -ENOMEM;
 }
 
-/* New orders and times, which are at random in @span_ns from @first_ns on. */
+/* Make new orders, and random times in the @span_ns after @first_ns. */
 static void load_shuffle(struct load *load, u64 first_ns, u64 span_ns)
 {
 	unsigned int i;
@@ -499,7 +499,7 @@ static void load_shuffle(struct load *load, u64 first_ns, u64 span_ns)
 		load->due_ns[i] = first_ns + random_below(span_ns);
 }
 
-/* Make it the load of a competitor, and later by @shift_ns than it was shuffled. */
+/* Prepare the load for a competitor, with times @shift_ns later than shuffled. */
 static void load_prepare(struct load *load, const struct competitor *competitor,
 			 u64 shift_ns)
 {
@@ -535,13 +535,13 @@ static void samples_add(struct samples *samples, u64 ns)
 static void print_result(const char *name, const char *action, unsigned int nr,
 			 const char *suffix, u64 ns)
 {
-	u64 tenths = div_u64(ns * 10 + nr / 2, nr);
+	u64 tenths = (ns * 10 + nr / 2) / nr;
 
 	pr_info("twheel_benchmark: result k.%s.%s.%u%s %llu.%llu ns\n", name, action,
-		nr, suffix, div_u64(tenths, 10), tenths - 10 * div_u64(tenths, 10));
+		nr, suffix, tenths / 10, tenths % 10);
 }
 
-/* The median and the least, for one timer. */
+/* Print the median and the least time for one timer. */
 static void samples_print(struct samples *samples, const char *name,
 			  const char *action, unsigned int nr)
 {
@@ -591,7 +591,7 @@ static void pass_arm(const struct load *load, unsigned int i)
 	samples_add(&arm_samples[i], armed_ns - begin_ns);
 }
 
-/* Orders and times are new ones each time, or the CPU would know them by heart. */
+/* Orders and times are new in each round, or the CPU would learn to predict them. */
 static void round_arm(struct load *load)
 {
 	unsigned int i;
@@ -616,7 +616,7 @@ static void print_arm(unsigned int nr)
 	}
 }
 
-/* Timers of timer_list may be late by an eighth of what was left when they were armed. */
+/* A timer of timer_list may be late by an eighth of the delay it was armed with. */
 static u64 all_due_ns(const struct load *load)
 {
 	u64 lead_ns = load->nr * LEAD_NS_EACH, span_ns = span_ms * NSEC_PER_MSEC;
@@ -679,7 +679,9 @@ static int lateness_alloc(struct lateness *lateness, unsigned int nr)
 	return -ENOMEM;
 }
 
-/* Functions should be called at the next tick of so many bits, after @lead_ns at least. */
+/*
+ * Functions should be called at the next tick of 2^tick_shift ns, after at least @lead_ns.
+ */
 static void lateness_prepare(struct lateness *lateness, unsigned int round, u64 lead_ns,
 			     const struct competitor *competitor, unsigned int shift)
 {
@@ -717,7 +719,7 @@ static bool try_round_late(struct lateness *twheel, struct lateness *hrtimer,
 	return armed_ns < min(twheel->first_ns, hrtimer->first_ns);
 }
 
-/* A machine can stand still for a while, but not again and again. */
+/* The machine may stand still for a while, but not in every attempt. */
 static int round_late(struct lateness *twheel, struct lateness *hrtimer, unsigned int round)
 {
 	u64 lead_ns = twheel->load.nr * LATE_LEAD_NS_EACH;
@@ -797,7 +799,7 @@ static int measure(unsigned int nr)
 	return -EINVAL;
 }
 
-/* The process that loads the module stays on the CPU that it is on. */
+/* Keep the process that loads the module on its present CPU. */
 static int __init benchmark_init(void)
 {
 	unsigned int i;
@@ -813,7 +815,7 @@ static int __init benchmark_init(void)
 }
 module_init(benchmark_init);
 
-/* Nothing is armed. */
+/* No timer is armed. */
 static void __exit benchmark_exit(void)
 {
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suites of contexts share: single commands, and reading.
+ * Shared by the suites of contexts: single commands, reading and listing.
  *
- * The context of a test is its test->priv.
+ * The context of a test is test->priv.
  */
 #ifndef TWHEEL_COMMANDS_H
 #define TWHEEL_COMMANDS_H
@@ -23,13 +23,13 @@
 /* Run one command; return its result. */
 static inline int run(struct kunit *test, struct twheel_cmd *cmd)
 {
-	struct context_batch batch;
-	int ret = twheel_context_begin(test->priv, &batch, CONTEXT_BLOCK);
+	struct context *context = test->priv;
+	int ret = twheel_context_begin(context, CONTEXT_BLOCK);
 
 	if (ret)
 		return ret;
-	ret = twheel_command_run(&batch, cmd);
-	twheel_context_end(&batch);
+	ret = twheel_command_run(&context->batch, cmd);
+	twheel_context_end(&context->batch);
 	return ret;
 }
 
@@ -79,7 +79,7 @@ static inline int configure_deadlines(struct kunit *test, u32 nr)
 	return twheel_context_configure(test->priv, &config);
 }
 
-/* Where a process would have mapped a word. */
+/* The word itself, which a process would have mapped. */
 static inline u64 *word_of(struct kunit *test, u32 index)
 {
 	const struct context *context = test->priv;
@@ -131,7 +131,7 @@ static inline int complete_event(struct kunit *test, u64 id, u64 value)
 
 /* --- records and lists ------------------------------------------------------ */
 
-/* How many bytes of records were read, or an errno. */
+/* Read up to @nr records; return the number of bytes, or a negative errno. */
 static inline ssize_t read_records(struct kunit *test,
 				   struct twheel_record *records, size_t nr,
 				   unsigned int how)
@@ -146,7 +146,7 @@ static inline ssize_t read_records(struct kunit *test,
 	return twheel_context_read(test->priv, &to, how);
 }
 
-/* Read one record, for which there must be one, at once or at its time. */
+/* Read one record. It must be there already, or come if @how lets the read wait. */
 static inline void read_record(struct kunit *test, struct twheel_record *record,
 			       unsigned int how)
 {
@@ -162,7 +162,7 @@ static inline void expect_nothing_to_read(struct kunit *test)
 			(ssize_t)-EAGAIN);
 }
 
-/* List from the cursor on; how many entries were written, or an errno. */
+/* List from the cursor on; return the number of entries, or a negative errno. */
 static inline ssize_t list_entries(struct kunit *test, u64 *cursor,
 				   struct twheel_entry *entries, size_t nr)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What the suites of the timers share: a timer that counts, work for all CPUs.
- */
+/* Shared by the suites of timers: a timer that counts its calls, and work for all CPUs. */
 #ifndef TWHEEL_COUNTER_H
 #define TWHEEL_COUNTER_H
 
@@ -20,13 +18,13 @@
  * struct counter - a timer that counts its calls
  * @timer: the timer; its function is counter_call().
  * @called: completed by each call.
- * @calls: how many there were.
- * @inside: how many are under way.
- * @overlapped: two were under way at once.
- * @at_ns: when the last one began.
- * @cpu: where that was.
- * @rearm: how often the function arms its timer again,
- * @rearm_ns: and for how long each time.
+ * @calls: number of calls.
+ * @inside: number of calls in progress.
+ * @overlapped: two calls were in progress at the same time.
+ * @at_ns: when the last call began.
+ * @cpu: the CPU of the last call.
+ * @rearm: number of times that the function still arms its timer again,
+ * @rearm_ns: and the delay each time.
  * @linger_us: how long a call takes.
  */
 struct counter {
@@ -56,7 +54,7 @@ static inline void counter_call(struct twheel_timer *timer)
 		twheel_timer_arm(timer, counter->rearm_ns, 0, TWHEEL_TIMER_REL);
 	}
 	complete(&counter->called);
-	/* By the clock: udelay() can take less on an emulated processor. */
+	/* Wait by the clock: udelay() can be too short on an emulated processor. */
 	while (ktime_get_ns() < counter->at_ns + counter->linger_us * NSEC_PER_USEC)
 		cpu_relax();
 	atomic_dec(&counter->inside);
@@ -68,7 +66,7 @@ static inline void counter_init(struct counter *counter)
 	twheel_timer_setup(&counter->timer, counter_call);
 }
 
-/* Counters that are freed with the test. */
+/* Allocate counters, which KUnit frees with the test. */
 static inline struct counter *counters_make(struct kunit *test, unsigned int nr)
 {
 	struct counter *counters = kunit_kcalloc(test, nr, sizeof(*counters),
@@ -86,7 +84,7 @@ static inline struct counter *counter_make(struct kunit *test)
 	return counters_make(test, 1);
 }
 
-/* The same work for several threads. */
+/* Work that several threads do. */
 struct crew {
 	void (*work)(void *data);
 	void *data;
@@ -98,11 +96,11 @@ static inline int crew_thread(void *data)
 	struct crew *crew = data;
 
 	crew->work(crew->data);
-	/* Ends in the kernel proper: the module may be unloaded by then. */
+	/* End the thread outside of this module, which may be unloaded by then. */
 	kthread_complete_and_exit(&crew->done, 0);
 }
 
-/* Do @work on each CPU, in a thread that stays there, all at the same time. */
+/* Run @work on all CPUs at the same time, in one thread bound to each. */
 static inline void run_on_all_cpus(struct kunit *test, void (*work)(void *data),
 				   void *data)
 {

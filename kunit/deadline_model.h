@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Events whose time is a word that is stored to, beside plain arrays that must agree.
+ * Events whose time is a word, beside plain arrays that must agree with them.
  *
- * Each step stores a time, or is a command, or reads, or lets time pass.  Time is real,
- * and short.  What is due comes out in softirq context on this CPU, which all events are
- * armed on; with softirqs off nothing does.  So a store is made in one piece with a look
- * at all events, and from one look to the next no word changes.  What became of an event
- * meanwhile follows from its word: it still waits for what was read last; or that has
- * come, and it waits for what the word says; or it is READY, for what the word says.
+ * Each step stores a time, runs a command, reads records or lets time pass.  Time is real
+ * and short.  All events are armed on this CPU and come out in its softirqs, so none comes
+ * out while softirqs are off.  A store is made in one piece with a look at all events,
+ * thus no word changes between two looks.  So the word tells what became of an event since
+ * the last look: either it still waits for the tick that it waited for; or that tick has
+ * come, and it waits for the time in the word; or it is READY for the time in the word.
  *
- * How often events were postponed is known but for those that were READY at the next
- * look though their word had said a later time than the one that they waited for: they
- * were postponed, or came out late.
+ * How often events were postponed is not known exactly.  An event may be READY at the
+ * next look though its word had a later time than the tick that it waited for: either it
+ * was postponed, or it came out late.  So the model keeps a lower and an upper bound.
  *
  * Included by deadline_kunit.c.
  */
@@ -32,12 +32,12 @@
  * struct model_event - what an event must be like
  * @id: its id.
  * @state: FREE, ARMED or READY.
- * @by_word: its time is that of
- * @word: this one.
- * @tick: ARMED: what it waits for.
- * @due_ns: what its record must say, if it is READY or not @by_word.
+ * @by_word: its time is a word.
+ * @word: the index of that word.
+ * @tick: ARMED: the tick that it waits for.
+ * @due_ns: READY, or not @by_word: the time that its record must have.
  * @slack_ns: its slack.
- * @reason: READY: why.
+ * @reason: READY: the reason in its record.
  */
 struct model_event {
 	u64 id;
@@ -53,10 +53,10 @@ struct model_event {
 /**
  * struct deadline_model - a context, and what must be in it
  * @shift: a tick is 2^this ns.
- * @words: what the words say.
- * @looked_ns: when the events were looked at last.
- * @least: how often events were postponed, at least,
- * @most: and at most.
+ * @words: the times in the words.
+ * @looked_ns: time of the last look at the events.
+ * @least: lower bound of how often events were postponed.
+ * @most: upper bound of that.
  */
 struct deadline_model {
 	struct kunit *test;
@@ -80,7 +80,7 @@ static u32 model_random(struct deadline_model *model, u32 below)
 	return prandom_u32_state(&model->random) % below;
 }
 
-/* The events are looked at with softirqs off, by their memory: no command changes. */
+/* Read the events from memory with softirqs off: no command does. */
 static const struct event *model_look_up(struct deadline_model *model,
 					 const struct model_event *mine)
 {
@@ -99,7 +99,7 @@ static u64 model_due_ns(const struct deadline_model *model,
 	return mine->by_word ? model->words[mine->word] : mine->due_ns;
 }
 
-/* The tick that an event waits for that is armed for some time. */
+/* The tick of an event that is armed for a time. */
 static u64 model_tick(const struct deadline_model *model,
 		      const struct model_event *mine, u64 due_ns)
 {
@@ -108,8 +108,8 @@ static u64 model_tick(const struct deadline_model *model,
 }
 
 /*
- * An event was ARMED at the last look, and is not any more, or may have come out since:
- * it may have been postponed before.
+ * An event was ARMED at the last look, and is not ARMED now or may have come out since. It
+ * may have been postponed before that.
  */
 static void model_note_doubt(struct deadline_model *model, const struct model_event *mine)
 {
@@ -120,7 +120,7 @@ static void model_note_doubt(struct deadline_model *model, const struct model_ev
 		model->most++;
 }
 
-/* An event has become READY since the last look, by its time. */
+/* An event expired since the last look. */
 static void model_expired(struct deadline_model *model, struct model_event *mine,
 			  u64 due_ns, u64 fired_ns)
 {
@@ -136,7 +136,7 @@ static void model_expired(struct deadline_model *model, struct model_event *mine
 	mine->reason = TWHEEL_EXPIRED;
 }
 
-/* An event waits for another time than at the last look. */
+/* An event waits for another tick than at the last look. */
 static void model_waits_on(struct deadline_model *model, struct model_event *mine,
 			   u64 tick)
 {
@@ -145,7 +145,10 @@ static void model_waits_on(struct deadline_model *model, struct model_event *min
 
 	KUNIT_EXPECT_TRUE(test, mine->by_word);
 	KUNIT_EXPECT_EQ(test, tick, model_tick(model, mine, word_ns));
-	/* Neither was its time up, nor was it looked at before. */
+	/*
+	 * The word is later than the tick that the event waited for, and that tick has
+	 * come.
+	 */
 	KUNIT_EXPECT_GT(test, word_ns, tick_ns);
 	KUNIT_EXPECT_GE(test, ktime_get_ns(), tick_ns);
 	mine->tick = tick;
@@ -192,7 +195,7 @@ static void model_look_now(struct deadline_model *model)
 
 /* --- steps ------------------------------------------------------------------ */
 
-/* A time: one in eight is never, or past; the others come soon. */
+/* A random time: one in eight is never or in the past, the others are soon. */
 static u64 model_time(struct deadline_model *model)
 {
 	u64 now_ns = ktime_get_ns();
@@ -211,7 +214,10 @@ static u64 model_time(struct deadline_model *model)
 	}
 }
 
-/* To some words, with no look in between: it could not be told from one before. */
+/*
+ * Look at the events and store to some words, with softirqs off, so that none comes out
+ * between.
+ */
 static void model_store(struct deadline_model *model)
 {
 	unsigned int nr = 1 + model_random(model, MODEL_WORDS);
@@ -227,7 +233,7 @@ static void model_store(struct deadline_model *model)
 	local_bh_enable();
 }
 
-/* An event was just armed: as it is now, unless it is READY already. */
+/* An event was just armed: expect it as armed now, unless it is READY already. */
 static void model_armed(struct deadline_model *model, struct model_event *mine)
 {
 	struct kunit *test = model->test;
@@ -240,7 +246,7 @@ static void model_armed(struct deadline_model *model, struct model_event *mine)
 	mine->state = EVENT_ARMED;
 	mine->tick = model_tick(model, mine, due_ns);
 	if (event && event_state(event) == EVENT_READY) {
-		/* Where it was past, it has waited for no tick. */
+		/* An event with a past time is READY without waiting for a tick. */
 		mine->tick = due_ns >> model->shift;
 		model_expired(model, mine, event->due_ns, event->fired_ns);
 	} else if (event) {
@@ -251,7 +257,7 @@ static void model_armed(struct deadline_model *model, struct model_event *mine)
 	local_bh_enable();
 }
 
-/* Write into a command what time an event is to have, by word or not. */
+/* Write a random time for an event into a command, by a word or not. */
 static void model_choose(struct deadline_model *model, struct model_event *mine,
 			 struct twheel_cmd *cmd)
 {
@@ -324,7 +330,7 @@ static void model_complete(struct deadline_model *model, struct model_event *min
 	ret = complete_event(model->test, mine->id, 0);
 	if (mine->state == EVENT_READY)
 		KUNIT_EXPECT_EQ(model->test, ret, -EALREADY);
-	/* If it has become READY meanwhile, the next look finds that. */
+	/* If the event has become READY meanwhile, the next look finds that. */
 	if (ret == -EALREADY)
 		return;
 	KUNIT_EXPECT_EQ(model->test, ret, 0);
@@ -346,7 +352,7 @@ static void model_query(struct deadline_model *model, const struct model_event *
 	ret = run(test, &cmd);
 	if (ret != TWHEEL_READY)
 		KUNIT_EXPECT_EQ(test, ret, (int)mine->state);
-	/* One that has become READY meanwhile has this due time too. */
+	/* An event that has become READY meanwhile has this due time too. */
 	KUNIT_EXPECT_EQ(test, cmd.time_ns, mine->state == EVENT_ARMED ?
 					   model_due_ns(model, mine) : mine->due_ns);
 	KUNIT_EXPECT_EQ(test, cmd.interval_ns, 0ULL);
@@ -421,7 +427,7 @@ static void model_step(struct deadline_model *model)
 
 /* --- the end ---------------------------------------------------------------- */
 
-/* Is a record of that event to come, as the words are now and remain? */
+/* Will there be a record of that event, if no word changes any more? */
 static bool model_expects(const struct deadline_model *model,
 			  const struct model_event *mine)
 {
@@ -431,27 +437,29 @@ static bool model_expects(const struct deadline_model *model,
 	return mine->state == EVENT_READY;
 }
 
-/* Read all that is to come; false: it does not. */
-static bool model_drain(struct deadline_model *model)
+/* Read the records that are there; return whether more are expected. */
+static bool model_read_expects_more(struct deadline_model *model)
 {
-	unsigned long slept_us = 0;
 	unsigned int i;
 
-	do {
-		model_look_now(model);
-		model_read(model);
-		for (i = 0; i < MODEL_EVENTS; i++)
-			if (model_expects(model, &model->events[i]))
-				break;
-		if (i == MODEL_EVENTS)
+	model_look_now(model);
+	model_read(model);
+	for (i = 0; i < MODEL_EVENTS; i++)
+		if (model_expects(model, &model->events[i]))
 			return true;
-	} while (sleep_again(&slept_us, 500));
 	return false;
 }
 
+/* Read all records that are expected; false: some do not come. */
+static bool model_drain(struct deadline_model *model)
+{
+	return sleep_until(!model_read_expects_more(model), 500);
+}
+
 /*
- * No more is stored.  What does not wait for ever comes, for what its word said last;
- * what does, comes by a MODIFY; and what is left has a word that says never.
+ * End the test: no word changes any more. An event that does not wait for ever comes, for
+ * the last value of its word; one that waits for ever comes after a MODIFY; each event that
+ * is left has a word that says never.
  */
 static void model_end(struct deadline_model *model)
 {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of failing allocations: each one that a context makes, or an operation
- * of a module, is refused in its turn, alone or with all that follow, and all is as
- * it was before, but for an errno.
+ * KUnit suite of failing allocations: each allocation of a context, or of an operation of a
+ * module, fails in turn, alone or with all that follow. Everything must then be as before,
+ * except that the call returns an errno.
  *
- * The kernel's fault injection does it for the task, whose fail_nth says which
- * allocation and whose make_it_fail is for those after it.  tools/test/kunit sets
- * it up so.  What is refused is often something of a debugging aid's, and makes
- * no difference.
+ * The kernel's fault injection does it for this task: its fail_nth says which allocation
+ * fails, its make_it_fail is for those after that. tools/test/kunit sets it up. The
+ * allocation that fails is often one of a debugging aid, which makes no difference.
  */
 #include <kunit/test.h>
 #include <linux/sched.h>
@@ -16,14 +15,14 @@
 #include "tally.h"
 
 #ifdef CONFIG_FAULT_INJECTION
-/* Let the @nth allocation of this task fail from now on; @all: and the others. */
+/* Let the @nth allocation of this task from now on fail; with @all, also those after it. */
 static void fault_begin(unsigned int nth, bool all)
 {
 	current->make_it_fail = all;
 	current->fail_nth = nth;
 }
 
-/* No more of that; was there such an allocation? */
+/* Let no more allocations fail; return whether one did. */
 static bool fault_end(void)
 {
 	bool happened = !current->fail_nth;
@@ -42,14 +41,14 @@ static bool fault_end(void)
 #endif
 
 /**
- * struct attempt - something that can fail
- * @run: do it.
+ * struct attempt - a call that can fail
+ * @run: make the call.
  * @all: when an allocation fails, so do all that follow.
- * @failed: how often it failed.
- * @id: what it is done to, if that is an event,
- * @key: and with which key;
- * @nr_words: how many words are asked for;
- * @tally: or an operation.
+ * @failed: number of calls that failed.
+ * @id: the event that the call is about, or
+ * @key: the key, or
+ * @nr_words: the number of words, or
+ * @tally: the operation.
  */
 struct attempt {
 	int (*run)(struct kunit *test, const struct attempt *attempt);
@@ -62,8 +61,8 @@ struct attempt {
 };
 
 /*
- * Do it until nothing is left to fail.  If it succeeds although something failed,
- * that may be the end of it.
+ * Repeat the attempt until no allocation is left to fail. An attempt that succeeds although
+ * an allocation failed may be the last one.
  */
 static void try_all_faults(struct kunit *test, struct attempt *attempt)
 {
@@ -90,7 +89,7 @@ static void expect_faults(struct kunit *test, const struct attempt *attempt)
 {
 	if (!IS_ENABLED(CONFIG_FAILSLAB))
 		kunit_skip(test, "the kernel has no CONFIG_FAILSLAB");
-	/* If none: does failslab/ignore-gfp-wait say N? */
+	/* If nothing failed: is failslab/ignore-gfp-wait N? */
 	KUNIT_EXPECT_GT(test, attempt->failed, 0U);
 }
 
@@ -136,13 +135,13 @@ static int add_one(struct kunit *test, const struct attempt *attempt)
 	u64 added = context->counts.added, id;
 	int ret = add(test, HOUR_NS, &id);
 
-	/* What failed has added nothing and has no id. */
+	/* An attempt that failed has added no event and has no id. */
 	if (ret && (context->counts.added != added || id))
 		return -EIO;
 	return ret;
 }
 
-/* So many that the array of page numbers has to grow too, several times. */
+/* So many events that the array of page numbers has to grow several times too. */
 static void failing_add_changes_nothing(struct kunit *test)
 {
 	enum { PAGES = 66 };
@@ -158,7 +157,7 @@ static void failing_add_changes_nothing(struct kunit *test)
 	}
 	attempt.failed = failed;
 	KUNIT_EXPECT_EQ(test, context->events.nr_numbers, (u32)PAGES);
-	/* A page each, at least. */
+	/* At least a page for each. */
 	KUNIT_EXPECT_TRUE(test, !failed || failed >= PAGES);
 	expect_faults(test, &attempt);
 }
@@ -185,8 +184,8 @@ static int use_realtime(struct kunit *test, const struct attempt *attempt)
 }
 
 /*
- * The bases of a clock are made once, so this suite must be the first to ask.  If
- * only one allocation fails, vmalloc makes up for it.
+ * The bases of a clock are made once, so this suite must be the first to use them. If a
+ * single allocation fails, vmalloc makes up for it.
  */
 static void failing_first_use_of_a_clock_leaves_the_context_as_it_was(struct kunit *test)
 {
@@ -206,7 +205,10 @@ static void failing_first_use_of_a_clock_leaves_the_context_as_it_was(struct kun
 
 /* --- words ------------------------------------------------------------------ */
 
-/* What failed has changed nothing: neither the words nor what else was asked for. */
+/*
+ * An attempt that failed has changed nothing: neither the words nor the rest of the
+ * configuration.
+ */
 static int configure_words(struct kunit *test, const struct attempt *attempt)
 {
 	struct context *context = test->priv;
@@ -228,8 +230,9 @@ static int configure_words(struct kunit *test, const struct attempt *attempt)
 }
 
 /*
- * The pages that are there when one is refused are given back, which kmemleak would not
- * see: so memory is looked at, for far less than what would be lost.
+ * When the allocation of a page fails, the pages before it are given back. kmemleak would
+ * not see a leak of pages, so the test compares the free memory, with a limit far below
+ * what would be lost.
  */
 static void failing_config_leaves_the_words_as_they_were(struct kunit *test)
 {
@@ -247,14 +250,14 @@ static void failing_config_leaves_the_words_as_they_were(struct kunit *test)
 	available = si_mem_available();
 	for (i = 0; i < ROUNDS; i++) {
 		store(test, 0, 77);
-		/* One alone may be of a debugging aid's, and is no more than that. */
+		/* A single failure may be that of a debugging aid. */
 		attempt.all = i;
 		try_all_faults(test, &attempt);
 		failed += attempt.failed;
 		KUNIT_EXPECT_EQ(test, context->nr_deadlines, attempt.nr_words);
 		KUNIT_EXPECT_EQ(test, *word_of(test, 0), 0ULL);
 	}
-	/* If fewer than there are pages: does fail_page_alloc/min-order say 0? */
+	/* If fewer failed than there are pages: is fail_page_alloc/min-order 0? */
 	kunit_info(test, "%u refused", failed);
 	KUNIT_EXPECT_TRUE(test, !failed || failed >= (ROUNDS - 1) * PAGES);
 	KUNIT_EXPECT_GT(test, si_mem_available(), available - LOST / 2);
@@ -291,7 +294,7 @@ static void failing_add_with_a_word_changes_nothing(struct kunit *test)
 	expect_faults(test, &attempt);
 }
 
-/* What ends an event, or moves it, must not need what may not be there. */
+/* A command that ends or moves an event must not need memory. */
 static void modify_cancel_query_and_read_need_no_memory(struct kunit *test)
 {
 	enum { FAULTS = 20 };
@@ -360,7 +363,7 @@ static int signal(struct kunit *test, u64 key, u16 flags)
 	return run(test, &cmd);
 }
 
-/* Keys enough that their table has to grow; each third watch is of an old one. */
+/* Enough keys that their table has to grow; each third watch is of an old key. */
 static void failing_watch_attaches_nothing(struct kunit *test)
 {
 	enum { EVENTS = 8, WATCHES = EVENTS * TWHEEL_MAX_WATCHES };
@@ -396,7 +399,7 @@ static int complete_one(struct kunit *test, const struct attempt *attempt)
 	return ret;
 }
 
-/* An event with a word keeps that in what it needs memory for. */
+/* An event with a word keeps its index in memory that it has to allocate. */
 static void failing_complete_leaves_the_event_with_its_word(struct kunit *test)
 {
 	enum { NR = 20 };
@@ -421,14 +424,14 @@ static void failing_complete_leaves_the_event_with_its_word(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, record.reason, (u32)TWHEEL_COMPLETED);
 		KUNIT_EXPECT_EQ(test, record.due_ns, BIT_ULL(63) + i);
 	}
-	/* One each, at least. */
+	/* At least one failure for each. */
 	KUNIT_EXPECT_TRUE(test, !failed || failed >= NR);
 	KUNIT_EXPECT_EQ(test, context->counts.completed, (u64)NR);
 	attempt.failed = failed;
 	expect_faults(test, &attempt);
 }
 
-/* Of a periodic event; others need no memory for it, but for those with a word. */
+/* COMPLETE needs memory only for a periodic event and for one with a word. */
 static void failing_complete_leaves_the_event_armed(struct kunit *test)
 {
 	enum { NR = 20 };
@@ -492,7 +495,7 @@ static void failing_add_with_a_quorum_changes_nothing(struct kunit *test)
 	expect_faults(test, &attempt);
 }
 
-/* What ends operations must not need what may not be there. */
+/* A call that ends operations must not need memory. */
 static void signals_and_completions_need_no_memory(struct kunit *test)
 {
 	enum { FAULTS = 20 };
@@ -539,7 +542,7 @@ static int wait_for_keys(struct kunit *test, const struct attempt *attempt)
 		keys[i] = attempt->key + i;
 	ret = twheel_try_complete_else_watch(operation, keys, ARRAY_SIZE(keys),
 					     HOUR_NS, 0, TWHEEL_TIMER_REL);
-	/* It does not wait, and the last of those before it still does. */
+	/* The operation does not wait, and the last one before it still does. */
 	if (ret && (twheel_timer_pending(&operation->timer) ||
 		    operation->watcher.nr_watches ||
 		    watched_keys(operation->registry) != attempt->key))
@@ -576,7 +579,7 @@ static void failing_wait_of_a_module_s_operation_watches_nothing(struct kunit *t
 	}
 	KUNIT_EXPECT_EQ(test, ended, (unsigned int)NR);
 	twheel_registry_destroy(registry);
-	/* A watch and a key for each, at least. */
+	/* At least a watch and a key for each. */
 	KUNIT_EXPECT_TRUE(test, !failed || failed >= NR * 16);
 	attempt.failed = failed;
 	expect_faults(test, &attempt);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A module that uses timers wrongly, for tools/test/misuse: the kernel's debugging
- * has to complain of it.  Never load it into a machine that is needed.
+ * A module that uses timers wrongly, for tools/test/misuse: the kernel's debugging options
+ * have to report it. Never load it on a machine that is in use.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -35,7 +35,7 @@ static struct twheel_timer *arm_one(u64 time_ns)
 	return timer;
 }
 
-/* The function is not running, so nothing hangs; but it could have been. */
+/* The function is not running, so nothing hangs; but it could run. */
 static int wait_under_lock(void)
 {
 	struct twheel_timer *timer = arm_one(0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of the operations of other modules: what each call does and answers,
- * from task and softirq context, and what the owner's functions may do.
- * operation_race_kunit.c has them at the same operations at once.
+ * KUnit suite of the operations of other modules: what each call does and returns, from
+ * task and softirq context, and what the owner's functions may do. operation_race_kunit.c
+ * makes such calls on the same operations at the same time.
  *
- * The registry of a test is its test->priv.  Where the test calls from a task, the
- * functions are called in that task with no lock held, and can be made to wait.
+ * The registry of a test is test->priv. If the test calls from a task, the functions are
+ * called in that task with no lock held, and can be made to wait.
  */
 #include <kunit/test.h>
 #include <linux/random.h>
@@ -30,7 +30,7 @@ static int operation_suite_init(struct kunit *test)
 	return 0;
 }
 
-/* Complains if there are keys. */
+/* Warns if there are keys. */
 static void operation_suite_exit(struct kunit *test)
 {
 	if (test->priv)
@@ -53,7 +53,7 @@ static struct tally *tally_make(struct kunit *test)
 	return tallies_make(test, 1);
 }
 
-/* Wait for a time. */
+/* Let an operation wait until a time. */
 static int watch_keys(struct tally *tally, const u64 *keys, unsigned int nr,
 		      u64 delay_ns)
 {
@@ -61,7 +61,7 @@ static int watch_keys(struct tally *tally, const u64 *keys, unsigned int nr,
 					      0, TWHEEL_TIMER_REL);
 }
 
-/* Wait for an hour, unless KEY is checked in time. */
+/* Let an operation wait for an hour, or until a check of KEY completes it. */
 static int watch(struct tally *tally)
 {
 	static const u64 key = KEY;
@@ -74,7 +74,7 @@ static int check(struct kunit *test, u64 key)
 	return twheel_check_and_complete(test->priv, key);
 }
 
-/* It waits no more, and was called so often. */
+/* The operation does not wait any more, and its functions were called so often. */
 static void expect_over(struct kunit *test, struct tally *tally, int asked,
 			int completed, int expired)
 {
@@ -98,7 +98,7 @@ static void go_to_task_with_softirqs_off(struct errand *errand)
 	local_bh_enable();
 }
 
-/* A timer of ours, whose function it is. */
+/* A timer of the suite, whose function does the work. */
 struct excursion {
 	struct twheel_timer timer;
 	struct errand *errand;
@@ -133,7 +133,7 @@ KUNIT_ARRAY_PARAM(place, places, place_name);
 
 #define ANSWERS_MAX	16
 
-/* Calls, and what they answered. */
+/* Calls, and their results. */
 struct usage {
 	struct twheel_registry *registry;
 	struct tally *tally;
@@ -141,7 +141,7 @@ struct usage {
 	int answers[ANSWERS_MAX];
 };
 
-/* Do it there, and compare. */
+/* Make the calls in that context, and compare the results. */
 static void expect_answers(struct kunit *test, struct usage *usage,
 			   void (*use)(void *data), const int *answers,
 			   unsigned int nr)
@@ -303,7 +303,7 @@ static void operation_is_completed_by_a_check_of_any_of_its_keys(struct kunit *t
 	struct tally *tally = tally_make(test);
 	unsigned int i;
 
-	/* Neighbours, and some that differ in the upper half alone. */
+	/* Adjacent keys, and keys that differ in the upper half alone. */
 	for (i = 0; i < ARRAY_SIZE(keys); i++)
 		keys[i] = i % 2 ? i : (u64)i << 32;
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
@@ -351,7 +351,7 @@ static void operation_without_keys_waits_for_its_time(struct kunit *test)
 
 /* --- time ------------------------------------------------------------------- */
 
-/* An operation and for how long it waits. */
+/* An operation and how long it waits. */
 struct wait {
 	struct tally *tally;
 	u64 time_ns;
@@ -417,7 +417,10 @@ static void time_that_has_passed_expires_an_operation_that_does_not_hold(struct 
 	}
 }
 
-/* Begin two that are due at the same time, one after the other; return when that is. */
+/*
+ * Begin two operations that are due at the same time, one after the other; return that
+ * time.
+ */
 static u64 begin_two_waits(struct tally *tallies, u64 lead_ns)
 {
 	u64 due_ns = ktime_get_ns() + lead_ns;
@@ -512,7 +515,7 @@ static void check_counts_what_it_ended(struct kunit *test)
 		expect_over(test, &tallies[i], i % 3 ? 4 : 3, 1, 0);
 }
 
-/* Notes in which order the operations are asked. */
+/* Records the order in which the operations are asked. */
 struct parade {
 	struct tally *tallies;
 	unsigned int *order;
@@ -568,7 +571,7 @@ static void let_another_one_in(struct tally *tally)
 	watch(tally + 1);
 }
 
-/* Were they part of the check, it would not end before the last one. */
+/* If they were part of the check, it would end only after the last one. */
 static void operations_that_join_during_a_check_are_no_part_of_it(struct kunit *test)
 {
 	enum { NR = 1000 };
@@ -584,7 +587,7 @@ static void operations_that_join_during_a_check_are_no_part_of_it(struct kunit *
 	}
 	KUNIT_EXPECT_EQ(test, check(test, KEY), 0);
 	for (i = 0; i < 2 * NR; i++) {
-		/* The first time, twice by watch() itself. */
+		/* watch() itself asks each operation twice. */
 		wrong += atomic_read(&tallies[i].asked) != (i % 2 ? 2 : 3);
 		tallies[i].holds = true;
 	}
@@ -595,7 +598,7 @@ static void operations_that_join_during_a_check_are_no_part_of_it(struct kunit *
 	kvfree(tallies);
 }
 
-/* Each lets the next one in, for ever, if the check goes on so long. */
+/* Each lets the next one watch, as long as the check goes on. */
 static void check_ends_though_each_one_it_asks_lets_another_one_in(struct kunit *test)
 {
 	enum { NR = 50 };
@@ -605,7 +608,7 @@ static void check_ends_though_each_one_it_asks_lets_another_one_in(struct kunit 
 	KUNIT_EXPECT_EQ(test, watch(&tallies[0]), 0);
 	for (i = 0; i < NR; i++)
 		tallies[i].ask = let_another_one_in;
-	/* Already the first asking of each goes down the whole chain. */
+	/* The first call for each already goes down the whole chain. */
 	KUNIT_EXPECT_EQ(test, check(test, KEY), 0);
 	for (i = 0; i <= NR; i++)
 		waiting += twheel_operation_cancel_sync(&tallies[i].operation);
@@ -641,7 +644,7 @@ static void operation_may_watch_again_when_it_completes(struct kunit *test)
 	for (round = 0; round <= AGAIN; round++) {
 		for (i = 0; i < NR; i++)
 			tallies[i].holds = true;
-		/* Those that watch again are no part of it. */
+		/* Operations that watch again are not part of the check. */
 		KUNIT_ASSERT_EQ(test, check(test, KEY), NR);
 	}
 	for (i = 0; i < NR; i++) {
@@ -676,7 +679,7 @@ static void operation_may_watch_again_when_it_expires(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, left, 0U);
 }
 
-/* Lives for one wait. */
+/* An operation that lives for one wait. */
 struct mayfly {
 	struct twheel_operation operation;
 	struct completion *died;
@@ -730,7 +733,7 @@ static void operation_may_be_freed_when_it_completes(struct kunit *test)
 	struct mayfly *mayfly;
 	unsigned int i;
 
-	/* At once, forced, and by a check of many. */
+	/* Completed at once, by force, and by a check of many. */
 	mayfly = mayfly_make(test, &died);
 	mayfly->holds = true;
 	KUNIT_EXPECT_EQ(test, mayfly_watch(mayfly, HOUR_NS), 1);
@@ -774,7 +777,10 @@ static void complete_itself(struct tally *tally)
 	answers[3] = atomic_read(&tally->completed);
 }
 
-/* One answer is for who asked, one for who completed: it is the latter's. */
+/*
+ * The call that began the wait and the call that completed it have a result each: the
+ * completion counts for the latter.
+ */
 static void operation_may_be_completed_while_it_is_asked(struct kunit *test)
 {
 	struct tally *tally = tally_make(test);
@@ -792,7 +798,9 @@ static void operation_may_be_completed_while_it_is_asked(struct kunit *test)
 	expect_over(test, tally, 3, 1, 0);
 }
 
-/* When one ends, so does its neighbour, by a check or by name. */
+/*
+ * When one ends, it ends its neighbour too, by a check or by twheel_operation_complete().
+ */
 static void end_the_next_one(struct tally *tally)
 {
 	struct tally *next = tally + 1;
@@ -829,12 +837,12 @@ static void operation_may_complete_others_when_it_completes(struct kunit *test)
 
 /* --- two at once ------------------------------------------------------------ */
 
-/* A task that does something while the test does something else. */
+/* A second task that makes a call while the test does something else. */
 struct aide {
 	void (*work)(struct aide *aide);
 	struct tally *tally;
 	int ret;
-	bool quiet;		/* nothing was being called when it returned */
+	bool quiet;		/* no function was running when it returned */
 	bool returned;
 	struct task_struct *task;
 	struct completion done;
@@ -877,11 +885,11 @@ static void cancel_it(struct aide *aide)
 	aide->ret = twheel_operation_cancel_sync(&aide->tally->operation);
 }
 
-/* Where a function waits until the test has seen what it wanted to see. */
+/* A gate: a function waits at it until the test opens it. */
 struct gate {
 	struct completion arrived;
 	struct completion open;
-	unsigned int calls;	/* how many come before the one that waits */
+	unsigned int calls;	/* number of calls before the one that waits */
 };
 
 static void wait_at_gate(struct tally *tally)
@@ -901,7 +909,7 @@ static void gate_init(struct gate *gate, unsigned int calls)
 	gate->calls = calls;
 }
 
-/* Until so many wait for calls of the registry to end. */
+/* Wait until so many tasks wait for calls of the registry to end. */
 static void wait_for_waiters(struct kunit *test, unsigned int nr)
 {
 	struct wait_queue_head *queue = &((struct twheel_registry *)test->priv)->quiet;
@@ -919,8 +927,8 @@ static void wait_for_waiters(struct kunit *test, unsigned int nr)
 }
 
 /*
- * An operation that a task is asking: when it begins to wait, after it has begun
- * to watch, or in a check.
+ * Contexts in which a task calls try_complete(): when the operation begins to wait, after
+ * it has begun to watch, or in a check.
  */
 static const struct asking {
 	const char *name;
@@ -957,7 +965,7 @@ static struct tally *begin_asking(struct kunit *test, struct aide *asker,
 	return tally;
 }
 
-/* How often it is asked until the gate, and by it, from the beginning on. */
+/* Number of calls of try_complete() up to the gate, including the one at the gate. */
 static int asked_by_then(struct kunit *test)
 {
 	const struct asking *asking = test->param_value;
@@ -967,7 +975,7 @@ static int asked_by_then(struct kunit *test)
 
 /* --- two at once, one in try_complete --------------------------------------- */
 
-/* And a yes counts. */
+/* If try_complete() returns true, that counts. */
 static void cancel_sync_waits_for_try_complete(struct kunit *test)
 {
 	unsigned int holds;
@@ -1017,7 +1025,7 @@ static void one_of_two_that_cancel_during_try_complete_has_done_it(struct kunit 
 	KUNIT_EXPECT_EQ(test, cancellers[0].ret + cancellers[1].ret, 1);
 	KUNIT_EXPECT_EQ(test, asker.ret, 0);
 	expect_over(test, tally, asked_by_then(test), 0, 0);
-	/* It is as good as new. */
+	/* The operation can be used again. */
 	tally->holds = true;
 	KUNIT_EXPECT_EQ(test, watch(tally), 1);
 }
@@ -1043,7 +1051,7 @@ static void complete_during_try_complete_is_kept_until_it_returns(struct kunit *
 	}
 }
 
-/* Who completed it was told so, thus nobody else may have ended it. */
+/* The call that completed it returned so, thus no other call may have ended it. */
 static void cancel_sync_does_not_undo_a_complete_during_try_complete(struct kunit *test)
 {
 	struct aide asker, canceller;
@@ -1071,7 +1079,7 @@ static void check_during_try_complete_has_it_asked_again(struct kunit *test)
 	struct gate gate;
 	struct tally *tally = begin_asking(test, &asker, &gate);
 
-	/* It says no to what it has seen before; then it holds. */
+	/* The first answer is false, from before the check; then the operation holds. */
 	tally->refusals = 1;
 	tally->holds = true;
 	KUNIT_EXPECT_EQ(test, check(test, KEY), 0);
@@ -1083,7 +1091,7 @@ static void check_during_try_complete_has_it_asked_again(struct kunit *test)
 		    1, 0);
 }
 
-/* Let the time of an operation come that somebody is asking, if it has one yet. */
+/* Let the time come of an operation for which try_complete() runs, if it has a time yet. */
 static bool let_it_expire(struct tally *tally)
 {
 	if (!tally->operation.armed)
@@ -1094,7 +1102,7 @@ static bool let_it_expire(struct tally *tally)
 	return true;
 }
 
-/* But a yes counts, though it is said later. */
+/* But if try_complete() returns true, that counts, though it is later. */
 static void time_that_comes_during_try_complete_is_kept_until_it_returns(struct kunit *test)
 {
 	unsigned int holds;
@@ -1146,7 +1154,7 @@ static void cancel_sync_waits_for_on_complete(struct kunit *test)
 	expect_over(test, tally, 2, 1, 0);
 }
 
-/* It cancels what on_complete() begins, which then waits no more. */
+/* It cancels the wait that on_complete() begins. */
 static void watch_again_at_gate(struct tally *tally)
 {
 	wait_at_gate(tally);
@@ -1177,7 +1185,7 @@ static void cancel_sync_ends_an_operation_that_watches_again(struct kunit *test)
 	expect_over(test, tally, 4, 1, 0);
 }
 
-/* In a softirq, which must not sleep. */
+/* Cancel in a softirq, which must not sleep. */
 static void linger(struct tally *tally)
 {
 	complete(&tally->ended);
@@ -1201,7 +1209,7 @@ static void cancel_sync_waits_for_on_expiration(struct kunit *test)
 	}
 }
 
-/* A registry in memory of its own, that goes as soon as it may. */
+/* A registry in memory of its own, which is freed as soon as that is allowed. */
 static void registry_may_go_right_after_cancel_sync(struct kunit *test)
 {
 	enum { ROUNDS = 100 };

@@ -2,10 +2,10 @@
 /*
  * The events of a context beside plain arrays that must agree with them.
  *
- * Each step is a random command, or a read, and is done to both.  The arrays know
- * nothing of trees, totals and modular numbers: each watch has the sum of what it
- * was told since it was attached, and each signal looks at all watches.  Times are
- * an hour or none, so that the clock decides nothing.
+ * Each step is a random command or a read, and is done to both. The arrays use no trees,
+ * totals or modular numbers: each watch has the sum of the signals since it was attached,
+ * and each signal goes through all watches. Times are an hour or zero, so that the result
+ * does not depend on the clock.
  *
  * Included by context_kunit.c.
  */
@@ -23,7 +23,7 @@ struct model_watch {
 	u64 key;
 	bool level;
 	u64 need;
-	u64 sum;		/* since it was attached; saturates */
+	u64 sum;		/* sum of signals since it was attached; saturates */
 };
 
 /**
@@ -68,7 +68,7 @@ static u32 model_random(struct operation_model *model, u32 below)
 	return prandom_u32_state(&model->random) % below;
 }
 
-/* Most are small, so that some add up; some are as large as they get. */
+/* Most values are small, so that several add up; some are as large as possible. */
 static u64 model_amount(struct operation_model *model)
 {
 	u64 number = (u64)prandom_u32_state(&model->random) << 32 |
@@ -89,7 +89,7 @@ static u64 model_time(struct operation_model *model)
 	return model_random(model, 6) ? HOUR_NS : 0;
 }
 
-/* An event that is there, as a rule. */
+/* A random event, mostly one that exists. */
 static struct model_event *model_any(struct operation_model *model)
 {
 	struct model_event *event = &model->events[model_random(model, MODEL_EVENTS)];
@@ -99,7 +99,7 @@ static struct model_event *model_any(struct operation_model *model)
 	return event;
 }
 
-/* One that is FREE, or NULL. */
+/* An event that is FREE, or NULL. */
 static struct model_event *model_free(struct operation_model *model)
 {
 	unsigned int i;
@@ -215,7 +215,7 @@ static int model_watch(struct model_event *event, const struct twheel_cmd *cmd)
 	return 0;
 }
 
-/* Tell a watch; true: it is satisfied. */
+/* Add a signal to a watch; true: the watch is satisfied. */
 static bool model_tell(struct model_watch *watch, u64 value)
 {
 	if (watch->level)
@@ -225,7 +225,7 @@ static bool model_tell(struct model_watch *watch, u64 value)
 	return watch->sum >= watch->need;
 }
 
-/* Tell all watches that an event has of the key; how many there were. */
+/* Add a signal to all watches of the key that an event has; return their number. */
 static unsigned int model_tell_all(struct model_event *event,
 				   const struct twheel_cmd *cmd)
 {
@@ -329,7 +329,7 @@ static void model_step_complete(struct operation_model *model)
 	model_expect(model, &cmd, model_complete_by_id(model, event, cmd.value));
 }
 
-/* One, or now and then more than an event may have. */
+/* Add one watch, or now and then more than an event may have. */
 static void model_step_watch(struct operation_model *model)
 {
 	struct model_event *event = model_any(model);
@@ -372,7 +372,7 @@ static struct model_event *model_find(struct operation_model *model, u64 id)
 	return event;
 }
 
-/* How many are READY; @since: of the oldest. */
+/* Count the READY events; @since: the step of the oldest one. */
 static unsigned int model_nr_ready(const struct operation_model *model, u64 *since)
 {
 	unsigned int i, nr = 0;
@@ -464,7 +464,7 @@ static void model_compare(struct operation_model *model)
 	KUNIT_ASSERT_EQ(test, context->counts.records, model->records);
 }
 
-/* Do something random to both. */
+/* Do a random command on both. */
 static void model_step(struct operation_model *model)
 {
 	model->step++;
@@ -493,7 +493,7 @@ static void model_step(struct operation_model *model)
 	model_compare(model);
 }
 
-/* End all that is there, after which there must be no watch and no key. */
+/* End all events; then there must be no watch and no key. */
 static void model_end(struct operation_model *model)
 {
 	const struct context *context = model->test->priv;

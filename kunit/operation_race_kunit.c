@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of races between operations: threads on all CPUs, timers, and the
- * functions themselves at the same operations at the same time.
+ * KUnit suite of races between operations: threads on all CPUs, timers and the
+ * operations' own functions use the same operations at the same time.
  *
- * Both sides keep accounts: what calls answered, and which functions were called.
- * Whatever the order was, each wait ends in one way, that one side was told and the
- * other one saw; try_complete() is not called twice at once; and nothing is called
- * after cancel_sync has returned.
+ * The suite counts the results of calls and the calls of functions.  In whatever order:
+ * each wait ends in exactly one way, which both counts show; try_complete() is never
+ * called twice at the same time; and no function is called after cancel_sync has
+ * returned.
  */
 #include <kunit/test.h>
 #include <linux/mutex.h>
@@ -14,11 +14,12 @@
 #include <linux/slab.h>
 
 #include "counter.h"
+#include "options.h"
 #include "tally.h"
 
 #define RACE_OPERATIONS	16
 #define RACE_KEYS	8
-#define RACE_WAITS	6250	/* soon over, or the kernel thinks that it hangs */
+#define RACE_WAITS	6250	/* few, or the kernel reports a hung task */
 
 static int race_suite_init(struct kunit *test)
 {
@@ -40,22 +41,22 @@ static void race_suite_exit(struct kunit *test)
 /* --- everything at once ----------------------------------------------------- */
 
 /**
- * struct race - operations that all CPUs are at, and the account of what they did
+ * struct race - operations that all CPUs use, and counts of what they did
  * @registry: where their keys are.
  * @tallies: the operations.
- * @owners: who holds one of these begins and cancels its waits.
+ * @owners: held to begin and cancel the waits of an operation.
  * @again: functions let their operation wait again, and there are no owners.
- * @begun: waits that began.
- * @at_once: how many of them ended before the call returned, by its answer,
+ * @begun: number of waits that began.
+ * @at_once: number of waits that ended before the call returned, by its result,
  * @checked: by a check,
- * @forced: by force,
+ * @forced: by twheel_operation_complete(),
  * @cancelled: by cancel_sync.
- * @survived: how often there were calls after cancel_sync.
+ * @survived: number of times that a function was called after cancel_sync.
  */
 struct race {
 	struct twheel_registry *registry;
 	struct tally tallies[RACE_OPERATIONS];
-	struct mutex owners[RACE_OPERATIONS];	/* who begins and cancels */
+	struct mutex owners[RACE_OPERATIONS];	/* held to begin and cancel waits */
 	bool again;
 	atomic_t begun;
 	atomic_t at_once;
@@ -65,7 +66,7 @@ struct race {
 	atomic_t survived;
 };
 
-/* Half of them would wait for ever, the others for some ticks. */
+/* Half of the operations wait for an hour, the others for some ticks. */
 static u64 random_delay_ns(u32 number)
 {
 	return number % 2 ? HOUR_NS : (number >> 1) % 300000;
@@ -96,7 +97,7 @@ static void race_check(struct race *race, u32 number)
 		   &race->checked);
 }
 
-/* What can be done from everywhere. */
+/* An action that any context may do. */
 static void race_act(struct race *race, struct tally *tally, u32 number)
 {
 	if (number % 4)
@@ -160,12 +161,12 @@ static void race_cancel(struct race *race, struct tally *tally)
 		atomic_inc(&race->survived);
 }
 
-/* What a task does to an operation that it owns, if they have owners. */
+/* An action on an operation that the task owns, if operations have owners. */
 static void race_own(struct race *race, unsigned int index, u32 number)
 {
 	struct tally *tally = &race->tallies[index];
 
-	/* Who finds an owner there has other things to do. */
+	/* If the operation has an owner, do something else. */
 	if (!race->again && !mutex_trylock(&race->owners[index]))
 		return;
 	if (number % 4)
@@ -180,7 +181,7 @@ static void race_run(void *data)
 {
 	struct race *race = data;
 
-	while (atomic_read(&race->begun) < RACE_WAITS) {
+	while (atomic_read(&race->begun) < rounds_of(RACE_WAITS)) {
 		u32 number = get_random_u32();
 		unsigned int index = number % RACE_OPERATIONS;
 
@@ -198,10 +199,10 @@ static void race_run(void *data)
 	}
 }
 
-/* What both sides say, when all is over. */
+/* Compare the counts of both sides when the race is over. */
 static void race_settle(struct kunit *test, struct race *race)
 {
-	int completed = 0, expired = 0, begun, cancelled, told;
+	int completed = 0, expired = 0, begun, cancelled, told, least;
 	unsigned int i;
 
 	for (i = 0; i < RACE_OPERATIONS; i++) {
@@ -222,7 +223,7 @@ static void race_settle(struct kunit *test, struct race *race)
 		   begun, atomic_read(&race->at_once), atomic_read(&race->checked),
 		   atomic_read(&race->forced), expired, cancelled);
 	KUNIT_EXPECT_EQ(test, completed, told);
-	/* A cancel_sync that has to wait may end several waits, and counts once. */
+	/* A cancel_sync that has to wait may end several waits, but is counted once. */
 	if (race->again)
 		KUNIT_EXPECT_LE(test, completed + expired + cancelled, begun);
 	else
@@ -230,11 +231,12 @@ static void race_settle(struct kunit *test, struct race *race)
 	KUNIT_EXPECT_EQ(test, atomic_read(&race->survived), 0);
 	KUNIT_EXPECT_EQ(test, watched_keys(race->registry), 0);
 
-	KUNIT_EXPECT_GT(test, atomic_read(&race->at_once), RACE_WAITS / 100);
-	KUNIT_EXPECT_GT(test, atomic_read(&race->checked), RACE_WAITS / 100);
-	KUNIT_EXPECT_GT(test, atomic_read(&race->forced), RACE_WAITS / 100);
-	KUNIT_EXPECT_GT(test, expired, RACE_WAITS / 100);
-	KUNIT_EXPECT_GT(test, cancelled, RACE_WAITS / 100);
+	least = rounds_of(RACE_WAITS) / 100;
+	KUNIT_EXPECT_GT(test, atomic_read(&race->at_once), least);
+	KUNIT_EXPECT_GT(test, atomic_read(&race->checked), least);
+	KUNIT_EXPECT_GT(test, atomic_read(&race->forced), least);
+	KUNIT_EXPECT_GT(test, expired, least);
+	KUNIT_EXPECT_GT(test, cancelled, least);
 }
 
 static const unsigned int rounds[] = { 1, 2, 3, 4 };
@@ -270,9 +272,9 @@ static void operations_may_watch_again_while_others_cancel_them(struct kunit *te
 /**
  * struct swarm - operations that live for one wait
  * @registry: where their keys are.
- * @died: how many are gone.
- * @ended: how many of them calls have completed.
- * @completed: how many times on_complete() was called.
+ * @died: number of operations freed.
+ * @ended: number of operations that calls have completed.
+ * @completed: number of calls of on_complete().
  */
 struct swarm {
 	struct twheel_registry *registry;
@@ -339,7 +341,7 @@ static void breed(void *data)
 	struct swarm *swarm = data;
 	unsigned int i;
 
-	for (i = 0; i < MAYFLIES; i++) {
+	for (i = 0; i < rounds_of(MAYFLIES); i++) {
 		breed_one(swarm);
 		atomic_add(twheel_check_and_complete(swarm->registry, i % RACE_KEYS),
 			   &swarm->ended);
@@ -350,7 +352,7 @@ static void breed(void *data)
 static void functions_on_all_cpus_may_free_their_operations(struct kunit *test)
 {
 	struct swarm swarm = { .registry = test->priv };
-	int all = MAYFLIES * num_online_cpus();
+	int all = rounds_of(MAYFLIES) * num_online_cpus();
 
 	run_on_all_cpus(test, breed, &swarm);
 	while (atomic_read(&swarm.died) < all)
@@ -373,7 +375,10 @@ struct crowd {
 	atomic_t wrong;
 };
 
-/* Keys of its own, so that what calls answer is known, in a table that all use. */
+/*
+ * Each CPU uses keys of its own, so that the results are known, in a table that all CPUs
+ * share.
+ */
 static void use_many_keys(void *data)
 {
 	u64 first = (u64)smp_processor_id() << 32;
@@ -387,7 +392,7 @@ static void use_many_keys(void *data)
 		return;
 	}
 	tally_init(tally, crowd->registry);
-	for (round = 0; round < CROWD_ROUNDS; round++) {
+	for (round = 0; round < rounds_of(CROWD_ROUNDS); round++) {
 		for (i = 0; i < CROWD; i++)
 			keys[i] = first + (u64)round * CROWD + i;
 		tally->holds = false;
@@ -400,7 +405,7 @@ static void use_many_keys(void *data)
 			atomic_inc(&crowd->wrong);
 		cond_resched();
 	}
-	if (atomic_read(&tally->completed) != CROWD_ROUNDS)
+	if (atomic_read(&tally->completed) != rounds_of(CROWD_ROUNDS))
 		atomic_inc(&crowd->wrong);
 	kfree(tally);
 }
@@ -418,22 +423,22 @@ static void keys_come_and_go_on_all_cpus(struct kunit *test)
 
 #define MEETINGS	5
 #define MEETING_ROUNDS	200
-#define MEETING_US	100	/* time to get into the queue */
+#define MEETING_US	100	/* time to enter the queue */
 
 /**
  * struct meeting - three CPUs and the lock of a registry
  * @tally: the operation.
  * @cancel: the second one cancels it; else it completes it.
- * @step: how far they are.
- * @ret: what the second one was answered.
- * @at_rest: when it was, the timer's function was not to come any more.
+ * @step: the step that the three have reached.
+ * @ret: the result of the second one's call.
+ * @at_rest: after that call, the timer's function did not run any more.
  * @first: CPU that holds the lock,
- * @second: that waits for it,
- * @third: whose timer's function will.
+ * @second: CPU that waits for it,
+ * @third: CPU whose timer's function will wait for it.
  *
  * The first holds the lock.  The second asks for it, and when it waits in the queue
  * behind the first, the third lets the operation's time come there, so that the
- * timer's function is the last in the queue.  Where a CPU is too slow, it is not.
+ * timer's function is the last in the queue, unless a CPU is too slow.
  */
 struct meeting {
 	struct tally tally;
@@ -460,7 +465,7 @@ static void hold_lock(struct meeting *meeting)
 	atomic_set(&meeting->step, 2);
 	while (atomic_read(&meeting->step) < 3)
 		cpu_relax();
-	/* Nothing depends on it but how often they meet. */
+	/* This time only decides how often the CPUs meet. */
 	udelay(MEETING_US);
 	atomic_set(&meeting->step, 4);
 	while (twheel_timer_pending(&operation->timer))
@@ -520,7 +525,7 @@ static void meeting_begin(struct kunit *test, struct meeting *meeting, bool canc
 	run_on_all_cpus(test, meet, meeting);
 }
 
-/* Then that function calls on_complete(). */
+/* In that case the timer's function calls on_complete(). */
 static void operation_completed_when_its_time_has_come_does_not_expire(struct kunit *test)
 {
 	struct meeting *meeting = kunit_kzalloc(test, sizeof(*meeting), GFP_KERNEL);
@@ -535,7 +540,9 @@ static void operation_completed_when_its_time_has_come_does_not_expire(struct ku
 		KUNIT_EXPECT_FALSE(test, twheel_operation_cancel_sync(&tally->operation));
 		KUNIT_EXPECT_EQ(test, atomic_read(&tally->completed), meeting->ret);
 		KUNIT_EXPECT_EQ(test, atomic_read(&tally->expired), !meeting->ret);
-		/* The timer's function, and not who completed it. */
+		/*
+		 * The timer's function called on_complete(), not the CPU that completed it.
+		 */
 		met += meeting->ret && tally->softirq;
 	}
 	kunit_info(test, "met in %u of %u rounds", met, round);

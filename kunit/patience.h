@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How suites live with a machine that stands still, for moments or for a minute.
+ * Waiting on a machine that may stand still, for a moment or for a minute.
  *
- * What has to come is waited for by so many sleeps, and not until some time has passed:
- * a standstill takes one of them, and what had no time to come is not missed.
+ * A test that waits for something counts sleeps, not time: a standstill costs one sleep
+ * only, so the test does not give up before the machine had time to run.
  *
- * What has to be done before a time is attempted with little time, and if the clock shows
- * that this was over too soon, again with twice as much.
+ * A test that must do something before a time tries with little time first. If the clock
+ * shows that the time was over too soon, it tries again with twice as much.
  */
 #ifndef TWHEEL_PATIENCE_H
 #define TWHEEL_PATIENCE_H
@@ -16,33 +16,35 @@
 #include <linux/delay.h>
 #include <linux/ktime.h>
 
-/* Far more than enough, and on a busy machine less than what KUnit gives a test. */
+/* Far more than needed, and on a busy machine still less than KUnit's timeout. */
 #define PATIENCE_US	(30 * USEC_PER_SEC)
 
-/* Sleep for @us; false: that much was slept already. */
-static inline bool sleep_again(unsigned long *slept_us, unsigned int us)
-{
-	if (*slept_us >= PATIENCE_US)
-		return false;
-	usleep_range(us, 2 * us);
-	*slept_us += us;
-	return true;
-}
+/*
+ * Evaluate @condition until it is true, with sleeps of @us between; false: it is still
+ * not true after all sleeps.
+ */
+#define sleep_until(condition, us)						\
+({										\
+	const unsigned long sleep_us = (us);					\
+	unsigned long slept_us = 0;						\
+	bool is_true;								\
+										\
+	while (!(is_true = (condition)) && slept_us < PATIENCE_US) {		\
+		usleep_range(sleep_us, 2 * sleep_us);				\
+		slept_us += sleep_us;						\
+	}									\
+	is_true;								\
+})
 
-/* False: it was not completed. */
+/* Return false if it was not completed. */
 static inline bool wait_patiently(struct completion *completion)
 {
-	unsigned long slept_us = 0;
-
-	while (!try_wait_for_completion(completion))
-		if (!sleep_again(&slept_us, 1000))
-			return false;
-	return true;
+	return sleep_until(try_wait_for_completion(completion), 1000);
 }
 
 /*
- * Attempt it with more and more time, until once the machine did not stand still too long:
- * @attempt says if so, and judges only then.
+ * Call @attempt with more and more time until it returns true: the machine did not stand
+ * still too long. @attempt judges only then.
  */
 static inline void attempt_in_time(struct kunit *test, u64 lead_ns,
 				   bool (*attempt)(struct kunit *test, u64 lead_ns))
@@ -50,7 +52,7 @@ static inline void attempt_in_time(struct kunit *test, u64 lead_ns,
 	for (; lead_ns < 60 * NSEC_PER_SEC; lead_ns *= 2)
 		if (attempt(test, lead_ns))
 			return;
-	KUNIT_FAIL(test, "there was too little time again and again");
+	KUNIT_FAIL(test, "the machine stood still in each attempt");
 }
 
 #endif /* TWHEEL_PATIENCE_H */

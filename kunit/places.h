@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What the suites of the API for modules share: places to call it from.
- */
+/* Shared by the suites of the API for modules: the contexts to call it from. */
 #ifndef TWHEEL_PLACES_H
 #define TWHEEL_PLACES_H
 
@@ -11,11 +9,11 @@
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
 
-/* Something to be done elsewhere. */
+/* Work to be done in another context. */
 struct errand {
 	void (*work)(void *data);
 	void *data;
-	bool arrived;		/* it was done where it should be */
+	bool arrived;		/* it ran in the right context */
 	struct completion done;
 	struct tasklet_struct tasklet;
 	struct irq_work irq_work;
@@ -59,7 +57,7 @@ static inline void place_name(const struct place *place, char *name)
 	strscpy(name, place->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-/* Do @work in the place that this run of the test is for. */
+/* Do @work in the context that is this test's parameter. */
 static inline void do_there(struct kunit *test, void (*work)(void *data), void *data)
 {
 	const struct place *place = test->param_value;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of races: threads on all CPUs, interrupts, and the functions
- * themselves at the same timers at the same time.
+ * KUnit suite of races: threads on all CPUs, interrupts and the timers' own functions use
+ * the same timers at the same time.
  *
- * What must come out of it, whatever the order was: no function runs twice at
- * once; each arming of an idle timer ends by a call or by a cancel, exactly one
- * of them; what a _sync call has ended is over when it returns.
+ * In whatever order: no function runs twice at the same time; each arming of an idle timer
+ * ends in exactly one call or one cancel; when a _sync call returns, the function it ended
+ * is not running.
  */
 #include <kunit/test.h>
 #include <linux/irq_work.h>
@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 
 #include "counter.h"
+#include "options.h"
 
 /* --- anything goes ---------------------------------------------------------- */
 
@@ -21,13 +22,13 @@
 #define RACE_ROUNDS	5000
 
 /**
- * struct race - timers that all CPUs are at, and the account of what they did
- * @counters: the timers, of which each lingers a little longer than the last.
+ * struct race - timers that all CPUs use, and counts of what they did
+ * @counters: the timers; the function of each runs a little longer than that of the last.
  * @armed: armings that found a timer idle.
  * @cancelled: cancels that found it armed.
  * @replaced: armings and modifications that found it armed.
- * @postpones: they store other times too, which neither arms nor ends anything.
- * @sync: they use cancel_sync too, which can cancel more than one arming while it
+ * @postpones: the CPUs postpone timers too, which neither arms nor ends one.
+ * @sync: the CPUs use cancel_sync too, which can cancel more than one arming while it
  *	waits and counts as one.
  */
 struct race {
@@ -52,7 +53,7 @@ static struct race *race_make(struct kunit *test)
 	return race;
 }
 
-/* Something that any context may do; what, is in the bits of @number. */
+/* An action that any context may do, chosen by the bits of @number. */
 static void race_act(struct race *race, u32 number)
 {
 	struct twheel_timer *timer = &race->counters[number % RACE_TIMERS].timer;
@@ -83,7 +84,7 @@ static void race_act(struct race *race, u32 number)
 	}
 }
 
-/* The same from an interrupt. */
+/* The same action in an interrupt. */
 struct race_interrupt {
 	struct irq_work work;
 	struct race *race;
@@ -107,7 +108,7 @@ static void race_run(void *data)
 	};
 	unsigned int i;
 
-	for (i = 0; i < RACE_ROUNDS; i++) {
+	for (i = 0; i < rounds_of(RACE_ROUNDS); i++) {
 		u32 number = get_random_u32();
 		struct counter *counter = &race->counters[number % RACE_TIMERS];
 
@@ -121,7 +122,7 @@ static void race_run(void *data)
 		} else {
 			race_act(race, number);
 		}
-		/* So that not all are cancelled or replaced before they are due. */
+		/* Let some timers become due before they are cancelled or replaced. */
 		udelay(number % 64);
 		cond_resched();
 	}
@@ -187,13 +188,13 @@ static void each_arming_ends_once_also_if_it_is_postponed(struct kunit *test)
  * @timer: the timer.
  * @lock: held for writing to begin and end a round, for reading to
  * @open: do something to the timer in it.
- * @not_before_ns: what it was postponed to; nobody stores or arms it for less.
+ * @not_before_ns: the time that it was postponed to; no CPU uses an earlier one.
  * @armed: armings that found it idle.
  * @ended: cancels that found it armed.
- * @calls: how often its function was called,
- * @inside: how many calls are under way.
- * @early: one was before the time that it was postponed to.
- * @overlapped: two were under way at once.
+ * @calls: number of calls of its function.
+ * @inside: number of calls in progress.
+ * @early: a call came before the time that the timer was postponed to.
+ * @overlapped: two calls were in progress at the same time.
  */
 struct moved {
 	struct twheel_timer timer;
@@ -221,7 +222,7 @@ static void moved_call(struct twheel_timer *timer)
 	atomic_dec(&moved->inside);
 }
 
-/* Something that any CPU may do in a round. */
+/* An action that any CPU may do in a round. */
 static void moved_act(struct moved *moved, u32 number)
 {
 	struct twheel_timer *timer = &moved->timer;
@@ -261,7 +262,7 @@ static void moved_open(struct moved *moved, bool open)
 	write_unlock_irq(&moved->lock);
 }
 
-/* What it is armed for comes before what it is postponed to, so that it is looked at. */
+/* Arm for an earlier time than postponed to, so that the base looks at the timer. */
 static void moved_begin(struct moved *moved)
 {
 	local_irq_disable();
@@ -284,7 +285,7 @@ static void move_mine_and_others(void *data)
 	struct moved *all = data, *mine = &all[smp_processor_id()];
 	unsigned int i;
 
-	for (i = 0; i < MOVED_ROUNDS; i++) {
+	for (i = 0; i < rounds_of(MOVED_ROUNDS); i++) {
 		moved_begin(mine);
 		while (ktime_get_ns() < mine->not_before_ns + NSEC_PER_MSEC) {
 			moved_act_if_open(&all[get_random_u32() % nr_cpu_ids],
@@ -330,13 +331,13 @@ static void arm_all_the_time(void *data)
 	struct race *race = data;
 	unsigned int i;
 
-	for (i = 0; i < CROWD_ROUNDS; i++) {
+	for (i = 0; i < rounds_of(CROWD_ROUNDS); i++) {
 		struct counter *counter = &race->counters[i % RACE_TIMERS];
 		bool armed = twheel_timer_arm(&counter->timer, 0, 0,
 					      TWHEEL_TIMER_REL);
 
 		atomic_inc(armed ? &race->replaced : &race->armed);
-		/* While it runs, or soon after that. */
+		/* Arm again while the function runs, or soon after. */
 		udelay(get_random_u32() % 100);
 		cond_resched();
 	}
@@ -362,24 +363,24 @@ static void function_never_runs_twice_at_once(struct kunit *test)
  * @counters: the timers.
  * @owners: who holds one of these owns the timer.
  * @armed: armings.
- * @cancelled: how many of them were cancelled.
- * @survived: how often a timer was not at rest after cancel_sync.
+ * @cancelled: number of armings that were cancelled.
+ * @survived: number of timers that were not at rest after cancel_sync.
  */
 struct owned {
 	struct counter *counters;
-	struct mutex owners[RACE_TIMERS];	/* who arms and cancels it */
+	struct mutex owners[RACE_TIMERS];	/* held by the owner of the timer */
 	atomic_t armed;
 	atomic_t cancelled;
 	atomic_t survived;
 };
 
-/* End what the last owner armed, whose CPU may be running it; arm it here. */
+/* End the arming of the last owner, whose CPU may be running it, and arm the timer here. */
 static void cancel_sync_and_arm(void *data)
 {
 	struct owned *owned = data;
 	unsigned int i;
 
-	for (i = 0; i < SYNC_ROUNDS; i++) {
+	for (i = 0; i < rounds_of(SYNC_ROUNDS); i++) {
 		unsigned int index = get_random_u32() % RACE_TIMERS;
 		struct counter *counter = &owned->counters[index];
 
@@ -479,11 +480,11 @@ static void timers_that_arm_themselves_end_when_all_cpus_cancel_them(struct kuni
 /**
  * struct doomed - timers that one CPU shuts down while the others arm them
  * @counters: the timers.
- * @calls: how often each was called before it was shut down.
- * @current_one: the one that the others arm; DOOMED_TIMERS: they may stop.
- * @ends: where the shutting down is done.
+ * @calls: number of calls of each before it was shut down.
+ * @current_one: the timer that the others arm; DOOMED_TIMERS: they may stop.
+ * @ends: the CPU that shuts them down.
  * @postpones: the others postpone it too.
- * @survived: how often a timer was not at rest after that.
+ * @survived: number of timers that were not at rest after the shutdown.
  */
 struct doomed {
 	struct counter *counters;
@@ -524,7 +525,7 @@ static void doom(void *data)
 	while ((i = READ_ONCE(doomed->current_one)) < DOOMED_TIMERS) {
 		struct twheel_timer *timer = &doomed->counters[i].timer;
 
-		/* One that is always replaced, or postponed, would never be called. */
+		/* A timer that is always replaced or postponed would never be called. */
 		if (!twheel_timer_pending(timer))
 			twheel_timer_arm(timer, get_random_u32() % 100000, 0,
 					 TWHEEL_TIMER_REL);
@@ -569,7 +570,7 @@ static void timer_that_is_postponed_is_never_called_after_shutdown(struct kunit 
 
 #define MAYFLIES	300
 
-/* Lives for a call. */
+/* A timer that lives for one call. */
 struct mayfly {
 	struct twheel_timer timer;
 	atomic_t *died;
@@ -584,13 +585,13 @@ static void die(struct twheel_timer *timer)
 	atomic_inc(died);
 }
 
-/* One in four does not live to be called. */
+/* One in four is shut down before it is called. */
 static void breed(void *data)
 {
 	atomic_t *died = data;
 	unsigned int i;
 
-	for (i = 0; i < MAYFLIES; i++) {
+	for (i = 0; i < rounds_of(MAYFLIES); i++) {
 		struct mayfly *mayfly = kzalloc(sizeof(*mayfly), GFP_KERNEL);
 
 		if (!mayfly) {
@@ -612,7 +613,7 @@ static void breed(void *data)
 static void functions_on_all_cpus_may_free_their_timers(struct kunit *test)
 {
 	atomic_t died = ATOMIC_INIT(0);
-	int all = MAYFLIES * num_online_cpus();
+	int all = rounds_of(MAYFLIES) * num_online_cpus();
 
 	run_on_all_cpus(test, breed, &died);
 	while (atomic_read(&died) < all)

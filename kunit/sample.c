@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A heart and a watchdog: how another module uses twheel's timers.  Each beat
- * arms the next and gives the watchdog more time; the last sends it to sleep.
+ * A heart and a watchdog: how another module uses twheel's timers.
+ *
+ * Each beat arms the next one and gives the watchdog more time; the last beat cancels the
+ * watchdog.
  */
 #include <linux/module.h>
 #include <linux/time64.h>
@@ -20,7 +22,7 @@ MODULE_PARM_DESC(patience_ms, "How long the watchdog waits for one (default 6000
 
 static struct twheel_timer heart, watchdog;
 
-/* In softirq context.  With slack, a timer shares its neighbours' interrupt. */
+/* Called in softirq context. With slack, a timer can share the interrupt of others. */
 static void beat(struct twheel_timer *timer)
 {
 	u64 period_ns = period_ms * NSEC_PER_MSEC;

@@ -17,10 +17,10 @@ MODULE_PARM_DESC(patience_ms, "How long the request waits (default 60000)");
 static struct twheel_registry registry;
 static struct twheel_operation request;
 static struct twheel_timer source;
-static const u64 key = 1;	/* of what changes with each ack */
+static const u64 key = 1;	/* the key of the condition that each ack changes */
 static atomic_t acks;
 
-/* First the change, then the check.  In softirq context, as all of these. */
+/* Change the condition first, then check its key. Called in softirq context. */
 static void ack(struct twheel_timer *timer)
 {
 	atomic_inc(&acks);
@@ -67,7 +67,7 @@ static int __init sample_init(void)
 }
 module_init(sample_init);
 
-/* First who checks, then who waits, then what they have in common. */
+/* End first what checks, then what waits, then the registry that both use. */
 static void __exit sample_exit(void)
 {
 	twheel_timer_shutdown(&source);

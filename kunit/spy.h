@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What suites need that look at a base: which it is.  The tracepoints tell, as they do
- * every module.
+ * Finds the base that a timer or an event is armed on, for suites that look at it. The
+ * tracepoints tell which it is.
  */
 #ifndef TWHEEL_SPY_H
 #define TWHEEL_SPY_H
@@ -13,16 +13,18 @@
 #include "../kmod/base.h"
 
 /**
- * struct spy - who waits to be told of a timer that is armed
- * @notifier: tells of modules with tracepoints,
- * @arm: of which one is for what is armed; NULL: it was not found.
- * @node: that of the timer.
- * @base: where it was armed.
+ * struct spy - waits for the tracepoint of a node that is armed
+ * @notifier: called for each module that has tracepoints.
+ * @arm: the tracepoint of arming; NULL: it was not found.
+ * @node: the node; NULL: any, on this CPU.
+ * @kind: the kind of its base.
+ * @base: the base that it was armed on.
  */
 struct spy {
 	struct notifier_block notifier;
 	struct tracepoint *arm;
 	const struct twheel_node *node;
+	enum base_kind kind;
 	const struct base *base;
 };
 
@@ -32,7 +34,8 @@ static inline void spy_arm(void *data, const struct base *base,
 {
 	struct spy *spy = data;
 
-	if (node == spy->node)
+	if (base->kind == spy->kind &&
+	    (spy->node ? node == spy->node : base->cpu == smp_processor_id()))
 		spy->base = base;
 }
 
@@ -54,31 +57,33 @@ static inline int spy_module(struct notifier_block *notifier, unsigned long acti
 	return NOTIFY_OK;
 }
 
-/* Arm the timer for a far time, and be told of it; false: there is no telling. */
-static inline bool spy_on(struct spy *spy, struct twheel_timer *timer)
+/* Begin to wait; false: there are no tracepoints. */
+static inline bool spy_begin(struct spy *spy)
 {
 	spy->notifier.notifier_call = spy_module;
-	spy->node = &timer->node;
 	if (register_tracepoint_module_notifier(&spy->notifier))
 		return false;
 	unregister_tracepoint_module_notifier(&spy->notifier);
-	if (!spy->arm || tracepoint_probe_register(spy->arm, spy_arm, spy))
-		return false;
-	twheel_timer_arm(timer, S64_MAX, 0, TWHEEL_TIMER_ABS);
+	return spy->arm && !tracepoint_probe_register(spy->arm, spy_arm, spy);
+}
+
+static inline void spy_end(struct spy *spy)
+{
 	tracepoint_probe_unregister(spy->arm, spy_arm, spy);
 	tracepoint_synchronize_unregister();
-	return spy->base;
 }
 #else
-static inline bool spy_on(struct spy *spy, struct twheel_timer *timer)
+static inline bool spy_begin(struct spy *spy)
 {
 	return false;
 }
+
+static inline void spy_end(struct spy *spy) { }
 #endif
 
 static inline void spy_do_nothing(struct twheel_timer *timer) { }
 
-/* For tests that ask for a base, before they do anything. */
+/* Skip a test that needs base_here() where there are no tracepoints. */
 static inline void need_tracepoints(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
@@ -86,17 +91,20 @@ static inline void need_tracepoints(struct kunit *test)
 }
 
 /*
- * The base of this CPU, for CLOCK_MONOTONIC, to be looked at without its lock: it stays
- * as long as the module.
+ * The base of this CPU for timers. It exists as long as the module; its lock is not held.
  */
 static inline const struct base *base_here(struct kunit *test)
 {
 	struct twheel_timer *timer = kunit_kzalloc(test, sizeof(*timer), GFP_KERNEL);
-	struct spy spy = {};
+	struct spy spy = { .kind = BASE_TIMERS };
 
 	KUNIT_ASSERT_NOT_NULL(test, timer);
+	spy.node = &timer->node;
 	twheel_timer_setup(timer, spy_do_nothing);
-	spy_on(&spy, timer);
+	if (spy_begin(&spy)) {
+		twheel_timer_arm(timer, S64_MAX, 0, TWHEEL_TIMER_ABS);
+		spy_end(&spy);
+	}
 	twheel_timer_shutdown(timer);
 	KUNIT_ASSERT_NOT_NULL(test, spy.base);
 	return spy.base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suites of operations share: an operation that counts what is called.
+ * Shared by the suites of operations: an operation that counts the calls of its functions.
  */
 #ifndef TWHEEL_TALLY_H
 #define TWHEEL_TALLY_H
@@ -16,19 +16,19 @@
  * struct tally - an operation that counts its calls
  * @operation: the operation; its functions are those below.
  * @ended: completed by each call of on_complete() and of on_expiration().
- * @asked: how many calls of try_complete() there were,
- * @completed: of on_complete(),
- * @expired: and of on_expiration().
- * @asking: how many calls of try_complete() are under way.
- * @inside: how many calls of any of them.
- * @overlapped: try_complete() was called while it was being called.
- * @refusals: how often try_complete() is still to say no,
- * @holds: and what it says then.
- * @at_ns: when it ended.
- * @softirq: that was in softirq context.
- * @ask: what try_complete() does before it answers, or NULL.
- * @end: what the other two do, or NULL.
- * @data: theirs.
+ * @asked: number of calls of try_complete().
+ * @completed: number of calls of on_complete().
+ * @expired: number of calls of on_expiration().
+ * @asking: number of calls of try_complete() in progress.
+ * @inside: number of calls of any of them in progress.
+ * @overlapped: two calls of try_complete() were in progress at the same time.
+ * @refusals: number of times that try_complete() still returns false.
+ * @holds: what try_complete() returns after that.
+ * @at_ns: when the operation ended.
+ * @softirq: it ended in softirq context.
+ * @ask: called by try_complete() before it returns, or NULL.
+ * @end: called by on_complete() and on_expiration(), or NULL.
+ * @data: for @ask and @end.
  */
 struct tally {
 	struct twheel_operation operation;
@@ -108,13 +108,13 @@ static inline void tally_init(struct tally *tally, struct twheel_registry *regis
 	twheel_operation_setup(&tally->operation, registry, &tally_ops);
 }
 
-/* How many calls of on_complete() and on_expiration() there were. */
+/* The number of calls of on_complete() and on_expiration(). */
 static inline int tally_calls(struct tally *tally)
 {
 	return atomic_read(&tally->completed) + atomic_read(&tally->expired);
 }
 
-/* How many keys are watched, or being checked. */
+/* The number of keys that are watched or being checked. */
 static inline int watched_keys(struct twheel_registry *registry)
 {
 	return atomic_read(&registry->keys.nelems);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of the timers for other modules: what each call does, from task,
- * softirq and hardirq context.  race_kunit.c has them at the same timers at once.
+ * KUnit suite of the timers for other modules: what each call does, from task, softirq and
+ * hardirq context. race_kunit.c makes such calls on the same timers at the same time.
  */
 #include <kunit/test.h>
 #include <linux/log2.h>
@@ -46,7 +46,7 @@ static enum hrtimer_restart errand_hrtimer(struct hrtimer *hrtimer)
 	return HRTIMER_NORESTART;
 }
 
-/* Where a timer of the kernel's own is being expired. */
+/* In the function of a timer of the kernel's own. */
 static void go_to_hrtimer(struct errand *errand)
 {
 	twheel_hrtimer_setup(&errand->hrtimer, errand_hrtimer, CLOCK_MONOTONIC,
@@ -67,7 +67,7 @@ static void errand_timer(struct twheel_timer *timer)
 		  in_serving_softirq());
 }
 
-/* Where a base is running, and has the tick at hand that it runs. */
+/* In the function of a twheel timer: the base is running and knows the present tick. */
 static void go_to_timer(struct errand *errand)
 {
 	struct timer_errand timer_errand = { .errand = errand };
@@ -97,7 +97,7 @@ static u64 due_tick(const struct counter *counter)
 	return wheel_due(&counter->timer.node.wheel);
 }
 
-/* A tick is 2^this ns, as can be seen from a time that is a whole tick. */
+/* The length of a tick is 2^shift ns. Read the shift off a time that is a whole tick. */
 static unsigned int tick_shift(struct kunit *test)
 {
 	struct counter *counter = counter_make(test);
@@ -111,18 +111,18 @@ static unsigned int tick_shift(struct kunit *test)
 
 /* --- one call --------------------------------------------------------------- */
 
-/* A timer and how to arm it. */
+/* A timer and the values to arm it with. */
 struct arming {
 	struct counter *counter;
 	u64 time_ns;
 	u64 slack_ns;
 	unsigned int flags;
 	int ret;
-	u64 before_ns;		/* the time just before it was armed, */
-	u64 after_ns;		/* and just after */
-	u64 tick;		/* what it then waited for */
-	u64 tick_ns;		/* how long a tick is, for who asks */
-	int calls;		/* that there were by then */
+	u64 before_ns;		/* time just before it was armed, */
+	u64 after_ns;		/* and just after it */
+	u64 tick;		/* tick that it then waited for */
+	u64 tick_ns;		/* length of a tick, if the test needs it */
+	int calls;		/* calls that were made by then */
 };
 
 static void arm(void *data)
@@ -130,7 +130,7 @@ static void arm(void *data)
 	struct arming *arming = data;
 	unsigned long flags;
 
-	/* What is past is called as soon as interrupts are on. */
+	/* A timer whose time is past is called as soon as interrupts are on. */
 	local_irq_save(flags);
 	arming->before_ns = ktime_get_ns();
 	arming->ret = twheel_timer_arm(&arming->counter->timer, arming->time_ns,
@@ -174,7 +174,7 @@ static void absolute_time_is_kept(struct kunit *test)
 	};
 
 	do_there(test, arm, &arming);
-	/* If the machine stood still for long, it is the next tick that counts. */
+	/* If the machine stood still for long, compare with the next tick. */
 	if (arming.after_ns < arming.time_ns)
 		KUNIT_EXPECT_EQ(test, arming.tick,
 				first_tick(arming.time_ns, shift));
@@ -183,7 +183,7 @@ static void absolute_time_is_kept(struct kunit *test)
 	twheel_timer_shutdown(&arming.counter->timer);
 }
 
-/* A timer, armed there for a time that has passed, waits for the next tick. */
+/* Arm a timer in that context for a past time: it waits for the next tick. */
 static void expect_next_tick(struct kunit *test, void (*arm_it)(void *data),
 			     struct arming *arming)
 {
@@ -228,7 +228,7 @@ static void tick_that_has_begun_is_past(struct kunit *test)
 	expect_next_tick(test, arm_for_this_tick, &arming);
 }
 
-/* Each call, and what it must answer after those before it. */
+/* Each call, and the result that it must have after the calls before it. */
 struct usage {
 	struct counter *counter;
 	int answers[14];
@@ -328,7 +328,7 @@ static void modify_leaves_an_idle_timer_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), 1);
 }
 
-/* One that comes later on the same wheel tells that its turn has passed. */
+/* A later timer on the same wheel shows that the tick of this one is over. */
 static bool cancel_in_time(struct kunit *test, u64 lead_ns)
 {
 	struct counter *counter = counter_make(test);
@@ -414,7 +414,7 @@ static void slack_chooses_the_roundest_tick(struct kunit *test)
 
 	for (i = 0; i < ROUNDS; i++) {
 		u64 due_ns = ktime_get_ns() + DAY_NS + (get_random_u64() >> 14);
-		/* Of any magnitude, from none to two weeks. */
+		/* Slack of any magnitude, from none to two weeks. */
 		u64 slack_ns = get_random_u64() >> (14 + get_random_u32() % 50);
 		int ret = i % 2 ?
 			twheel_timer_arm(&counter->timer, due_ns, slack_ns,
@@ -532,12 +532,12 @@ static void neighbours_with_slack_share_a_tick(struct kunit *test)
 
 /* --- postpone ----------------------------------------------------------------- */
 
-/* Arming a timer for soon, and storing other times before that can have come. */
+/* Arm a timer for soon, and store other times before it can be due. */
 struct postponement {
 	struct counter *counter;
-	unsigned int flags;	/* to arm it with */
-	u64 soon_ns;		/* when it was armed for, or a little before */
-	u64 last_ns;		/* what was stored last */
+	unsigned int flags;	/* slack to arm it with */
+	u64 soon_ns;		/* time that it was armed for, or a little before */
+	u64 last_ns;		/* time that was stored last */
 	bool pending;
 };
 
@@ -552,7 +552,7 @@ static void arm_for_soon(struct postponement *postponement)
 			 postponement->flags);
 }
 
-/* Later and later, never, and back: the last one counts. */
+/* Store later and later times, never, and an earlier time again: the last one counts. */
 static void arm_and_postpone(void *data)
 {
 	static const u64 later_ns[] = {
@@ -576,19 +576,16 @@ static void arm_and_postpone(void *data)
 	local_irq_restore(flags);
 }
 
-/* Far more than enough, so that a timer that went by another time is missed. */
+/* Wait for the call, far longer than a timer that goes by its time needs. */
 static void wait_for_call(struct kunit *test, struct counter *counter)
 {
 	KUNIT_ASSERT_TRUE(test, wait_patiently(&counter->called));
 }
 
-/* It is pending until it is called, which is not before that time. */
+/* The timer is pending until it is called, which is not before that time. */
 static void expect_pending_until(struct kunit *test, struct counter *counter, u64 time_ns)
 {
-	unsigned long slept_us = 0;
-
-	while (twheel_timer_pending(&counter->timer) && sleep_again(&slept_us, 500))
-		;
+	sleep_until(!twheel_timer_pending(&counter->timer), 500);
 	KUNIT_EXPECT_GE(test, ktime_get_ns(), time_ns);
 	wait_for_call(test, counter);
 	KUNIT_EXPECT_GE(test, counter->at_ns, time_ns);
@@ -626,7 +623,9 @@ static void arm_and_store_an_earlier_time(void *data)
 	local_irq_restore(flags);
 }
 
-/* It counts when the older one comes: neither before, nor is the timer lost. */
+/*
+ * The earlier time counts when the older time comes, not before, and the timer is not lost.
+ */
 static void earlier_time_is_seen_when_the_older_one_comes(struct kunit *test)
 {
 	struct postponement postponement = { .counter = counter_make(test) };
@@ -636,7 +635,7 @@ static void earlier_time_is_seen_when_the_older_one_comes(struct kunit *test)
 	expect_pending_until(test, postponement.counter, postponement.soon_ns);
 }
 
-/* The tick that a timer waits for that may come out meanwhile. */
+/* The tick of a timer that may come out meanwhile. */
 static u64 present_tick(const struct counter *counter)
 {
 	struct wheel_node node = {
@@ -647,8 +646,8 @@ static u64 present_tick(const struct counter *counter)
 }
 
 /*
- * A timer that was armed for soon, with that slack, and waits for another time.  If the
- * machine stood still for so long that this has come too, it was called.
+ * Make a timer that was armed for soon, with that slack, and was postponed. If the machine
+ * stood still until the later time, it was called.
  */
 static struct counter *make_postponed(struct kunit *test, u64 time_ns, u64 slack_ns)
 {
@@ -671,7 +670,7 @@ static void time_can_be_stored_again_while_it_waits_on(struct kunit *test)
 	u64 first_ns = ktime_get_ns() + 200 * NSEC_PER_MSEC;
 	struct counter *counter = make_postponed(test, first_ns, 0);
 
-	/* Unless the machine stood still for long. */
+	/* True unless the machine stood still for long. */
 	if (twheel_timer_pending(&counter->timer))
 		KUNIT_EXPECT_EQ(test, due_tick(counter), first_tick(first_ns, shift));
 	twheel_timer_postpone(&counter->timer, first_ns - 100 * NSEC_PER_MSEC);
@@ -703,7 +702,9 @@ static void postponed_for_ever_it_waits_to_be_armed(struct kunit *test)
 	}
 }
 
-/* What was stored before is forgotten, looked at or not. */
+/*
+ * Arming forgets a time that was stored before, whether the base has looked at it or not.
+ */
 static void arming_forgets_what_was_stored(struct kunit *test)
 {
 	unsigned int i;
@@ -716,7 +717,7 @@ static void arming_forgets_what_was_stored(struct kunit *test)
 			counter = make_postponed(test, ktime_get_ns() + HOUR_NS, 0);
 		} else {
 			counter = counter_make(test);
-			/* Of the idle one too. */
+			/* Arming forgets the time of an idle timer too. */
 			if (i < 4)
 				twheel_timer_arm(&counter->timer, DAY_NS, 0,
 						 TWHEEL_TIMER_REL);
@@ -758,7 +759,7 @@ static bool (*const endings[])(struct twheel_timer *timer) = {
 	twheel_timer_cancel, twheel_timer_cancel_sync, twheel_timer_shutdown
 };
 
-/* One that comes later on the same wheel tells that their turn has passed. */
+/* A later timer on the same wheel shows that the ticks of these are over. */
 static void postponed_timer_that_was_ended_is_not_called(struct kunit *test)
 {
 	struct counter *waiting[ARRAY_SIZE(endings)], *waited_on[ARRAY_SIZE(endings)];
@@ -781,7 +782,7 @@ static void postponed_timer_that_was_ended_is_not_called(struct kunit *test)
 		pending += twheel_timer_pending(&waiting[i]->timer);
 		pending += twheel_timer_pending(&waited_on[i]->timer);
 	}
-	/* If the machine stood still, there was nothing to end. */
+	/* If the machine stood still, the timer was called before it could be ended. */
 	in_time = ktime_get_ns() < due_ns;
 	twheel_timer_arm(&later->timer, due_ns + 5 * NSEC_PER_MSEC, 0, TWHEEL_TIMER_ABS);
 	migrate_enable();
@@ -801,14 +802,14 @@ static void postponed_timer_that_was_ended_is_not_called(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, called, 0U);
 }
 
-/* A function that postpones its timer: idle the first time, then armed. */
+/* A function that postpones its timer, which is idle the first time and armed then. */
 struct putting_off {
 	struct twheel_timer timer;
 	struct completion called;
 	unsigned int calls;
 	u64 not_before_ns;
 	bool early;
-	bool pending;		/* without having been armed */
+	bool pending;		/* without arming it first */
 };
 
 static void put_off(struct twheel_timer *timer)
@@ -850,7 +851,10 @@ static void postponed_timer_keeps_its_slack(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 40; i++) {
-		/* Whole ticks, which are what it remembers, up to 70 ms or so. */
+		/*
+		 * Slack in whole ticks, which a postponed timer keeps exactly, up to some
+		 * 70 ms.
+		 */
 		u64 ticks = i < 2 ? i : get_random_u32() % (1U << (i / 4 + 1));
 		u64 time_ns = ktime_get_ns() + DAY_NS + (get_random_u64() >> 14);
 		struct counter *counter = make_postponed(test, time_ns, ticks << shift);
@@ -861,7 +865,7 @@ static void postponed_timer_keeps_its_slack(struct kunit *test)
 	}
 }
 
-/* Slack that is not whole ticks, or longer than any: never too early nor too late. */
+/* Slack that is not in whole ticks, or is longer: never too early and never too late. */
 static void any_slack_of_a_postponed_timer_is_kept_within_its_bounds(struct kunit *test)
 {
 	static const u64 slacks_ns[] = { 1, 65535, 65537, 100000, 1000000, 16777217 };
@@ -881,7 +885,7 @@ static void any_slack_of_a_postponed_timer_is_kept_within_its_bounds(struct kuni
 	}
 }
 
-/* All CPUs store times of a timer; the first one has armed it. */
+/* All CPUs postpone a timer that the first CPU has armed. */
 static void postpone_anothers(void *data)
 {
 	struct postponement *postponement = data;
@@ -912,7 +916,7 @@ static void postponed_timer_is_called_on_the_cpu_that_armed_it(struct kunit *tes
 
 enum { CROWD = 3000 };
 
-/* All at one tick, and postponed before that can have come. */
+/* Timers of one tick, postponed before that tick can have come. */
 static void arm_and_postpone_crowd(struct counter *counters, u64 due_ns, u64 later_ns)
 {
 	unsigned int i;
@@ -925,7 +929,7 @@ static void arm_and_postpone_crowd(struct counter *counters, u64 due_ns, u64 lat
 	}
 }
 
-/* Wait until all of them wait for that tick. */
+/* Wait until all timers wait for that tick. */
 static void wait_until_crowd_waits_for(const struct counter *counters, u64 tick)
 {
 	unsigned int i;
@@ -935,7 +939,9 @@ static void wait_until_crowd_waits_for(const struct counter *counters, u64 tick)
 			usleep_range(1000, 2000);
 }
 
-/* They wait on without being called, or counted as if they were, and in small holds. */
+/*
+ * They are put back without being called or counted as expired, in short holds of the lock.
+ */
 static void crowd_that_waits_on_does_not_expire(struct kunit *test)
 {
 	struct counter *counters = counters_make(test, CROWD);
@@ -964,8 +970,8 @@ static void crowd_that_waits_on_does_not_expire(struct kunit *test)
 }
 
 /*
- * False: some were armed for a tick that had begun, while others waited on, or came out
- * when the later time had come too.
+ * Return false if some were armed for a tick that had begun, or while others were postponed
+ * already, or came out after the later time too.
  */
 static bool postpone_in_order(struct kunit *test, u64 lead_ns)
 {
@@ -997,7 +1003,7 @@ static bool postpone_in_order(struct kunit *test, u64 lead_ns)
 	return true;
 }
 
-/* They come out in the order of arming, so they wait on in it, and are called in it. */
+/* Timers come out, are put back and are called in the order of arming. */
 static void crowd_that_is_postponed_keeps_its_order(struct kunit *test)
 {
 	need_tracepoints(test);
@@ -1006,13 +1012,13 @@ static void crowd_that_is_postponed_keeps_its_order(struct kunit *test)
 
 /* --- the function ----------------------------------------------------------- */
 
-/* What a function sees and may do. */
+/* What a function found, and what it did. */
 struct witness {
 	struct twheel_timer timer;
 	struct counter *other;
 	struct completion called;
 	bool softirq;		/* it was called in softirq context */
-	bool interrupts;	/* with interrupts on */
+	bool interrupts;	/* interrupts were on */
 	int answers[8];
 };
 
@@ -1119,7 +1125,7 @@ static void shutdown_ends_a_timer_that_arms_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&counter->calls), calls);
 }
 
-/* Frees its timer as the last thing that it does. */
+/* A function that frees its timer as its last action. */
 struct mayfly {
 	struct twheel_timer timer;
 	struct completion *died;
@@ -1206,7 +1212,7 @@ struct pair {
 	struct completion armer_is_there;
 	unsigned int runner, armer;	/* CPUs */
 	unsigned int calls;
-	unsigned int cpus[2];		/* where the calls were */
+	unsigned int cpus[2];		/* CPUs of the calls */
 	bool armed_again;
 	int ret;
 	bool pending;
@@ -1230,7 +1236,7 @@ static void do_half(void *data)
 	struct pair *pair = data;
 	unsigned int cpu = smp_processor_id();
 
-	/* Once the function runs, nothing else does on its CPU. */
+	/* While the function runs, nothing else runs on its CPU. */
 	if (cpu == pair->runner) {
 		wait_for_completion(&pair->armer_is_there);
 		twheel_timer_arm(&pair->timer, 0, 0, TWHEEL_TIMER_REL);
@@ -1266,7 +1272,10 @@ static void timer_armed_while_its_function_runs_stays_on_that_cpu(struct kunit *
 	KUNIT_EXPECT_EQ(test, pair.cpus[1], pair.runner);
 }
 
-/* The first CPU arms, the others in turn arm what is on another's wheel. */
+/*
+ * The first CPU arms the timer; the others in turn arm it while it is on another CPU's
+ * wheel.
+ */
 static void arm_what_another_cpu_has_armed(void *data)
 {
 	struct arming *arming = data;
@@ -1289,8 +1298,8 @@ static void timer_can_be_armed_and_cancelled_from_any_cpu(struct kunit *test)
 /* --- the budget of a run ------------------------------------------------------ */
 
 /*
- * Functions that take their time get no more than about half of the CPU.  That is a
- * lower bound of how long it all takes, so other work on the machine does no harm.
+ * Slow functions get at most about half of the CPU. The test asserts only how long they
+ * take at least, so other work on the machine does no harm.
  */
 
 static void wait_for_calls(struct counter *counters, unsigned int nr, int calls)
@@ -1303,7 +1312,9 @@ static void wait_for_calls(struct counter *counters, unsigned int nr, int calls)
 			usleep_range(1000, 2000);
 }
 
-/* 64 functions of 200 us at one tick; return from the first one's to the last one's. */
+/*
+ * Run 64 functions of 200 us at one tick; return the time from the first to the last one.
+ */
 static u64 run_slow_functions(struct kunit *test, struct counter *counters)
 {
 	enum { NR = 64 };
@@ -1333,11 +1344,11 @@ static void time_is_looked_at_between_functions(struct kunit *test)
 {
 	u64 took_ns = run_slow_functions(test, counters_make(test, 64));
 
-	/* 63 * 200 us of work, in runs of little more than 1 ms, and pauses. */
+	/* 63 * 200 us of work, in runs of a little more than 1 ms with pauses between. */
 	KUNIT_EXPECT_GT(test, took_ns, 63ULL * 200 * 1000 * 3 / 2);
 }
 
-/* Arm a timer for the next tick, and cancel it, until it is told to stop. */
+/* Arm a timer for the next tick and cancel it, again and again until told to stop. */
 struct nuisance {
 	struct counter *counter;
 	struct completion stopped;
@@ -1364,7 +1375,10 @@ static void pause_is_not_cut_short_by_what_is_armed(struct kunit *test)
 	u64 took_ns;
 
 	init_completion(&nuisance.stopped);
-	/* On whichever CPU: from the own one it programs, from another one it kicks. */
+	/*
+	 * From the base's own CPU, arming programs the hrtimer; from another CPU, it kicks
+	 * the base.
+	 */
 	task = kthread_run(arm_again_and_again, &nuisance, "twheel/nuisance");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	took_ns = run_slow_functions(test, counters);

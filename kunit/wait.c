@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A task that waits for a timer's function which it has preempted, as can be on
- * PREEMPT_RT only: the task must not keep the function from ever returning.
- *
- * The module loads if the function was preempted and has returned.
+ * A task that waits for a timer's function which it has preempted, as is possible on
+ * PREEMPT_RT only: the wait must let the function run on and return. The module loads only
+ * if the function was preempted and has returned.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -17,7 +16,7 @@ static struct twheel_timer timer;
 static DECLARE_COMPLETION(started);
 static bool returned;
 
-/* The woken task is of higher priority, and preempts this at once. */
+/* The woken task has a higher priority and preempts this function at once. */
 static void take_time(struct twheel_timer *timer)
 {
 	complete(&started);

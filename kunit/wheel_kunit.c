@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of the wheel: order, bounds, and what its laziness promises.
+ * KUnit suite of the wheel: order, bounds, and how few ticks need work.
  *
- * The suite has a wheel.c of its own, as the module exports none of it.
+ * The suite compiles a wheel.c of its own, as the module exports none of it.
  */
 #include <kunit/test.h>
-#include <linux/moduleparam.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "../kmod/wheel.c"
+#include "options.h"
 #include "wheel_model.h"
 
 #define MODEL_STEPS	200000
-
-static ulong seed;
-module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "Seed of the model test (default: a random one)");
 
 /* A wheel and an array of nodes, in the test's own memory. */
 struct fixture {
@@ -52,14 +47,14 @@ static void check(struct fixture *fixture)
 			   "holds");
 }
 
-/* With many nodes that takes long. */
+/* With many nodes the check takes long. */
 static void check_at_times(struct fixture *fixture)
 {
 	if (fixture->wheel->armed < 1000 || fixture->stops % 256 == 0)
 		check(fixture);
 }
 
-/* Go on towards a tick; true: the budget was not enough. */
+/* Advance towards a tick; true: the budget was not enough. */
 static bool advance(struct fixture *fixture, u64 now, unsigned int budget,
 		    struct list_head *out)
 {
@@ -71,7 +66,9 @@ static u64 moves(const struct fixture *fixture)
 	return fixture->wheel->cascaded + fixture->wheel->prefetched;
 }
 
-/* What the owner of a wheel does while it holds its lock; true: there is more to do. */
+/*
+ * Advance as the owner of a wheel does in one hold of its lock; true: there is more to do.
+ */
 static bool hold(struct fixture *fixture, u64 now, struct list_head *out)
 {
 	u64 before = moves(fixture) - fixture->wheel->armed;
@@ -84,7 +81,7 @@ static bool hold(struct fixture *fixture, u64 now, struct list_head *out)
 	return more;
 }
 
-/* Hop to the next tick with work and do all of it; what came out goes to @out. */
+/* Advance to the next tick with work and do all of it; nodes that come out go to @out. */
 static void hop(struct fixture *fixture, struct list_head *out)
 {
 	u64 next = wheel_next(fixture->wheel), armed = fixture->wheel->armed;
@@ -114,7 +111,7 @@ static void hop_until_empty(struct fixture *fixture, struct list_head *out)
 		hop(fixture, out);
 }
 
-/* The index of the first node on a list, which is taken off. */
+/* Take the first node off a list and return its index. */
 static long pop(struct fixture *fixture, struct list_head *out)
 {
 	struct wheel_node *node =
@@ -132,16 +129,15 @@ static void wheel_agrees_with_a_sorted_array(struct kunit *test)
 {
 	struct model_generator generator = {
 		.source.draw = model_generate,
-		.seed = seed ?: get_random_u64(),
+		.seed = seed_of(test),
 	};
 	struct wheel_model *model = kunit_kzalloc(test, sizeof(*model), GFP_KERNEL);
 	const char *broken;
 	unsigned int step;
 
 	KUNIT_ASSERT_NOT_NULL(test, model);
-	kunit_info(test, "seed=%llu\n", generator.seed);
 	model_init(model, &generator.source);
-	for (step = 0; step < MODEL_STEPS; step++) {
+	for (step = 0; step < rounds_of(MODEL_STEPS); step++) {
 		if (!model_step(model, &broken)) {
 			KUNIT_FAIL(test, "step %u: %s\n", step, broken);
 			return;
@@ -203,7 +199,7 @@ static void node_does_not_come_out_before_its_tick(struct kunit *test)
 	}
 }
 
-/* The example of wheel.c, "The order". */
+/* The example at the head of wheel.c, "The order". */
 static void older_node_that_falls_past_a_younger_one_comes_out_first(struct kunit *test)
 {
 	enum { Z, X, Y };
@@ -226,7 +222,7 @@ static void equal_ticks_come_out_in_the_order_of_arming(struct kunit *test)
 	LIST_HEAD(out);
 	long i;
 
-	/* From ever nearer, so that they are on every level. */
+	/* Arm from nearer and nearer ticks, so that nodes are on every level. */
 	for (i = 0; i < 600; i++)
 		wheel_add(fixture.wheel, &fixture.nodes[i], due,
 			  due - (due >> (i / 30)));
@@ -372,7 +368,7 @@ static void arm_evenly(struct fixture *fixture, unsigned int nr, u64 first, u64 
 	}
 }
 
-/* How many distinct due ticks there are among nodes that came out, in their order. */
+/* Count the distinct due ticks of nodes on a list, which is in order. */
 static unsigned int count_ticks(struct fixture *fixture, struct list_head *out)
 {
 	unsigned int distinct = 0;
@@ -404,7 +400,7 @@ static void crowded_slot_is_moved_down_in_the_window_before_its_own(struct kunit
 	KUNIT_EXPECT_FALSE(test, hold(&fixture, SLOT_BEGIN - SLOT_TICKS, &out));
 	KUNIT_EXPECT_EQ(test, fixture.wheel->prefetched, 64ULL);
 	check(&fixture);
-	/* What is left is not crowded. */
+	/* The nodes that are left do not make the slot crowded. */
 	KUNIT_EXPECT_FALSE(test, hold(&fixture, SLOT_BEGIN - SLOT_TICKS, &out));
 	KUNIT_EXPECT_EQ(test, fixture.wheel->prefetched, 64ULL);
 	KUNIT_EXPECT_TRUE(test, list_empty(&out));
@@ -430,7 +426,7 @@ static void urgent_slot_forces_wakeups_as_late_as_they_can_be(struct kunit *test
 	LIST_HEAD(out);
 
 	arm_evenly(&fixture, 1793, SLOT_BEGIN, SLOT_TICKS);
-	/* Eight rounds of 256, though the last is of one node, and a slot of level 1. */
+	/* Eight rounds of 256, the last one of a single node and a slot of level 1. */
 	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), SLOT_BEGIN - 32 - 8);
 	hop(&fixture, &out);
 	KUNIT_EXPECT_EQ(test, fixture.wheel->prefetched, 256ULL);
@@ -461,7 +457,7 @@ static void add_that_makes_a_slot_urgent_tells_when(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel_next(fixture.wheel), SLOT_BEGIN - 32 - 3);
 }
 
-/* Reached after its forced tick, however late, it is moved at once, by parts. */
+/* A slot reached after its forced tick, however late, is moved at once, in parts. */
 static void urgent_slot_that_is_reached_late_is_moved_in_holds(struct kunit *test)
 {
 	struct fixture fixture = fixture_make(test, 2000, 0);
@@ -478,7 +474,7 @@ static void urgent_slot_that_is_reached_late_is_moved_in_holds(struct kunit *tes
 	KUNIT_EXPECT_TRUE(test, list_empty(&out));
 }
 
-/* One that is due while a round goes on comes out with the next hold. */
+/* A node that becomes due during a round comes out in the next hold. */
 static void due_node_comes_out_before_a_round_goes_on(struct kunit *test)
 {
 	struct fixture fixture = fixture_make(test, 2001, 0);
@@ -514,7 +510,7 @@ static void few_nodes_are_moved_before_one_that_is_due(struct kunit *test)
 	struct fixture fixture = fixture_make(test, 20000, 0);
 	LIST_HEAD(out);
 
-	/* All in one slot of level 3. */
+	/* All nodes are in one slot of level 3. */
 	arm_evenly(&fixture, 20000, 40ULL << 15, BIT_ULL(15));
 	hop_until_empty(&fixture, &out);
 	KUNIT_EXPECT_LE(test, fixture.most_before_due, 256ULL);
@@ -523,7 +519,7 @@ static void few_nodes_are_moved_before_one_that_is_due(struct kunit *test)
 			count_ticks(&fixture, &out));
 }
 
-/* The younger ones of a tick are moved down first. */
+/* Of one tick, the younger nodes are moved down first. */
 static void half_prefetched_slot_keeps_the_order_of_a_tick(struct kunit *test)
 {
 	struct fixture fixture = fixture_make(test, 300, 0);
@@ -592,7 +588,7 @@ static void roundest_tick_never_leaves_its_range(struct kunit *test)
 	}
 }
 
-/* What slack is for: as many stops as there are windows of its size. */
+/* The purpose of slack: one stop for each window of its size. */
 static void nodes_with_slack_share_their_stops(struct kunit *test)
 {
 	struct fixture fixture = fixture_make(test, 2000, 0);
@@ -614,7 +610,7 @@ static void nodes_with_slack_share_their_stops(struct kunit *test)
 
 /* --- a clock that is set back, a CPU that goes ------------------------------ */
 
-/* For a clock that is set back, and a CPU that goes. */
+/* This happens when a clock is set back, and when a CPU goes offline. */
 static void nodes_that_move_to_another_wheel_come_out_before_younger_ones(struct kunit *test)
 {
 	enum { OLD = 300, YOUNG = 100 };
@@ -626,7 +622,7 @@ static void nodes_that_move_to_another_wheel_come_out_before_younger_ones(struct
 
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	wheel_init(other, 0);
-	/* From ever nearer, on both of them, so that they are on every level. */
+	/* Arm from nearer and nearer ticks, so that both wheels have nodes on every level. */
 	for (i = 0; i < OLD; i++)
 		wheel_add(other, &fixture.nodes[i], due, due - (due >> (i / 15)));
 	for (i = OLD; i < OLD + YOUNG; i++)

@@ -26,32 +26,32 @@
 #define MODEL_NODES		320
 #define MODEL_BITS	53	/* delays, and clocks at first, are below 2^53 ticks */
 
-/* Where the numbers come from; false at the end of them. */
+/* The source of the numbers; returns false at their end. */
 struct model_source {
 	bool (*draw)(struct model_source *source, u64 *number);
 };
 
 struct model_node {
 	struct wheel_node node;
-	u64 age;		/* which arming this is */
+	u64 age;		/* number of this arming */
 	u64 due;
 };
 
 struct wheel_model {
 	struct model_source *source;
 	struct wheel wheels[2];
-	unsigned int main;	/* which one nodes are on */
+	unsigned int main;	/* the wheel that nodes are on */
 	u64 now;
 	u64 armings;
-	bool removed;		/* something was cancelled since the wheel was empty */
+	bool removed;		/* a node was cancelled since the wheel was empty */
 	struct model_node nodes[MODEL_NODES];
 	struct model_node *idle[MODEL_NODES];
 	unsigned int nr_idle;
 	struct model_node *sorted[MODEL_NODES];	/* by due, then age */
 	unsigned int nr_sorted;
-	unsigned int windows[WHEEL_LEVELS][WHEEL_SLOTS];	/* nodes of each */
+	unsigned int windows[WHEEL_LEVELS][WHEEL_SLOTS];	/* nodes on each wheel */
 	u64 programmed;		/* when the owner of the wheel would advance it */
-	u64 forced;		/* how often prefetch had to be done at a tick */
+	u64 forced;		/* number of times that prefetch was forced at a tick */
 };
 
 /* splitmix64, with the state in @seed. */
@@ -72,7 +72,9 @@ static inline bool model_generate(struct model_source *source, u64 *number)
 	return true;
 }
 
-/* A number below 2^@bits, of any magnitude alike: short ones come often. */
+/*
+ * A number below 2^@bits, each number of bits equally likely: small numbers are frequent.
+ */
 static inline u64 model_magnitude(u64 number, unsigned int bits)
 {
 	unsigned int width = (number & 0xff) % (bits + 1);
@@ -92,7 +94,7 @@ static inline bool model_before(const struct model_node *a,
 	return a->due != b->due ? a->due < b->due : a->age < b->age;
 }
 
-/* Where @node is in the sorted array, or would have to be. */
+/* The place of @node in the sorted array, or where it belongs. */
 static inline unsigned int model_find(const struct wheel_model *model,
 				      const struct model_node *node)
 {
@@ -131,7 +133,7 @@ static inline void model_remove(struct wheel_model *model,
 	model->idle[model->nr_idle++] = node;
 }
 
-/* Begin again with an empty wheel, at a clock of any magnitude. */
+/* Begin again with an empty wheel, with a clock of any magnitude. */
 static inline void model_restart(struct wheel_model *model, u64 number)
 {
 	unsigned int i;
@@ -160,7 +162,7 @@ static inline void model_init(struct wheel_model *model,
 	model_restart(model, 0);
 }
 
-/* A due tick: any distance, or the very one, or about the one, of another node. */
+/* A due tick: at any distance, or equal or close to that of another node. */
 static inline u64 model_due(struct wheel_model *model, u64 how, u64 number)
 {
 	u64 other;
@@ -176,7 +178,7 @@ static inline u64 model_due(struct wheel_model *model, u64 how, u64 number)
 	return other + model_magnitude(number >> 20, 8);
 }
 
-/* What wheel_roundest() has to answer, by the definition. */
+/* The result that wheel_roundest() must return, by its definition. */
 static inline u64 model_roundest(u64 first, u64 last)
 {
 	unsigned int shift = 63;
@@ -191,7 +193,7 @@ static inline u64 model_roundest(u64 first, u64 last)
 	return beyond ? first + (unit - beyond) : first;
 }
 
-/* Ask for any range at all. */
+/* Check wheel_roundest() with any range. */
 static inline const char *model_check_roundest(u64 how, u64 number)
 {
 	u64 first = how & 1 ? number : model_magnitude(number, 56);
@@ -324,15 +326,15 @@ static inline const char *model_advance(struct wheel_model *model, u64 how,
 	}
 	moved = wheel->cascaded + wheel->prefetched - moved;
 	if (left > budget || budget - left != out + moved)
-		return "what is left of the budget is not what was not touched";
+		return "the rest of the budget does not match the number of nodes touched";
 	if (more && wheel_next(wheel) > model->now)
-		return "there is said to be more to do, and there is not";
+		return "the wheel says that there is more to do, but there is not";
 	if (!due && model->nr_sorted && model->sorted[0]->due <= model->now)
-		return "a node that is due was left behind";
+		return "a due node is still on the wheel";
 	if (!due && wheel->clk != model->now)
-		return "clk did not get to now";
+		return "clk is not at now";
 	if (!more && wheel_next(wheel) <= model->now)
-		return "there is said to be no more to do, and there is";
+		return "the wheel says that there is no more to do, but there is";
 	return NULL;
 }
 
@@ -354,7 +356,7 @@ static inline const char *model_wait(struct wheel_model *model, u64 number)
 	return list_empty(&list) ? NULL : "a node came out early";
 }
 
-/* What happens on the new wheel between one node that moves and the next. */
+/* Work on the new wheel between two nodes that move. */
 static inline const char *model_meanwhile(struct wheel_model *model, u64 how,
 					  u64 number)
 {
@@ -369,7 +371,7 @@ static inline const char *model_meanwhile(struct wheel_model *model, u64 how,
 }
 
 /*
- * Set time back, and get the nodes to the other wheel, all older than those that
+ * Set time back and move the nodes to the other wheel, where they are older than nodes that
  * are armed there meanwhile.
  */
 static inline const char *model_set_back(struct wheel_model *model, u64 how,
@@ -393,7 +395,7 @@ static inline const char *model_set_back(struct wheel_model *model, u64 how,
 		if (broken)
 			return broken;
 		if (wheel_queued(node))
-			return "a node that was popped is somewhere";
+			return "a popped node is still on a list";
 		wanted = wheel_add_older(model_wheel(model), node,
 					 wheel_due(node), model->now);
 		model->programmed = min(model->programmed, wanted);
@@ -417,12 +419,12 @@ static inline const char *model_check(struct wheel_model *model)
 		return next == WHEEL_NEVER ? NULL : "an empty wheel has work";
 	}
 	if (next < model->programmed)
-		return "an add did not say when the wheel has to be advanced";
+		return "wheel_add() did not return when the wheel has to be advanced";
 	expected = min(model->sorted[0]->due, model_least_forced(model));
 	if (next > expected)
 		return "next is later than the next tick with work";
 	if (!model->removed && !model_wheel(model)->round && next != expected)
-		return "next is not the next tick with work, and nothing was removed";
+		return "next is not the next tick with work, though no node was removed";
 	return wheel_check(model_wheel(model));
 }
 
@@ -442,7 +444,7 @@ static inline bool model_step(struct wheel_model *model, const char **broken)
 	if (!source->draw(source, &what) || !source->draw(source, &number))
 		return false;
 
-	/* Now and then, and before a due tick might not fit into a node. */
+	/* Begin again now and then, and before a due tick is too large for a node. */
 	if (what >> 52 == 0 || model->now >> (MODEL_BITS + 1))
 		model_restart(model, number);
 

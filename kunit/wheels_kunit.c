@@ -2,23 +2,18 @@
 /*
  * KUnit suite of the wheels of a clock that can be set back.
  *
- * The suite has a wheel.c and a wheels.c of its own, as the module exports none of
+ * The suite compiles a wheel.c and a wheels.c of its own, as the module exports none of
  * them.
  */
 #include <kunit/test.h>
-#include <linux/moduleparam.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "../kmod/wheel.c"
 #include "../kmod/wheels.c"
+#include "options.h"
 #include "wheels_model.h"
 
 #define MODEL_STEPS	100000
-
-static ulong seed;
-module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "Seed of the model test (default: a random one)");
 
 /* Wheels and an array of nodes, in the test's own memory. */
 struct fixture {
@@ -53,7 +48,7 @@ static void arm(struct fixture *fixture, unsigned int i, u64 due, u64 now)
 			   "holds");
 }
 
-/* Do all that is due at a tick, and expect these nodes to come out, in this order. */
+/* Do all work that is due at a tick, and expect these nodes to come out in this order. */
 static void expect_out(struct fixture *fixture, u64 now, const int *order, int nr)
 {
 	LIST_HEAD(out);
@@ -82,7 +77,7 @@ static u64 cascaded(const struct fixture *fixture)
 	int i;
 
 	for (i = 0; i < WHEELS_MAX; i++)
-		sum += fixture->wheels.wheel[i].cascaded;
+		sum += fixture->wheels.wheel[i]->cascaded;
 	return sum;
 }
 
@@ -91,15 +86,14 @@ static void wheels_agree_with_a_sorted_array(struct kunit *test)
 	struct wheels_model *model = kunit_kzalloc(test, sizeof(*model), GFP_KERNEL);
 	struct model_generator generator = {
 		.source.draw = model_generate,
-		.seed = seed ?: get_random_u32(),
+		.seed = seed_of(test),
 	};
 	const char *broken;
 	unsigned int step;
 
 	KUNIT_ASSERT_NOT_NULL(test, model);
-	kunit_info(test, "seed %llu", generator.seed);
 	wheels_model_init(model, &generator.source);
-	for (step = 0; step < MODEL_STEPS; step++) {
+	for (step = 0; step < rounds_of(MODEL_STEPS); step++) {
 		if (!wheels_model_step(model, &broken)) {
 			KUNIT_FAIL(test, "step %u: %s", step, broken);
 			return;
@@ -107,7 +101,9 @@ static void wheels_agree_with_a_sorted_array(struct kunit *test)
 		cond_resched();
 	}
 	KUNIT_EXPECT_EQ(test, model->most_used, (unsigned int)WHEELS_MAX);
+	KUNIT_EXPECT_GT(test, model->most_waiting, 0ULL);
 	KUNIT_EXPECT_GT(test, model->most_limbo, 0ULL);
+	KUNIT_EXPECT_GT(test, model->moved_limbo, 0ULL);
 }
 
 static void set_back_clock_moves_no_node(struct kunit *test)
@@ -120,7 +116,7 @@ static void set_back_clock_moves_no_node(struct kunit *test)
 
 	for (i = 0; i < NR; i++)
 		arm(fixture, i, due + i, 1000000);
-	/* Two steps back, and something armed after each. */
+	/* Set the clock back twice, and arm a node after each step. */
 	arm(fixture, NR, due - 1, 999000);
 	arm(fixture, NR + 1, 990001, 990000);
 	KUNIT_EXPECT_FALSE(test, wheels_advance(&fixture->wheels, 990000, 64, &out));
@@ -163,7 +159,7 @@ static void node_for_the_gap_is_on_time_whatever_the_others_are(struct kunit *te
 			    &fixture->nodes[NR]);
 }
 
-/* Prefetch that was forced waits until the clock is there again. */
+/* Forced prefetch waits until the clock has reached its tick again. */
 static void clock_set_back_in_a_round_of_prefetch_finds_nothing_to_do(struct kunit *test)
 {
 	enum { NR = 2000, BEGIN = 40 << 10, FORCED = BEGIN - 32 - 8 };
@@ -219,7 +215,7 @@ static void node_in_limbo_can_be_taken_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheels_armed(&fixture->wheels), 3ULL);
 }
 
-/* However late: each comes once, none early, while time goes on tick by tick. */
+/* However late the node is: each node comes out once and not early, tick by tick. */
 static void nodes_in_limbo_come_out_while_time_goes_on(struct kunit *test)
 {
 	enum { NR = 600, LIMBO = 100 };
@@ -245,23 +241,124 @@ static void nodes_in_limbo_come_out_while_time_goes_on(struct kunit *test)
 			wheels_del(&fixture->wheels, node);
 			left--;
 		}
-		/* As long as its owner goes on, limbo is empty within the tick. */
+		/* Limbo is empty at the end of each tick if its owner keeps advancing. */
 		KUNIT_ASSERT_EQ(test, fixture->wheels.nr_limbo, 0ULL);
 	}
 	KUNIT_EXPECT_EQ(test, left, 0U);
+}
+
+/* As when a CPU goes down then: base.c moves nodes by wheels_pop(). */
+static void half_emptied_limbo_is_popped_before_the_wheels(struct kunit *test)
+{
+	enum { LIMBO = 8 };
+	struct fixture *fixture = fixture_make(test, LIMBO + 3, 40000);
+	LIST_HEAD(out);
+	int i;
+
+	arm(fixture, LIMBO, 50000, 40000);
+	arm(fixture, LIMBO + 1, 39000, 30000);
+	arm(fixture, LIMBO + 2, 29000, 20000);
+	for (i = 0; i < LIMBO; i++)
+		arm(fixture, i, 19000, 10000);
+	KUNIT_ASSERT_EQ(test, fixture->wheels.nr_limbo, (u64)LIMBO);
+	while (fixture->wheels.nr_limbo > LIMBO / 2)
+		wheels_advance(&fixture->wheels, 10000, 2, &out);
+	KUNIT_ASSERT_TRUE(test, list_empty(&out));
+	KUNIT_ASSERT_EQ(test, fixture->wheels.nr_limbo, (u64)LIMBO / 2);
+
+	/* Of the tick 19000, the youngest node comes first. */
+	for (i = LIMBO; i > 0;) {
+		struct wheel_node *node = wheels_pop(&fixture->wheels);
+
+		KUNIT_ASSERT_NOT_NULL(test, node);
+		if (wheel_due(node) != 19000)
+			continue;
+		KUNIT_EXPECT_EQ(test, (int)(node - fixture->nodes), --i);
+	}
 }
 
 static void clock_that_never_goes_back_has_one_wheel(struct kunit *test)
 {
 	struct fixture *fixture = fixture_make(test, 2, 1000);
 
-	wheels_init(&fixture->wheels, fixture->wheels.wheel, 1, 1000);
+	wheels_init(&fixture->wheels, fixture->wheels.wheel[0], 1, 1000);
 	arm(fixture, 0, 2000, 1000);
-	/* Read a moment before another CPU's advance, used after it. */
+	/*
+	 * The clock was read just before another CPU advanced the wheel, and is used after
+	 * that.
+	 */
 	arm(fixture, 1, 999, 998);
 	KUNIT_EXPECT_EQ(test, fixture->wheels.nr_used, 1U);
 	EXPECT_OUT(fixture, 1000, 1);
 	EXPECT_OUT(fixture, 2000, 0);
+}
+
+/* Wheels of which only the first is there. */
+static struct fixture *fixture_make_growing(struct kunit *test, unsigned int nr, u64 now)
+{
+	struct fixture *fixture = fixture_make(test, nr, now);
+
+	wheels_init_growing(&fixture->wheels, fixture->wheels.wheel[0], now);
+	return fixture;
+}
+
+static void grow(struct fixture *fixture, u64 now)
+{
+	struct wheel *more = kunit_kcalloc(fixture->test, WHEELS_MAX - 1, sizeof(*more),
+					   GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(fixture->test, more);
+	for (i = 0; i < WHEELS_MAX - 1; i++)
+		wheel_init(&more[i], 0);
+	wheels_grow(&fixture->wheels, more);
+	KUNIT_EXPECT_FALSE(fixture->test, wheels_must_grow(&fixture->wheels, now));
+}
+
+static void node_for_the_gap_waits_for_a_wheel_and_is_on_time_then(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make_growing(test, 4, 1000);
+
+	arm(fixture, 0, 2000, 1000);
+	KUNIT_EXPECT_FALSE(test, wheels_must_grow(&fixture->wheels, 1000));
+	/* Set back: node 0 stays. */
+	KUNIT_EXPECT_TRUE(test, wheels_must_grow(&fixture->wheels, 500));
+	arm(fixture, 1, 700, 500);
+	arm(fixture, 2, 600, 500);
+	arm(fixture, 3, 700, 500);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 500), 1000ULL);
+	grow(fixture, 501);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 501), 501ULL);
+	EXPECT_OUT(fixture, 600, 2);
+	EXPECT_OUT(fixture, 700, 1, 3);
+	EXPECT_OUT(fixture, 2000, 0);
+}
+
+static void node_for_the_gap_is_no_later_than_the_step_without_memory(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make_growing(test, 4, 1000);
+	LIST_HEAD(out);
+
+	arm(fixture, 0, 1500, 1000);
+	arm(fixture, 1, 700, 500);
+	arm(fixture, 2, 600, 500);
+	KUNIT_EXPECT_FALSE(test, wheels_advance(&fixture->wheels, 999, 64, &out));
+	KUNIT_EXPECT_TRUE(test, list_empty(&out));
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 999), 1000ULL);
+	/* They can be taken off, and come out when the clock gets to the wheel. */
+	wheels_del(&fixture->wheels, &fixture->nodes[1]);
+	EXPECT_OUT(fixture, 1000, 2);
+	EXPECT_OUT(fixture, 1500, 0);
+}
+
+static void wheel_that_is_empty_goes_back_and_needs_no_other(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make_growing(test, 1, 1000);
+
+	KUNIT_EXPECT_FALSE(test, wheels_must_grow(&fixture->wheels, 500));
+	arm(fixture, 0, 600, 500);
+	EXPECT_OUT(fixture, 600, 0);
+	KUNIT_EXPECT_EQ(test, fixture->wheels.nr, 1U);
 }
 
 static struct kunit_case wheels_cases[] = {
@@ -273,7 +370,11 @@ static struct kunit_case wheels_cases[] = {
 	KUNIT_CASE(fourth_step_back_loses_nothing_and_keeps_the_order),
 	KUNIT_CASE(node_in_limbo_can_be_taken_off),
 	KUNIT_CASE(nodes_in_limbo_come_out_while_time_goes_on),
+	KUNIT_CASE(half_emptied_limbo_is_popped_before_the_wheels),
 	KUNIT_CASE(clock_that_never_goes_back_has_one_wheel),
+	KUNIT_CASE(node_for_the_gap_waits_for_a_wheel_and_is_on_time_then),
+	KUNIT_CASE(node_for_the_gap_is_no_later_than_the_step_without_memory),
+	KUNIT_CASE(wheel_that_is_empty_goes_back_and_needs_no_other),
 	{}
 };
 

@@ -23,23 +23,45 @@
  * @wheel: memory of @wheels.
  * @wheels: what is tested.
  * @budget: how much each advance may do in this part of the test.
+ * @grows: the wheels but the first are made in this part of the test when they are needed.
  * @most_used: the most wheels that were in use, to show that the test got there.
  * @most_limbo: the most nodes that were in limbo.
+ * @moved_limbo: how many nodes in limbo were moved to other wheels.
+ * @most_waiting: the most nodes that were there because wheels were still to be made.
  */
 struct wheels_model {
 	struct wheel_model model;
 	struct wheel wheel[WHEELS_MAX];
 	struct wheels wheels;
 	unsigned int budget;
+	bool grows;
 	unsigned int most_used;
 	u64 most_limbo;
+	u64 moved_limbo;
+	u64 most_waiting;
 };
+
+/* All wheels at once, or the first one, and the others when nodes wait for them. */
+static inline void wheels_model_make(struct wheels_model *model)
+{
+	if (model->grows)
+		wheels_init_growing(&model->wheels, model->wheel, model->model.now);
+	else
+		wheels_init(&model->wheels, model->wheel, WHEELS_MAX, model->model.now);
+}
+
+/* Do nodes wait in limbo until there are more wheels? */
+static inline bool wheels_model_waits(const struct wheels_model *model)
+{
+	return model->wheels.nr_limbo && model->wheels.nr < WHEELS_MAX;
+}
 
 static inline void wheels_model_restart(struct wheels_model *model, u64 number)
 {
 	model_restart(&model->model, number);
 	model->budget = 2 + number % 63;
-	wheels_init(&model->wheels, model->wheel, WHEELS_MAX, model->model.now);
+	model->grows = number & 64;
+	wheels_model_make(model);
 }
 
 static inline void wheels_model_init(struct wheels_model *model,
@@ -53,7 +75,7 @@ static inline void wheels_model_init(struct wheels_model *model,
 static inline void wheels_model_arm(struct wheels_model *model,
 				    struct model_node *node, u64 how, u64 number)
 {
-	/* Not overdue, as nobody arms that. */
+	/* Never overdue: nobody arms an overdue node. */
 	u64 due = max(model_due(&model->model, how, number), model->model.now + 1);
 
 	wheels_add(&model->wheels, &node->node, due, model->model.now);
@@ -73,7 +95,7 @@ static inline struct model_node *wheels_model_cancel(struct wheels_model *model,
 	return node;
 }
 
-/* Take one that came out off the array, where it must be the first. */
+/* Remove a node that came out from the array, where it must be the first. */
 static inline const char *wheels_model_out(struct wheels_model *model,
 					   struct wheel_node *node)
 {
@@ -85,7 +107,7 @@ static inline const char *wheels_model_out(struct wheels_model *model,
 		return "a node came out early";
 	wheels_del(&model->wheels, node);
 	if (wheel_queued(node))
-		return "a node that was taken off is somewhere";
+		return "a removed node is still on a list";
 	model_remove(&model->model, out);
 	return NULL;
 }
@@ -113,28 +135,35 @@ static inline const char *wheels_model_advance(struct wheels_model *model)
 	if (touched + moved > model->budget)
 		return "more nodes were touched than the budget allows";
 	if (!more && model->model.nr_sorted && model->model.sorted[0]->due <= now)
-		return "a node that is due was left behind";
+		return "a due node is still on the wheels";
 	if (more && wheels_next(&model->wheels, now) > now)
-		return "there is said to be more to do, and there is not";
+		return "the wheels say that there is more to do, but there is not";
 	return NULL;
 }
 
-/* Do all that is due, and let limbo become empty. */
+/* Do all work that is due, until limbo is empty. */
 static inline const char *wheels_model_drain(struct wheels_model *model)
 {
 	const char *broken = NULL;
 	unsigned int rounds = 4 * MODEL_NODES * WHEEL_LEVELS;
 
+	if (wheels_model_waits(model)) {
+		if (!wheels_must_grow(&model->wheels, model->model.now))
+			return "nodes wait for wheels, but these are not asked for";
+		wheel_init(&model->wheel[1], 0);
+		wheel_init(&model->wheel[2], 0);
+		wheels_grow(&model->wheels, &model->wheel[1]);
+	}
 	while (!broken && wheels_next(&model->wheels, model->model.now) <=
 			  model->model.now) {
 		if (!rounds--)
-			return "it does not get done";
+			return "the work that is due does not end";
 		broken = wheels_model_advance(model);
 	}
 	return broken;
 }
 
-/* Time goes on, to the next node, a little, or far. */
+/* Let time pass: to the next node, a little, or far. */
 static inline const char *wheels_model_later(struct wheels_model *model, u64 how,
 					     u64 number)
 {
@@ -158,23 +187,43 @@ static inline const char *wheels_model_back(struct wheels_model *model, u64 numb
 	return wheels_model_advance(model);
 }
 
-/* Everything moves to other wheels, as that of a CPU that goes down does. */
-static inline const char *wheels_model_move(struct wheels_model *model)
+/* Empty limbo by a part; all of it if a node is due, whose place on other wheels is open. */
+static inline const char *wheels_model_empty_some(struct wheels_model *model, u64 rounds)
 {
-	const char *broken = wheels_model_drain(model);
+	unsigned int budget = model->budget;
+	const char *broken = NULL;
+
+	if (model->model.nr_sorted && model->model.sorted[0]->due <= model->model.now)
+		return wheels_model_drain(model);
+	/* One node of limbo at a time. */
+	model->budget = 2;
+	for (; !broken && rounds && model->wheels.nr_limbo; rounds--)
+		broken = wheels_model_advance(model);
+	model->budget = budget;
+	return broken;
+}
+
+/*
+ * Move all nodes to other wheels, as when a CPU goes offline; also while limbo is being
+ * emptied.
+ */
+static inline const char *wheels_model_move(struct wheels_model *model, u64 rounds)
+{
+	const char *broken = wheels_model_empty_some(model, rounds);
 	struct wheel_node *node;
 	LIST_HEAD(list);
 
 	if (broken)
 		return broken;
+	model->moved_limbo += model->wheels.nr_limbo;
 	while ((node = wheels_pop(&model->wheels))) {
 		if (wheel_queued(node))
-			return "a node that was popped is somewhere";
+			return "a popped node is still on a list";
 		list_add_tail(&node->list, &list);
 	}
 	if (wheels_armed(&model->wheels))
-		return "a node was left";
-	wheels_init(&model->wheels, model->wheel, WHEELS_MAX, model->model.now);
+		return "a node is still on the old wheels";
+	wheels_model_make(model);
 	while (!list_empty(&list)) {
 		node = list_first_entry(&list, struct wheel_node, list);
 		list_del(&node->list);
@@ -190,12 +239,18 @@ static inline const char *wheels_model_check(struct wheels_model *model)
 
 	model->most_used = max(model->most_used, model->wheels.nr_used);
 	model->most_limbo = max(model->most_limbo, model->wheels.nr_limbo);
+	if (wheels_model_waits(model)) {
+		model->most_waiting = max(model->most_waiting, model->wheels.nr_limbo);
+		if (next > model->wheels.limbo_end_tick)
+			return "nodes wait for more wheels longer than necessary";
+		next = min(next, model->model.now + 1);
+	}
 	if (wheels_armed(&model->wheels) != model->model.nr_sorted)
 		return "the number of armed nodes differs";
 	if (model->model.nr_sorted ? next > max(model->model.sorted[0]->due,
 						model->model.now + 1) :
 				     next != WHEEL_NEVER)
-		return "next is after the earliest due tick, or of nothing";
+		return "next is after the earliest due tick, or there is no node";
 	return wheels_check(&model->wheels);
 }
 
@@ -232,10 +287,10 @@ static inline bool wheels_model_step(struct wheels_model *model, const char **br
 		*broken = wheels_model_back(model, number);
 		break;
 	default:
-		if ((what >> 5) % 64)
+		if ((what >> 5) % (model->wheels.nr_limbo ? 4 : 64))
 			*broken = wheels_model_later(model, what >> 5, number);
 		else
-			*broken = wheels_model_move(model);
+			*broken = wheels_model_move(model, number % 32);
 	}
 	if (!*broken)
 		*broken = wheels_model_check(model);

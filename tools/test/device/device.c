@@ -673,14 +673,25 @@ long long fdinfo_number(int fd, const char *name)
 	return number_in_file(path, name);
 }
 
-long long base_number(int cpu, clockid_t clock, const char *name)
+/* @suffix: what the name of the base has behind its clock. */
+static long long kind_number(int cpu, clockid_t clock, const char *suffix, const char *name)
 {
 	char path[512];
 
-	snprintf(path, sizeof(path), DEBUGFS "/cpu%d-%s", cpu,
+	snprintf(path, sizeof(path), DEBUGFS "/cpu%d-%s%s", cpu,
 		 clock == CLOCK_REALTIME ? "realtime" :
-		 clock == CLOCK_BOOTTIME ? "boottime" : "monotonic");
+		 clock == CLOCK_BOOTTIME ? "boottime" : "monotonic", suffix);
 	return number_in_file(path, name);
+}
+
+long long base_number(int cpu, clockid_t clock, const char *name)
+{
+	return kind_number(cpu, clock, "", name);
+}
+
+long long deadline_base_number(int cpu, clockid_t clock, const char *name)
+{
+	return kind_number(cpu, clock, "-deadlines", name);
 }
 
 _Atomic __u64 *map_deadlines(int fd, size_t nr)
@@ -764,13 +775,11 @@ bool wait_event_postponed_after(int fd, __u64 id, long long nr)
 	return true;
 }
 
-#define ATTEMPTS	100
-
-__u64 attempt_ns(unsigned int attempt)
+__u64 next_attempt_ns(__u64 lead_ns)
 {
-	if (attempt == ATTEMPTS)
+	if (lead_ns > 60 * NSEC_PER_SEC)
 		test_fail(__FILE__, __LINE__, "each attempt came too late");
-	return (1 + attempt) * SOON_NS;
+	return 2 * lead_ns;
 }
 
 __u64 add_postponed(int fd, _Atomic __u64 *words, __u64 index, __u64 later_ns,
@@ -778,12 +787,11 @@ __u64 add_postponed(int fd, _Atomic __u64 *words, __u64 index, __u64 later_ns,
 {
 	clockid_t clock = get_counters(fd).clockid;
 	long long before = count_postponed(fd);
-	unsigned int attempt;
 
-	for (attempt = 0;; attempt++) {
+	for_each_attempt(lead_ns, SOON_NS) {
 		__u64 id;
 
-		words[index] = clock_ns(clock) + attempt_ns(attempt);
+		words[index] = clock_ns(clock) + lead_ns;
 		id = add_deadline(fd, index, data);
 		words[index] = later_ns;
 		if (wait_event_postponed_after(fd, id, before))

@@ -172,7 +172,7 @@ long enter(int fd, struct twheel_enter *arg);
 /* TWHEEL_IOC_LIST from the beginning, with room for @nr entries. */
 struct twheel_list make_list(struct twheel_entry *entries, __u32 nr);
 
-/* What TWHEEL_IOC_LIST says of an event, which must be there once. */
+/* The entry that TWHEEL_IOC_LIST has of an event; there must be exactly one. */
 struct twheel_entry list_one(int fd, __u64 id);
 
 /* poll() for POLLIN: the revents. */
@@ -235,11 +235,14 @@ void check_armed_for(int fd, __u64 id, __u64 time_ns);
 /* The number in the first line `name:<tab>number` of a file, or -1. */
 long long number_in_file(const char *path, const char *name);
 
-/* The number in a line of fdinfo, or -1 where there is no such line. */
+/* The number in a line of fdinfo, or -1 if fdinfo does not have the line. */
 long long fdinfo_number(int fd, const char *name);
 
-/* The number in a line that debugfs has of a CPU's base, or -1. */
+/* The number in a line that debugfs has of a CPU's base, or -1: events without a word. */
 long long base_number(int cpu, clockid_t clock, const char *name);
+
+/* The same of the base of events with TWHEEL_DEADLINE. */
+long long deadline_base_number(int cpu, clockid_t clock, const char *name);
 
 /*
  * The words that a context shares with its process.  A plain assignment is an atomic
@@ -270,10 +273,24 @@ void wait_postponed_after(int fd, long long nr);
 bool wait_event_postponed_after(int fd, __u64 id, long long nr);
 
 /*
- * What is done before an event comes is done in attempts, as the machine may stand still:
- * how far off the event is, more in each; the first is 0, and there are not very many.
+ * What has to be done before an event comes is done in attempts, as the machine may stand
+ * still meanwhile. The event is @lead_ns ahead: @first_ns in the first attempt, and twice
+ * as much in each later one. The body leaves the loop when it was in time, and else undoes
+ * what it did. The test fails when even very much time was too little.
+ *
+ *	for_each_attempt(lead_ns, SOON_NS) {
+ *		__u64 due_ns = monotonic_ns() + lead_ns;
+ *
+ *		id = add(fd, TWHEEL_ABS, due_ns, 0);
+ *		if (monotonic_ns() < due_ns)
+ *			break;
+ *		ASSERT_EQ(cancel(fd, id), 0);
+ *	}
  */
-__u64 attempt_ns(unsigned int attempt);
+#define for_each_attempt(lead_ns, first_ns)				\
+	for (__u64 lead_ns = (first_ns);; lead_ns = next_attempt_ns(lead_ns))
+
+__u64 next_attempt_ns(__u64 lead_ns);
 
 /*
  * Arm an event whose word then says @later_ns, of which the kernel has taken note: the

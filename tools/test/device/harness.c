@@ -26,7 +26,7 @@
 
 enum verdict { VERDICT_OK, VERDICT_SKIPPED, VERDICT_FAILED };
 
-/* What a test's processes tell the harness, in memory that they share. */
+/* Shared memory through which the processes of a test report to the harness. */
 struct report {
 	bool failed;
 	bool skipped;
@@ -38,7 +38,7 @@ static struct test **tests_tail = &tests;
 static struct report *report;
 static __thread char about[256];
 static unsigned int timeout_s = DEFAULT_TIMEOUT_S;
-static bool quick;
+static unsigned long divisor = 1;
 static bool times;
 
 void test_register(struct test *test)
@@ -49,7 +49,9 @@ void test_register(struct test *test)
 
 unsigned long test_count(unsigned long n)
 {
-	return quick ? n / 10 : n;
+	unsigned long least = n / 10 < 100 ? n / 10 : 100;
+
+	return n / divisor > least ? n / divisor : least;
 }
 
 void test_about(const char *fmt, ...)
@@ -289,11 +291,11 @@ static int run_tests(char **names)
 static void __noreturn usage(FILE *to, int status)
 {
 	fprintf(to,
-		"usage: device_test [--quick] [--times] [--timeout SECONDS] [NAME...]\n"
+		"usage: device_test [--quick[=N]] [--times] [--timeout SECONDS] [NAME...]\n"
 		"       device_test --list\n"
 		"Tests /dev/twheel and prints TAP; all tests, or those named: 'enter_*' are some.\n"
 		"Those of a script in tools/test run only where they are named.\n"
-		"  --quick    a tenth of the counts in the long tests\n"
+		"  --quick    a tenth, or an Nth, of the counts in the long tests\n"
 		"  --times    say how long each test took\n"
 		"  --timeout  how long a test may take (default %u s)\n"
 		"  --list     print the names of the tests\n",
@@ -307,6 +309,18 @@ static void list_tests(void)
 
 	for (test = tests; test; test = test->next)
 		puts(test->name);
+}
+
+static unsigned long parse_divisor(const char *text)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*end || value < 1 || value > 1000000) {
+		fprintf(stderr, "device_test: --quick=%s: need 1 to 1000000\n", text);
+		exit(2);
+	}
+	return value;
 }
 
 static unsigned int parse_timeout(const char *text)
@@ -333,7 +347,9 @@ int main(int argc, char **argv)
 
 	for (i = 1; i < argc && !strncmp(argv[i], "--", 2); i++) {
 		if (!strcmp(argv[i], "--quick")) {
-			quick = true;
+			divisor = 10;
+		} else if (!strncmp(argv[i], "--quick=", 8)) {
+			divisor = parse_divisor(argv[i] + 8);
 		} else if (!strcmp(argv[i], "--times")) {
 			times = true;
 		} else if (!strcmp(argv[i], "--timeout")) {

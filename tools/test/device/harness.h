@@ -56,7 +56,10 @@ void __noreturn
 test_fail_compare(const char *file, int line, const char *what, long long seen,
 		  const char *op, long long expected);
 
-/* @n, or a tenth of it where --quick asks for less. */
+/*
+ * @n, or the part of it that --quick asks for. It is never less than 100, or than a tenth
+ * of @n if that is less still.
+ */
 unsigned long test_count(unsigned long n);
 
 /* Both sides are compared as 64-bit signed integers. */

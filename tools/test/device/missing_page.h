@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A page that is not there yet: who touches it sleeps, in the kernel too, until
+ * A page that is not there yet: a thread that touches it, also in the kernel, sleeps until
  * missing_page_resolve() provides it.
  */
 #ifndef DEVICE_TEST_MISSING_PAGE_H

@@ -20,7 +20,7 @@
 #include "device.h"
 #include "util.h"
 
-/* What the event that a call may find is armed with. */
+/* The arming of the event that a call may find. */
 #define READY_DATA	42
 
 /* The least slack that CONFIG asks for, and how many words. */
@@ -40,7 +40,7 @@ struct bytes {
 	unsigned char at[2 * PAGE_BYTES];
 };
 
-/* What is there for a call: a context, memory, and an argument that is valid. */
+/* The set-up of a call: a context, memory, and a valid argument. */
 struct scene {
 	const struct argument *argument;
 	int fd;
@@ -314,7 +314,13 @@ static const struct argument list_argument = {
 	.fill = fill_list,
 	.check_done = check_list_done,
 	.zeros = { FIELD(twheel_list, reserved) },
-	.strides = { STRIDE(twheel_list, entry_size, twheel_entry) },
+	.strides = {
+		{
+			.field = FIELD(twheel_list, entry_size),
+			/* Entries without flags are accepted. */
+			.least = offsetof(struct twheel_entry, flags),
+		},
+	},
 	.arrays = { ARRAY(twheel_list, entries, nr, twheel_entry) },
 	.outputs = { FIELD(twheel_list, cursor) },
 };
@@ -368,7 +374,7 @@ static void check_valid_is_done(struct scene *scene)
 	scene->argument->check_done(scene, scene->valid.at, ret);
 }
 
-/* What a context and the memory were like, to see that they still are. */
+/* The state of the context and the memory before the call, to compare with it later. */
 struct snapshot {
 	struct counters counters;
 	long long deadlines;

@@ -289,14 +289,14 @@ static __u64 arm_in_five_ticks(int fd, clockid_t clock, __u64 delay_ns)
 static void check_order(int fd, clockid_t clock)
 {
 	struct twheel_record before = { .due_ns = 0 }, records[ORDERED];
-	__u64 delay_ns = SOON_NS;
 	size_t i;
 
-	/* What is past when it is armed comes in no promised order. */
-	while (!arm_in_five_ticks(fd, clock, delay_ns)) {
+	/* No order is promised among events that are past due when they are armed. */
+	for_each_attempt(lead_ns, SOON_NS) {
+		if (arm_in_five_ticks(fd, clock, lead_ns))
+			break;
 		wait_ready(fd, ORDERED);
 		ASSERT_EQ(read_records(fd, records, ORDERED), ORDERED);
-		delay_ns *= 2;
 	}
 	for (i = 0; i < ORDERED; i++) {
 		struct twheel_record record = wait_expired_on(fd, clock);

@@ -196,6 +196,24 @@ TEST(set_backward_moves_nothing_and_keeps_the_order_of_a_tick)
 	printf("# %llu us late at the end, with %zu others\n", late_ns / 1000, nr);
 }
 
+/* Also with the only wheel that there is before the clock is set back for the first time. */
+TEST(set_backward_makes_the_wheels_that_are_needed)
+{
+	int fd = open_realtime(), cpu;
+
+	need_debugfs();
+	pin_to_this_cpu();
+	cpu = sched_getcpu();
+	advance_wheel(fd);
+	add(fd, TWHEEL_ABS, realtime_ns() + HOUR_NS, 0);
+	ASSERT_GE(base_number(cpu, CLOCK_REALTIME, "wheels"), 1);
+	/* At once, so that it may wait for its wheel. */
+	add(fd, TWHEEL_ABS, move_clock(-60 * (long long)NSEC_PER_SEC) + NSEC_PER_MSEC, 1);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, 1);
+	ASSERT_EQ(base_number(cpu, CLOCK_REALTIME, "wheels"), 3);
+	ASSERT_EQ(get_counters(fd).armed, 1);
+}
+
 /*
  * The kernel's hrtimer code reads the clock once for all that it calls in a row, so
  * with a clock that is set back just then it calls too early.  That must not be again
@@ -222,7 +240,7 @@ TEST(set_backward_while_events_expire_leaves_the_cpu_to_others)
 		for (j = 0; j < nr; j++)
 			cmds[j] = make_add(TWHEEL_ABS, now_ns + (j + 1) * tick_ns, 0);
 		ASSERT_EQ(submit(real, cmds, nr), nr);
-		/* What makes the runs of the other clock long. */
+		/* These events make the runs of the other clock long. */
 		add_many(mono, 0, NSEC_PER_MSEC + next_random(&seed) % (5 * NSEC_PER_MSEC),
 			 2000, NULL);
 		pin_to_cpu(cpus[1]);
@@ -491,7 +509,7 @@ TEST(set_backward_puts_off_deadlines)
 	check_armed_for(fd, id, 2 * NSEC_PER_SEC);
 	check_nothing_ready(fd);
 
-	/* What is armed now comes before it; and it can be brought forward. */
+	/* An event armed now comes before it; and it can be brought forward. */
 	words[1] = realtime_ns() + SOON_NS;
 	add_deadline(fd, 1, 1);
 	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, 1);
@@ -737,18 +755,17 @@ static struct leap try_around_leap(int fd, int status, __u64 lead_ns, __u64 *ids
 /* Again, earlier in the day, if the machine stood still until it was too late. */
 static struct leap arm_around_leap(int fd, int status)
 {
-	__u64 lead_ns = 2 * LEAP_KNOWN_NS, ids[ARRAY_SIZE(around_ns)];
-	struct leap leap;
+	__u64 ids[ARRAY_SIZE(around_ns)];
 	size_t i;
 
 	pin_to_this_cpu();
-	for (;;) {
-		leap = try_around_leap(fd, status, lead_ns, ids);
+	for_each_attempt(lead_ns, 10 * SOON_NS) {
+		struct leap leap = try_around_leap(fd, status, LEAP_KNOWN_NS + lead_ns, ids);
+
 		if (realtime_ns() + LEAP_KNOWN_NS < leap.midnight_ns)
 			return leap;
 		for (i = 0; i < ARRAY_SIZE(around_ns); i++)
 			ASSERT_EQ(cancel(fd, ids[i]), 0);
-		lead_ns *= 2;
 	}
 }
 
@@ -913,7 +930,7 @@ TEST(set_ends_a_periodic_event_with_cancel_on_set)
 	check_nothing_ready(fd);
 }
 
-/* It has expired before; that is told, and then that the clock was set. */
+/* It expired before: the first record says so, the second that the clock was set. */
 TEST(set_ends_a_periodic_event_whose_record_is_unread)
 {
 	const __u64 due_ns = realtime_ns();
@@ -1177,8 +1194,8 @@ TEST(set_does_not_end_an_event_that_was_cancelled)
 }
 
 /*
- * Whoever is told of a set may be told a little later, one context after the
- * other: contexts on both sides know of it before this looks.
+ * Contexts learn of a set one after the other, some a little later.  This test looks only
+ * when contexts that were opened before and after its own have learnt of it.
  */
 TEST(set_does_not_end_an_event_that_is_armed_after_it)
 {

@@ -98,7 +98,7 @@ TEST(cpu_outside_of_the_affinity_mask_is_refused)
 							 cpus[0]);
 
 		pin_to_cpu(cpus[0]);
-		/* Nobody, who has no CAP_SYS_NICE. */
+		/* The user nobody, without CAP_SYS_NICE. */
 		ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
 		check_config_refused(fd, cpus[1], EPERM);
 		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
@@ -280,16 +280,16 @@ TEST(cpu_keeps_the_order_of_arming_from_all_cpus)
 {
 	struct twheel_record records[TURNS], before = { .due_ns = 0 };
 	struct turns turns = { .nr = test_count(TURNS) };
-	__u64 delay_ns = 20 * SOON_NS;
 	unsigned int i;
 
 	turns.nr_cpus = get_cpus(turns.cpus, MAX_CPUS);
 	turns.fd = open_on_cpu(CLOCK_MONOTONIC, turns.cpus[turns.nr_cpus - 1]);
 	turns.tick_ns = get_info(turns.fd).tick_ns;
-	while (!arm_by_turns(&turns, delay_ns)) {
+	for_each_attempt(lead_ns, 20 * SOON_NS) {
+		if (arm_by_turns(&turns, lead_ns))
+			break;
 		wait_ready(turns.fd, turns.nr);
 		ASSERT_EQ(read_records(turns.fd, records, TURNS), turns.nr);
-		delay_ns *= 4;
 	}
 	for (i = 0; i < turns.nr; i++) {
 		struct twheel_record record = wait_record(turns.fd);

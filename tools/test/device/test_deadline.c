@@ -21,6 +21,10 @@
 
 #define WORDS		16
 
+static const clockid_t clocks[] = {
+	CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME,
+};
+
 /* Check that an event is armed, for a time that is far off, and that its word says this. */
 static void check_waits_for(int fd, __u64 id, __u64 index, __u64 due_ns)
 {
@@ -399,20 +403,19 @@ TEST(deadline_stored_later_again_and_again_is_due_at_the_last)
 {
 	_Atomic __u64 *words;
 	int fd = open_deadlines(WORDS, &words);
-	unsigned int attempt;
+	unsigned int late = 0;
 	__u64 id;
 
-	for (attempt = 0;; attempt++) {
-		__u64 soon_ns = attempt_ns(attempt);
-
+	for_each_attempt(soon_ns, SOON_NS) {
 		words[7] = monotonic_ns() + soon_ns;
 		id = add_deadline(fd, 7, 42);
 		if (postpone_again_and_again(fd, &words[7], id, soon_ns))
 			break;
 		ASSERT_EQ(cancel(fd, id), 0);
+		late++;
 	}
 	wait_only_record(fd, id, words[7]);
-	check_all_ended(fd, 1, attempt);
+	check_all_ended(fd, 1, late);
 }
 
 /* A store that the kernel never looks at costs nothing. */
@@ -420,12 +423,11 @@ TEST(deadline_stored_a_thousand_times_is_looked_at_when_the_first_comes)
 {
 	_Atomic __u64 *words;
 	int fd = open_deadlines(1, &words), i;
-	unsigned int attempt;
 	long long before;
 	__u64 id;
 
-	for (attempt = 0;; attempt++) {
-		__u64 soon_ns = 10 * attempt_ns(attempt), first_ns;
+	for_each_attempt(soon_ns, 10 * SOON_NS) {
+		__u64 first_ns;
 
 		before = count_postponed(fd);
 		first_ns = monotonic_ns() + soon_ns;
@@ -499,7 +501,7 @@ static bool postpone_many(int fd, _Atomic __u64 *words, __u64 *ids, size_t nr,
 	return true;
 }
 
-/* An attempt, in a context of its own; false: one of the events was for who waits. */
+/* One attempt, in a context of its own. False if an event expired and woke the waiter. */
 static bool wakes_nobody(void *(*wait)(void *waiter), int flags, __u64 soon_ns)
 {
 	struct twheel_config config = deadlines_config(CLOCK_MONOTONIC, WORDS);
@@ -515,7 +517,7 @@ static bool wakes_nobody(void *(*wait)(void *waiter), int flags, __u64 soon_ns)
 	thread = start_thread(wait, &waiter);
 	wait_waiter_asleep(&waiter);
 	wait_asleep(waiter.tid);
-	/* Events are armed and come, and that is not for those who wait. */
+	/* Arm events and let them be postponed: none of this concerns the waiter. */
 	sleeps = count_sleeps(waiter.tid);
 	if (!postpone_many(waiter.fd, words, ids, ARRAY_SIZE(ids), soon_ns)) {
 		join_thread(thread);
@@ -531,10 +533,10 @@ static bool wakes_nobody(void *(*wait)(void *waiter), int flags, __u64 soon_ns)
 
 static void check_wakes_nobody(void *(*wait)(void *waiter), int flags)
 {
-	unsigned int attempt = 0;
-
-	while (!wakes_nobody(wait, flags, attempt_ns(attempt)))
-		attempt++;
+	for_each_attempt(soon_ns, SOON_NS) {
+		if (wakes_nobody(wait, flags, soon_ns))
+			break;
+	}
 }
 
 TEST(deadline_that_is_postponed_wakes_no_reader)
@@ -572,13 +574,137 @@ TEST(deadline_that_is_postponed_counts_as_postponed_and_not_as_expired)
 		__u64 id;
 
 		cancelled = get_counters(fd).cancelled;
-		expired = base_number(cpus[0], CLOCK_MONOTONIC, "expired");
-		base_postponed = base_number(cpus[0], CLOCK_MONOTONIC, "postponed");
+		expired = deadline_base_number(cpus[0], CLOCK_MONOTONIC, "expired");
+		base_postponed = deadline_base_number(cpus[0], CLOCK_MONOTONIC, "postponed");
 		id = add_postponed(fd, words, 0, NEVER_NS, 0);
 		ASSERT_EQ(cancel(fd, id), 0);
 	} while (get_counters(fd).cancelled != cancelled + 1);
-	ASSERT_EQ(base_number(cpus[0], CLOCK_MONOTONIC, "expired"), expired);
-	ASSERT_EQ(base_number(cpus[0], CLOCK_MONOTONIC, "postponed"), base_postponed + 1);
+	ASSERT_EQ(deadline_base_number(cpus[0], CLOCK_MONOTONIC, "expired"), expired);
+	ASSERT_EQ(deadline_base_number(cpus[0], CLOCK_MONOTONIC, "postponed"),
+		  base_postponed + 1);
+}
+
+/* How many events are on the two wheels of a CPU and clock. */
+struct on_wheels {
+	long long plain;
+	long long deadlines;
+};
+
+static struct on_wheels count_on_wheels(int cpu, clockid_t clock)
+{
+	return (struct on_wheels){
+		.plain = base_number(cpu, clock, "armed"),
+		.deadlines = deadline_base_number(cpu, clock, "armed"),
+	};
+}
+
+/* Check that there are as many more than before. */
+static void check_on_wheels(int cpu, clockid_t clock, struct on_wheels before,
+			    long long plain, long long deadlines)
+{
+	struct on_wheels now = count_on_wheels(cpu, clock);
+
+	ASSERT_EQ(now.plain, before.plain + plain);
+	ASSERT_EQ(now.deadlines, before.deadlines + deadlines);
+}
+
+TEST(deadline_events_are_on_a_wheel_of_their_own)
+{
+	size_t i, j;
+
+	need_debugfs();
+	pin_to_this_cpu();
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		int cpu = sched_getcpu(), fd;
+		struct on_wheels before;
+		_Atomic __u64 *words;
+
+		test_about("clock %d", clocks[i]);
+		fd = open_deadlines_on(clocks[i], WORDS, &words);
+		words[0] = clock_ns(clocks[i]) + FAR_NS;
+		before = count_on_wheels(cpu, clocks[i]);
+		for (j = 0; j < 10; j++)
+			add_deadline(fd, 0, j);
+		check_on_wheels(cpu, clocks[i], before, 0, 10);
+		add(fd, TWHEEL_ABS, words[0], 0);
+		check_on_wheels(cpu, clocks[i], before, 1, 10);
+		close(fd);
+	}
+}
+
+/* Let an event go from its word to a time, and back, a number of times. */
+static void move_between_wheels(int fd, clockid_t clock, int cpu, _Atomic __u64 *words)
+{
+	struct on_wheels before = count_on_wheels(cpu, clock);
+	__u64 far_ns = clock_ns(clock) + FAR_NS, id;
+	unsigned int i;
+
+	words[0] = far_ns;
+	id = add_deadline(fd, 0, 1);
+	for (i = 0; i < 100; i++) {
+		check_on_wheels(cpu, clock, before, 0, 1);
+		ASSERT_EQ(modify(fd, id, TWHEEL_ABS, far_ns + i), 0);
+		check_on_wheels(cpu, clock, before, 1, 0);
+		ASSERT_EQ(query_time(fd, id), far_ns + i);
+		ASSERT_EQ(modify_deadline(fd, id, 0), 0);
+		ASSERT_EQ(query_time(fd, id), far_ns);
+	}
+	ASSERT_EQ(cancel(fd, id), 0);
+	check_on_wheels(cpu, clock, before, 0, 0);
+}
+
+TEST(deadline_event_that_becomes_a_plain_one_goes_to_the_other_wheel_and_back)
+{
+	size_t nr, i, j;
+	int cpus[2];
+
+	need_debugfs();
+	nr = get_cpus(cpus, ARRAY_SIZE(cpus));
+	pin_to_cpu(cpus[0]);
+	/* Armed on the own CPU, and bound to another one. */
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		for (j = 0; j < nr; j++) {
+			struct twheel_config config = deadlines_config(clocks[i], 1);
+			_Atomic __u64 *words;
+			int fd;
+
+			test_about("clock %d, CPU %d", clocks[i], cpus[j]);
+			config.flags = TWHEEL_CONFIG_CPU;
+			config.cpu = cpus[j];
+			fd = device_open_configured(O_RDWR | O_NONBLOCK | O_CLOEXEC, &config);
+			words = map_deadlines(fd, 1);
+			move_between_wheels(fd, clocks[i], cpus[j], words);
+			close(fd);
+		}
+	}
+}
+
+TEST(deadline_event_that_goes_between_wheels_while_it_is_due_ends_once)
+{
+	const unsigned int rounds = test_count(2000);
+	_Atomic __u64 *words;
+	unsigned int i, j;
+	int fd;
+
+	fd = open_deadlines(1, &words);
+	for (i = 0; i < rounds; i++) {
+		__u64 due_ns = monotonic_ns() + 100 * NSEC_PER_USEC + i * 13 % 70000, id;
+		struct twheel_record record;
+
+		words[0] = due_ns;
+		id = add_deadline(fd, 0, i);
+		for (j = 0; j < 8; j++) {
+			ASSERT_EQ(modify(fd, id, TWHEEL_ABS, due_ns), 0);
+			ASSERT_EQ(modify_deadline(fd, id, 0), 0);
+		}
+		record = wait_record(fd);
+		ASSERT_EQ(record.id, id);
+		ASSERT_EQ(record.due_ns, due_ns);
+		ASSERT_GE(record.fired_ns, due_ns);
+	}
+	check_nothing_ready(fd);
+	ASSERT_EQ(get_counters(fd).finished, rounds);
+	ASSERT_EQ(get_counters(fd).armed, 0);
 }
 
 #define COARSE_TICKS	1024
@@ -591,12 +717,9 @@ TEST(deadline_keeps_its_slack_when_it_is_postponed)
 	struct twheel_cmd cmd = make_deadline_add(0, 0), answer;
 	struct twheel_record record;
 	long long before;
-	unsigned int attempt;
 
 	cmd.slack_ns = coarse_ns;
-	for (attempt = 0;; attempt++) {
-		__u64 soon_ns = attempt_ns(attempt);
-
+	for_each_attempt(soon_ns, SOON_NS) {
 		before = count_postponed(fd);
 		words[0] = monotonic_ns() + soon_ns;
 		cmd.id = add_by(fd, cmd);
@@ -630,11 +753,10 @@ TEST(deadline_stored_earlier_is_seen_when_the_old_one_comes)
 {
 	_Atomic __u64 *words;
 	int fd = open_deadlines(WORDS, &words);
-	unsigned int attempt;
 	__u64 old_ns, id;
 
-	for (attempt = 0;; attempt++) {
-		old_ns = monotonic_ns() + attempt_ns(attempt);
+	for_each_attempt(soon_ns, SOON_NS) {
+		old_ns = monotonic_ns() + soon_ns;
 		words[2] = old_ns;
 		id = add_deadline(fd, 2, 42);
 		if (store_in_time(&words[2], 5))
@@ -729,18 +851,18 @@ TEST(deadline_modify_lets_an_ordinary_event_follow_a_word)
 {
 	_Atomic __u64 *words;
 	int fd = open_deadlines(WORDS, &words);
-	__u64 id = add(fd, 0, FAR_NS, 42), soon_ns;
-	unsigned int attempt = 0;
+	__u64 id = add(fd, 0, FAR_NS, 42);
 
 	words[3] = monotonic_ns() + FAR_NS;
 	ASSERT_EQ(modify_deadline(fd, id, 3), 0);
 	check_waits_for(fd, id, 3, words[3]);
-	do {
-		soon_ns = attempt_ns(attempt++);
+	for_each_attempt(soon_ns, SOON_NS) {
 		ASSERT_EQ(modify(fd, id, 0, FAR_NS), 0);
 		words[3] = monotonic_ns() + soon_ns;
 		ASSERT_EQ(modify_deadline(fd, id, 3), 0);
-	} while (!store_in_time(&words[3], monotonic_ns() + 2 * soon_ns));
+		if (store_in_time(&words[3], monotonic_ns() + 2 * soon_ns))
+			break;
+	}
 	wait_only_record(fd, id, words[3]);
 }
 
@@ -1034,12 +1156,10 @@ TEST(deadline_operation_expires_at_the_last_time_stored)
 {
 	_Atomic __u64 *words;
 	int fd = open_deadlines(WORDS, &words);
-	unsigned int attempt;
+	unsigned int late = 0;
 	__u64 id;
 
-	for (attempt = 0;; attempt++) {
-		__u64 soon_ns = attempt_ns(attempt);
-
+	for_each_attempt(soon_ns, SOON_NS) {
 		words[INDEX] = NEVER_NS;
 		id = add_half_done(fd);
 		words[INDEX] = monotonic_ns() + soon_ns;
@@ -1047,10 +1167,11 @@ TEST(deadline_operation_expires_at_the_last_time_stored)
 		if (store_in_time(&words[INDEX], monotonic_ns() + 2 * soon_ns))
 			break;
 		ASSERT_EQ(cancel(fd, id), 0);
+		late++;
 	}
 	wait_only_record(fd, id, words[INDEX]);
 	ASSERT_EQ(signal_key(fd, 12, 10), 0);
-	check_all_ended(fd, 1, attempt);
+	check_all_ended(fd, 1, late);
 }
 
 TEST(deadline_operation_of_a_quorum_is_completed_while_it_is_postponed)
@@ -1059,18 +1180,19 @@ TEST(deadline_operation_of_a_quorum_is_completed_while_it_is_postponed)
 	int fd = open_deadlines(WORDS, &words), i;
 	struct twheel_cmd cmd = make_deadline_add(INDEX, 42);
 	struct twheel_record record;
-	unsigned int attempt;
+	unsigned int late = 0;
 	__u64 id;
 
 	words[INDEX] = NEVER_NS;
 	cmd.quorum = 3;
-	for (attempt = 0;; attempt++) {
+	for_each_attempt(soon_ns, SOON_NS) {
 		id = add_by(fd, cmd);
 		for (i = 1; i <= 4; i++)
 			ASSERT_EQ(watch_level(fd, id, i, i), 0);
-		if (postpone(fd, words, INDEX, id, attempt_ns(attempt)))
+		if (postpone(fd, words, INDEX, id, soon_ns))
 			break;
 		ASSERT_EQ(cancel(fd, id), 0);
+		late++;
 	}
 	check_waits_for(fd, id, INDEX, NEVER_NS);
 	ASSERT_EQ(signal_key(fd, 1, 1), 0);
@@ -1079,7 +1201,7 @@ TEST(deadline_operation_of_a_quorum_is_completed_while_it_is_postponed)
 	ASSERT_EQ(signal_key(fd, 4, 5), 1);
 	record = wait_completed(fd, 5, 4);
 	ASSERT_EQ(record.due_ns, NEVER_NS);
-	check_all_ended(fd, 1, attempt);
+	check_all_ended(fd, 1, late);
 }
 
 TEST(deadline_operation_that_watches_after_it_was_postponed_keeps_its_word)
@@ -1200,16 +1322,14 @@ TEST(deadline_commands_of_enter_are_run_and_their_records_come)
 	struct twheel_record records[2];
 	_Atomic __u64 *words;
 	int fd = open_deadlines(WORDS, &words);
-	unsigned int attempt = 0;
 
 	pin_to_this_cpu();
-	/* What is past when it is armed is ready at once, so that the other may come second. */
-	do {
+	/* An event that is past due when armed is ready at once: the other may come second. */
+	for_each_attempt(soon_ns, SOON_NS) {
 		struct twheel_cmd cmds[2] = {
 			make_deadline_add(0, 0), make_deadline_add(1, 1),
 		};
 		struct twheel_enter arg = make_enter(cmds, 2, records, 2);
-		__u64 soon_ns = attempt_ns(attempt++);
 		int i;
 
 		words[0] = monotonic_ns() + 2 * soon_ns;
@@ -1222,5 +1342,7 @@ TEST(deadline_commands_of_enter_are_run_and_their_records_come)
 		ASSERT_EQ(records[0].data + records[1].data, 1);
 		for (i = 0; i < 2; i++)
 			ASSERT_EQ(records[i].due_ns, words[records[i].data]);
-	} while (records[0].data != 1);
+		if (records[0].data == 1)
+			break;
+	}
 }

@@ -156,7 +156,7 @@ TEST(deadline_config_after_an_add_is_refused_and_the_words_can_be_mapped)
 	_Atomic __u64 *words;
 
 	ASSERT_EQ(configure_words(fd, 0, 10), 0);
-	/* A word that nobody has written says 0. */
+	/* A word that was never written is 0. */
 	add_deadline(fd, 9, 42);
 	check_config_is_busy(fd, 10);
 	ASSERT_EQ(wait_record(fd).due_ns, 0);
@@ -355,7 +355,7 @@ TEST(deadline_words_can_be_moved_and_made_fewer)
 
 	ASSERT(mremap(place, 2 * PAGE_BYTES, PAGE_BYTES, 0) == place);
 	check_is_read(fd, words, 0);
-	/* What is not mapped any more is still there. */
+	/* The words are still there after they were unmapped. */
 	add_deadline(fd, WORDS_PER_PAGE, 0);
 	ASSERT_EQ(wait_record(fd).due_ns, 20 + 1 + WORDS_PER_PAGE);
 }
@@ -493,7 +493,7 @@ TEST(deadline_mapping_of_a_part_keeps_the_events)
 	wait_armed_on_machine(armed);
 }
 
-/* Events that come, wait on and get ready when nobody can read them any more. */
+/* Events that are postponed and become ready after the file was closed. */
 TEST(deadline_stores_after_the_close_are_harmless)
 {
 	long long armed = armed_on_machine();

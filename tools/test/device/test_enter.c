@@ -5,9 +5,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -713,8 +715,9 @@ static void yield_precedence(void)
 }
 
 /*
- * On one CPU, so that the record is cancelled before who was woken can run.  False: it was
- * read, as the kernel takes the CPU from who seems to have had it for a second.
+ * On one CPU, so that the record is cancelled before the woken thread runs.  False if that
+ * thread did run first and read it: the kernel preempts a thread that seems to have had the
+ * CPU for a second.
  */
 static bool cancel_before_woken_runs(void)
 {
@@ -1210,4 +1213,66 @@ TEST(enters_that_wait_for_one_periodic_event_all_get_enough)
 	}
 	ASSERT_GE(monotonic_ns(), first_ns + (seen - 1) * interval_ns);
 	ASSERT_GE(seen, 3 * ARRAY_SIZE(waiters));
+}
+
+/* --- timer slack -------------------------------------------------------------- */
+
+/* Wait in ENTER until @until_ns, as a task of this policy; never returns. */
+static void __noreturn enter_by_policy(int policy, __u64 until_ns)
+{
+	const struct sched_param param = { .sched_priority = policy == SCHED_FIFO };
+	struct twheel_record record;
+	struct twheel_enter arg;
+	int fd = open_with_armed();
+
+	if (sched_setscheduler(0, policy, &param))
+		_exit(1);
+	arg = make_enter(NULL, 0, &record, 1);
+	arg.flags = TWHEEL_ENTER_ABS;
+	arg.min_records = 1;
+	arg.timeout_ns = until_ns;
+	enter(fd, &arg);
+	_exit(1);
+}
+
+/* The slack of the kernel's timer that is set for this time, once there is one. */
+static __u64 wait_timer_slack(__u64 until_ns)
+{
+	unsigned long long first_ns, last_ns;
+	char line[256];
+
+	for (;;) {
+		FILE *timers = fopen("/proc/timer_list", "re");
+
+		if (!timers)
+			test_skip("no /proc/timer_list");
+		while (fgets(line, sizeof(line), timers)) {
+			if (sscanf(line, " # expires at %llu-%llu nsecs", &first_ns,
+				   &last_ns) == 2 && first_ns == until_ns) {
+				fclose(timers);
+				return last_ns - first_ns;
+			}
+		}
+		fclose(timers);
+	}
+}
+
+static __u64 enter_slack_ns(int policy)
+{
+	__u64 until_ns = monotonic_ns() + FAR_NS, slack_ns;
+	pid_t child = start_child();
+
+	if (!child)
+		enter_by_policy(policy, until_ns);
+	slack_ns = wait_timer_slack(until_ns);
+	kill_child(child);
+	return slack_ns;
+}
+
+/* As of poll() and clock_nanosleep(); schedule_hrtimeout_range() sees to it. */
+TEST(enter_of_a_real_time_task_has_no_timer_slack)
+{
+	ASSERT_EQ(prctl(PR_SET_TIMERSLACK, 123456UL), 0);
+	ASSERT_EQ(enter_slack_ns(SCHED_OTHER), 123456);
+	ASSERT_EQ(enter_slack_ns(SCHED_FIFO), 0);
 }

@@ -19,6 +19,25 @@ TEST(fdinfo_of_a_fresh_context_is_all_zero)
 	check_counters(fd, &expected);
 }
 
+/* With the list of its events, enough to make the context again. */
+TEST(fdinfo_tells_of_slack_and_wake_ups_as_configured)
+{
+	struct twheel_config config = default_config();
+	int fd = device_open_nonblock();
+
+	ASSERT_EQ(fdinfo_number(fd, "slack_ns"), 0);
+	ASSERT_EQ(fdinfo_number(fd, "wake_count"), 1);
+	ASSERT_EQ(fdinfo_number(fd, "wake_delay_ns"), 0);
+
+	config.slack_ns = 12345;
+	config.wake_count = 678;
+	config.wake_delay_ns = 1ULL << 40;
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
+	ASSERT_EQ(fdinfo_number(fd, "slack_ns"), 12345);
+	ASSERT_EQ(fdinfo_number(fd, "wake_count"), 678);
+	ASSERT_EQ(fdinfo_number(fd, "wake_delay_ns"), 1LL << 40);
+}
+
 TEST(fdinfo_counts_an_event_through_its_life)
 {
 	int fd = device_open_nonblock();

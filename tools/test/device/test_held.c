@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What goes on while one thread is in the middle of a call and cannot go on, as the
+ * Calls of others while one thread is in the middle of a call and cannot go on, as the
  * memory that it was given is not there: what needs no lock does not wait for it.
  */
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a context outlives, and that the last close frees all of it. */
+/* A context outlives forks and passed files, and the last close frees all of it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

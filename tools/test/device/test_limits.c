@@ -104,7 +104,7 @@ static void check_full(int fd)
 	check_refused(fd, &cmd, ENOSPC);
 }
 
-/* Check that a user who has nothing may have all that the limit allows. */
+/* Check that a user without events may arm as many as the limit allows. */
 static void check_all_free(long long limit)
 {
 	int fd = open_node();
@@ -166,7 +166,7 @@ TEST_NAMED(user_limit_counts_all_processes_of_a_user)
 	ASSERT_GT(rest, limit - limit / 2 - 2 * BLOCK);
 	check_full(fd);
 
-	/* What the other one had is free as soon as it is gone. */
+	/* The other context's share is free as soon as that context is gone. */
 	signpost_tell(&end);
 	wait_child(pid);
 	ASSERT_GT(rest + fill(fd, limit), limit - BLOCK);
@@ -207,7 +207,7 @@ TEST_NAMED(user_limit_counts_words_as_events)
 	fd = open_node();
 	config.nr_deadlines = pages * 512 + 1;
 	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), -ENOSPC);
-	/* What was refused has left nothing behind. */
+	/* The refused commands left nothing behind. */
 	check_all_free(limit);
 
 	config.nr_deadlines = pages * 512;
@@ -329,7 +329,7 @@ TEST_NAMED(user_limit_counts_periodic_events_with_slack_like_others)
 	ASSERT_EQ(nr, limit);
 }
 
-/* --- who is bound ----------------------------------------------------------- */
+/* --- whom the limit binds ----------------------------------------------------------- */
 
 TEST_NAMED(user_limit_does_not_bind_who_may_exceed_resources)
 {
@@ -604,7 +604,7 @@ TEST_NAMED(user_limit_of_watches_does_not_bind_who_may_exceed_resources)
 	}
 }
 
-/* --- who would fit is not refused ---------------------------------------------- */
+/* --- a batch that fits is not refused ---------------------------------------------- */
 
 /* A thread that asks for a page for which there is never room. */
 struct asking {

@@ -107,6 +107,48 @@ TEST(list_tells_all_of_an_armed_event)
 	ASSERT_EQ(entry.reason, 0);
 	ASSERT_EQ(entry.quorum, 1);
 	ASSERT_EQ(entry.watches, 0);
+	ASSERT_EQ(entry.flags, TWHEEL_ABS);
+	ASSERT_EQ(entry.reserved, 0);
+}
+
+/* Of an ARMED and a READY event that these flags were given to. */
+static void check_listed_flags(int fd, __u16 flags, __u32 listed)
+{
+	__u64 now_ns = flags & TWHEEL_ABS ? clock_ns(CLOCK_REALTIME) : 0;
+
+	ASSERT_EQ(list_one(fd, add(fd, flags, now_ns + FAR_NS, 0)).flags, listed);
+	ASSERT_EQ(list_one(fd, add(fd, flags, now_ns, 0)).flags, listed);
+}
+
+TEST(list_tells_the_flags_to_add_an_event_again_with)
+{
+	_Atomic __u64 *words;
+	int monotonic = device_open_nonblock();
+	int realtime = device_open_clock(CLOCK_REALTIME);
+	int deadlines = open_deadlines(2, &words);
+
+	check_listed_flags(monotonic, 0, TWHEEL_ABS);
+	check_listed_flags(realtime, 0, 0);
+	check_listed_flags(realtime, TWHEEL_ABS, TWHEEL_ABS);
+	check_listed_flags(realtime, TWHEEL_ABS | TWHEEL_CANCEL_ON_SET,
+			   TWHEEL_ABS | TWHEEL_CANCEL_ON_SET);
+	words[0] = NEVER_NS;
+	ASSERT_EQ(list_one(deadlines, add_by(deadlines, make_deadline_add(0, 0))).flags,
+		  TWHEEL_DEADLINE);
+	ASSERT_EQ(list_one(deadlines, add_by(deadlines, make_deadline_add(1, 0))).flags,
+		  TWHEEL_DEADLINE);
+}
+
+TEST(list_tells_the_flags_of_an_event_that_was_modified)
+{
+	int fd = device_open_clock(CLOCK_REALTIME);
+	__u64 id = add(fd, 0, FAR_NS, 0);
+	__u64 due_ns = clock_ns(CLOCK_REALTIME) + FAR_NS;
+
+	ASSERT_EQ(modify(fd, id, TWHEEL_ABS | TWHEEL_CANCEL_ON_SET, due_ns), 0);
+	ASSERT_EQ(list_one(fd, id).flags, TWHEEL_ABS | TWHEEL_CANCEL_ON_SET);
+	ASSERT_EQ(modify(fd, id, TWHEEL_ABS, due_ns), 0);
+	ASSERT_EQ(list_one(fd, id).flags, TWHEEL_ABS);
 }
 
 TEST(list_tells_of_a_ready_event_that_it_expired)
@@ -230,7 +272,7 @@ TEST(list_with_room_for_none_writes_none)
 
 TEST(list_writes_larger_entries_with_tails_of_zeros)
 {
-	static const __u32 sizes[] = { 65, 72, 100, 128, 1000, PAGE_BYTES };
+	static const __u32 sizes[] = { 73, 80, 100, 128, 1000, PAGE_BYTES };
 	struct twheel_entry entry;
 	int fd = device_open_nonblock();
 	size_t i, k;
@@ -248,11 +290,36 @@ TEST(list_writes_larger_entries_with_tails_of_zeros)
 		for (seen = 0, k = 0; k < 10; k++) {
 			memcpy(&entry, array + k * sizes[i], sizeof(entry));
 			ASSERT_EQ(query(fd, entry.id, NULL), TWHEEL_ARMED);
+			ASSERT_EQ(entry.flags, TWHEEL_ABS);
 			seen |= 1 << entry.data;
 			check_bytes(array + k * sizes[i] + sizeof(entry), 0,
 				    sizes[i] - sizeof(entry));
 		}
 		ASSERT_EQ(seen, (1 << 10) - 1);
+	}
+}
+
+/* As programs have them that were compiled when an entry ended there. */
+TEST(list_writes_entries_that_end_before_the_flags)
+{
+	static const __u32 sizes[] = { 64, 65, 68, 71 };
+	enum { NR = 100 };
+	struct twheel_entry entries[NR];
+	struct twheel_list list = make_list(entries, NR);
+	int fd = device_open_nonblock();
+	size_t i, k;
+
+	add_many(fd, 0, FAR_NS, NR, NULL);
+	ASSERT_EQ(list_by(fd, &list), NR);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		char *array = map_before_hole(NR * sizes[i]);
+
+		test_about("entries of %u bytes", sizes[i]);
+		list = make_list((void *)array, NR);
+		list.entry_size = sizes[i];
+		ASSERT_EQ(list_by(fd, &list), NR);
+		for (k = 0; k < NR; k++)
+			ASSERT_EQ(memcmp(array + k * sizes[i], &entries[k], sizes[i]), 0);
 	}
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What events cost, and who is charged for them. */
+/* The memory that events take, and the cgroup that is charged for it. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ static struct cgroup cgroup_make_limited(const char *limit)
 
 /* --- events ----------------------------------------------------------------- */
 
-/* What the kernel's memory of a cgroup was before and after NR_EVENTS. */
+/* The kernel memory of a cgroup before and after NR_EVENTS were armed. */
 struct usage {
 	long long before;
 	long long armed;
@@ -219,9 +219,9 @@ static void arm_until_refused(int fd, struct progress *progress)
 
 TEST(memory_limit_of_a_cgroup_ends_in_a_refused_add)
 {
-	const long long limit = 32 * MEBIBYTE;
+	const long long limit = 8 * MEBIBYTE;
 	struct progress *progress = map_shared(sizeof(*progress));
-	struct cgroup cgroup = cgroup_make_limited("32M");
+	struct cgroup cgroup = cgroup_make_limited("8M");
 	int fd = device_open_nonblock();
 	struct counters counters;
 	pid_t pid;
@@ -238,7 +238,7 @@ TEST(memory_limit_of_a_cgroup_ends_in_a_refused_add)
 	ASSERT_GT(progress->armed, 0);
 	ASSERT_LE(progress->armed, limit / LEAST_EVENT_BYTES);
 
-	/* What was armed before is there, and we, outside, can arm more. */
+	/* The events armed before are there; outside of the cgroup, more can be armed. */
 	counters = get_counters(fd);
 	ASSERT_EQ(counters.added, progress->armed);
 	ASSERT_EQ(counters.armed, progress->armed);
@@ -260,7 +260,7 @@ static long configure_deadlines(int fd, __u32 nr)
 	return device_ioctl(fd, TWHEEL_IOC_CONFIG, &config);
 }
 
-/* All of them from the CONFIG on, as a store must not find that there is no memory. */
+/* All pages are charged by CONFIG: a store must not fail for want of memory. */
 TEST(memory_of_deadlines_is_charged_to_the_cgroup_of_the_caller)
 {
 	struct cgroup cgroup = cgroup_make_limited("4M");
@@ -427,7 +427,7 @@ static void watch_until_refused(int fd, struct progress *progress)
 TEST(memory_limit_of_a_cgroup_ends_in_a_refused_watch)
 {
 	struct progress *progress = map_shared(sizeof(*progress));
-	struct cgroup cgroup = cgroup_make_limited("32M");
+	struct cgroup cgroup = cgroup_make_limited("8M");
 	int fd = device_open_nonblock();
 	struct counters counters;
 	pid_t pid;
@@ -442,7 +442,7 @@ TEST(memory_limit_of_a_cgroup_ends_in_a_refused_watch)
 	ASSERT_EQ(progress->result, -ENOMEM);
 	ASSERT_GT(progress->armed, 0);
 
-	/* What was watched before is there, and nothing else. */
+	/* The watches from before are there, and no others. */
 	ASSERT_EQ(signal_key(fd, 1, 1), progress->armed);
 	counters = get_counters(fd);
 	check_sum(&counters);

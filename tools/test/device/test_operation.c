@@ -616,7 +616,7 @@ TEST(signals_each_satisfy_those_that_they_reach_and_no_others)
 }
 
 /*
- * What signals on one key should do, worked out for each watch by itself.
+ * The effect that signals on one key should have, worked out for each watch by itself.
  */
 #define MODEL_OPERATIONS	200
 

@@ -155,7 +155,7 @@ TEST(signals_of_100000_keys_each_end_the_operation_of_theirs)
 		cmds[2 * i + 1] = make_watch(0, (__u64)i << 20, 1);
 	}
 	ASSERT_EQ(submit(fd, cmds, 2 * nr), 2 * nr);
-	/* All, in another order, and in between those that nobody watches. */
+	/* All keys, in another order, with keys between them that have no watch. */
 	for (i = 0; i < nr; i++) {
 		__u64 key = i * 7919ULL % nr << 20;
 
@@ -216,7 +216,7 @@ struct looker {
 	size_t before;			/* looks that saw all armed */
 };
 
-/* What one call of 40 commands sees of 40 operations: all are alike. */
+/* The results of one call of 40 commands on 40 operations that are alike. */
 static int look(struct looker *looker, __u64 *seed)
 {
 	struct twheel_cmd cmds[40];
@@ -401,7 +401,7 @@ TEST(kill_of_a_process_in_a_large_signal_leaves_a_context_that_works)
 	unsigned int round, cut = 0;
 
 	/* It must be cut short once; mostly it is in the first round. */
-	for (round = 0; round < 20 && !cut; round++) {
+	for (round = 0; round < 200 && !cut; round++) {
 		int fd = device_open_nonblock();
 		size_t ended = kill_in_signal(fd, nr), i;
 
@@ -427,7 +427,7 @@ TEST(kill_of_a_process_in_a_large_quiet_signal_leaves_counters_that_add_up)
 	const size_t nr = test_count(100000);
 	unsigned int round, cut = 0;
 
-	for (round = 0; round < 20 && !cut; round++) {
+	for (round = 0; round < 200 && !cut; round++) {
 		int fd = device_open_nonblock();
 		struct counters counters;
 		long long armed;

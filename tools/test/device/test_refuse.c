@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an operation does not use is refused: every flag, every field, every
+ * Arguments that an operation does not use are refused: every flag, every field, every
  * bit of it, in a command that is otherwise valid.  A table says what there is of
  * each operation; a new flag or field is a word or a line more in it.
  */

@@ -401,7 +401,7 @@ TEST(events_expire_while_a_submit_cannot_go_on)
 
 /* --- SIGKILL ---------------------------------------------------------------- */
 
-/* What a child does with the context until it is killed. */
+/* The child's use of the context until it is killed. */
 static void read_for_ever(int fd)
 {
 	struct twheel_record records[7];

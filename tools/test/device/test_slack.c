@@ -57,7 +57,7 @@ static __u64 arm_at_each_tick(int fd, __u64 slack_ns, __u64 soon_ns)
 						   slack_ns, i));
 	if (monotonic_ns() < start_ns)
 		return start_ns;
-	/* What is armed for a time that is past does not wait. */
+	/* An event armed for a past time does not wait for its slack. */
 	for (i = 0; i < NR_COARSE; i++)
 		ASSERT_EQ(cancel(fd, ids[i]), 0);
 	return 0;
@@ -72,11 +72,14 @@ static void check_wait_for_round_tick(int fd, __u64 slack_ns)
 	const size_t nr = NR_COARSE;
 	__u64 tick_ns = get_info(fd).tick_ns;
 	__u64 coarse_ns = COARSE_TICKS * tick_ns;
-	__u64 start_ns = 0, soon_ns;
+	__u64 start_ns;
 	size_t i;
 
-	for (soon_ns = SOON_NS; !start_ns; soon_ns *= 2)
+	for_each_attempt(soon_ns, SOON_NS) {
 		start_ns = arm_at_each_tick(fd, slack_ns, soon_ns);
+		if (start_ns)
+			break;
+	}
 	for (i = 0; i < nr; i++) {
 		struct twheel_record record = wait_record(fd);
 
@@ -241,14 +244,15 @@ TEST(slack_below_a_tick_changes_nothing)
 {
 	struct twheel_cmd cmds[200];
 	int fd = device_open_nonblock();
-	unsigned int attempt;
 	size_t i;
 
 	pin_to_this_cpu();
-	for (attempt = 0; !arm_pairs(fd, cmds, ARRAY_SIZE(cmds), 10 * attempt_ns(attempt));
-	     attempt++)
+	for_each_attempt(soon_ns, 10 * SOON_NS) {
+		if (arm_pairs(fd, cmds, ARRAY_SIZE(cmds), soon_ns))
+			break;
 		for (i = 0; i < ARRAY_SIZE(cmds); i++)
 			ASSERT_EQ(cancel(fd, cmds[i].id), 0);
+	}
 	for (i = 0; i < ARRAY_SIZE(cmds); i++)
 		ASSERT_EQ(wait_record(fd).data, i);
 }
@@ -336,8 +340,8 @@ TEST(periodic_event_with_slack_stays_on_its_grid)
 /* --- interrupts ------------------------------------------------------------- */
 
 /*
- * What slack saves, as tools/test/slack has it, in a machine whose time stands
- * still while it is busy: so many events over so long.
+ * How many interrupts slack saves: SPREAD_EVENTS over SPREAD_NS.  tools/test/slack runs
+ * these tests in a machine whose time stands still while it is busy.
  */
 #define SPREAD_EVENTS	10000
 #define SPREAD_NS	(10 * NSEC_PER_SEC)

@@ -39,7 +39,7 @@ struct storm {
 	void (*step)(int fd);
 };
 
-/* What the victim and the one beside it share. */
+/* Memory shared by the victim and the process beside it. */
 struct shared {
 	atomic_bool storming;
 	atomic_ullong steps[2];		/* of getpid(), of the storm */

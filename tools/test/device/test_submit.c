@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* TWHEEL_IOC_SUBMIT: the array of commands and its results. */
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -487,6 +488,157 @@ TEST(submit_undoes_adds_that_the_same_call_watched_and_completed_meanwhile)
 	stop_flipping(&page);
 }
 
+/* --- one command a call ----------------------------------------------------- */
+
+/* Run a command by a SUBMIT, with nothing behind either struct; its result. */
+static int run_before_holes(int fd, struct twheel_cmd *cmd)
+{
+	struct twheel_submit *arg = map_before_hole(sizeof(*arg));
+	struct twheel_cmd *place = map_before_hole(sizeof(*place));
+
+	*place = *cmd;
+	*arg = make_submit(place, 1, sizeof(*place));
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_SUBMIT, arg), 1);
+	*cmd = *place;
+	return cmd->result;
+}
+
+TEST(submit_of_one_command_at_the_end_of_memory_runs_it)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd cmd = make_add(TWHEEL_ABS, FAR_NS, 1);
+	__u64 id;
+
+	ASSERT_EQ(run_before_holes(fd, &cmd), 0);
+	id = cmd.id;
+	cmd = make_modify(id, TWHEEL_ABS, 2 * FAR_NS);
+	ASSERT_EQ(run_before_holes(fd, &cmd), 0);
+	cmd = make_cmd(TWHEEL_OP_QUERY, id);
+	ASSERT_EQ(run_before_holes(fd, &cmd), TWHEEL_ARMED);
+	ASSERT_EQ(cmd.time_ns, 2 * FAR_NS);
+	cmd = make_cmd(TWHEEL_OP_CANCEL, id);
+	ASSERT_EQ(run_before_holes(fd, &cmd), 0);
+	ASSERT_EQ(run_before_holes(fd, &cmd), -ENOENT);
+	cmd = make_watch(0, 1, 1);
+	ASSERT_EQ(run_before_holes(fd, &cmd), -ENOENT);
+}
+
+TEST(submit_of_one_command_that_is_half_mapped_does_nothing)
+{
+	int fd = device_open_nonblock();
+	struct twheel_cmd cmd = make_cmd(TWHEEL_OP_CANCEL, add(fd, 0, FAR_NS, 0));
+	struct counters before = get_counters(fd);
+	size_t there;
+
+	for (there = 0; there < sizeof(cmd); there += 4) {
+		char *place = map_before_hole(there);
+
+		test_about("%zu bytes", there);
+		memcpy(place, &cmd, there);
+		ASSERT_EQ(submit(fd, (struct twheel_cmd *)place, 1), -EFAULT);
+	}
+	check_counters(fd, &before);
+}
+
+TEST(submit_of_a_query_whose_times_cannot_be_written_fails)
+{
+	size_t writable = offsetof(struct twheel_cmd, slack_ns);
+	struct twheel_cmd *cmd = map_before_read_only(writable, PAGE_BYTES);
+	int fd = device_open_nonblock();
+
+	*cmd = make_cmd(TWHEEL_OP_QUERY, add(fd, 0, FAR_NS, 0));
+	make_read_only((char *)cmd + writable, PAGE_BYTES);
+	ASSERT_EQ(submit(fd, cmd, 1), -EFAULT);
+	ASSERT_EQ(cmd->result, FILL_RESULT);
+}
+
+TEST(submit_undoes_its_only_add_when_it_becomes_read_only_meanwhile)
+{
+	const unsigned int rounds = test_count(50000);
+	int fd = device_open_nonblock();
+	struct flipped page;
+	unsigned int round;
+	long long added = 0;
+
+	start_flipping(&page);
+	for (round = 0; round < rounds; round++) {
+		long done;
+
+		test_about("round %u", round);
+		*page.writable = make_add(0, FAR_NS, round);
+		done = submit(fd, page.flipped, 1);
+		if (done == -EFAULT)
+			done = 0;
+		ASSERT_GE(done, 0);
+		added += done;
+		ASSERT_EQ(get_counters(fd).added, added);
+		ASSERT_EQ(get_counters(fd).armed, done);
+		if (done)
+			ASSERT_EQ(cancel(fd, page.writable->id), 0);
+	}
+	stop_flipping(&page);
+}
+
+/* Keeps a context busy with long calls. */
+struct rival {
+	int fd;
+	atomic_bool stop;
+};
+
+static void *add_and_cancel(void *arg)
+{
+	struct rival *rival = arg;
+	struct twheel_cmd cmds[CMDS_PER_PAGE];
+	sigset_t all;
+	size_t i;
+
+	sigfillset(&all);
+	ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &all, NULL), 0);
+	while (!rival->stop) {
+		fill_adds(cmds, CMDS_PER_PAGE);
+		ASSERT_EQ(submit(rival->fd, cmds, CMDS_PER_PAGE), CMDS_PER_PAGE);
+		for (i = 0; i < CMDS_PER_PAGE; i++)
+			cmds[i] = make_cmd(TWHEEL_OP_CANCEL, cmds[i].id);
+		ASSERT_EQ(submit(rival->fd, cmds, CMDS_PER_PAGE), CMDS_PER_PAGE);
+	}
+	return NULL;
+}
+
+TEST(submit_of_one_command_among_signals_and_others_is_done_or_interrupted)
+{
+	const unsigned int rounds = test_count(20000);
+	struct rival rival = { .fd = device_open_nonblock() };
+	long long added = 0, cancelled = 0;
+	pthread_t thread;
+	unsigned int round;
+
+	thread = start_thread(add_and_cancel, &rival);
+	start_alarms(0);
+	for (round = 0; round < rounds; round++) {
+		struct twheel_cmd cmd = make_add(0, FAR_NS, round);
+		long done = submit(rival.fd, &cmd, 1);
+
+		test_about("round %u", round);
+		if (done == -EINTR) {
+			ASSERT_EQ(cmd.result, FILL_RESULT);
+			continue;
+		}
+		ASSERT_EQ(done, 1);
+		ASSERT_EQ(cmd.result, 0);
+		added++;
+		cmd = make_cmd(TWHEEL_OP_CANCEL, cmd.id);
+		done = submit(rival.fd, &cmd, 1);
+		if (done == -EINTR)
+			continue;
+		ASSERT_EQ(done, 1);
+		ASSERT_EQ(cmd.result, 0);
+		cancelled++;
+	}
+	rival.stop = true;
+	join_thread(thread);
+	ASSERT_EQ(get_counters(rival.fd).armed, added - cancelled);
+}
+
 /* --- longer commands -------------------------------------------------------- */
 
 TEST(submit_takes_larger_commands_with_tails_of_zeros)
@@ -542,6 +694,25 @@ TEST(submit_refuses_only_the_command_whose_tail_is_not_zero)
 		ASSERT_EQ(cmds[i].tail[i], 1);
 	}
 	ASSERT_EQ(cmds[i].cmd.result, 0);
+	ASSERT_EQ(get_counters(fd).added, 1);
+}
+
+TEST(submit_of_one_larger_command_looks_at_its_tail)
+{
+	struct {
+		struct twheel_cmd cmd;
+		__u64 tail;
+	} longer = { .cmd = make_add(0, FAR_NS, 0) };
+	struct twheel_submit arg = make_submit(&longer, 1, sizeof(longer));
+	int fd = device_open_nonblock();
+
+	ASSERT_EQ(submit_by(fd, &arg), 1);
+	ASSERT_EQ(longer.cmd.result, 0);
+	longer.cmd = make_add(0, FAR_NS, 0);
+	longer.tail = 1;
+	ASSERT_EQ(submit_by(fd, &arg), 1);
+	ASSERT_EQ(longer.cmd.result, -E2BIG);
+	ASSERT_EQ(longer.cmd.id, 0);
 	ASSERT_EQ(get_counters(fd).added, 1);
 }
 

@@ -100,7 +100,7 @@ static void check_absolute(int fd, clockid_t clock)
 	ASSERT_EQ(record.id, id);
 	ASSERT_EQ(record.due_ns, due_ns);
 
-	/* What is a little later here must not be now. */
+	/* A time that is a little later here must not be due now. */
 	due_ns = clock_ns(clock) + FAR_NS;
 	id = add(fd, TWHEEL_ABS, due_ns, 0);
 	check_armed_for(fd, id, SOON_NS);
@@ -264,7 +264,7 @@ static void check_deadlines(int fd, clockid_t clock)
 	ASSERT_EQ(poll_events(fd, 0), POLLIN);
 	ASSERT_EQ(wait_expired_on(fd, clock).due_ns, words[0]);
 
-	/* What is a little later here must not be now. */
+	/* A time that is a little later here must not be due now. */
 	id = add_postponed(fd, words, 1, clock_ns(clock) + FAR_NS, 0);
 	check_armed_for(fd, id, SOON_NS);
 	ASSERT_EQ(query_time(fd, id), words[1]);
@@ -302,7 +302,7 @@ TEST(timens_has_no_realtime_of_its_own)
 
 /* --- which namespace -------------------------------------------------------- */
 
-/* What is opened on one side is used on the other, whose clock differs. */
+/* A file opened on one side is used on the other, where the clock differs. */
 static void check_fixed(int fd, __u64 openers_now_ns)
 {
 	__u64 id = add(fd, TWHEEL_ABS, openers_now_ns + FAR_NS, 0);
@@ -363,12 +363,9 @@ static __u64 outside_ns(clockid_t clock)
 /* An event that was armed for one time, and whose word says a later one before that comes. */
 static void add_and_store_later(int fd, clockid_t clock, _Atomic __u64 *word)
 {
-	unsigned int attempt;
+	for_each_attempt(soon_ns, SOON_NS) {
+		__u64 first_ns = outside_ns(clock) + soon_ns, id;
 
-	for (attempt = 0;; attempt++) {
-		__u64 soon_ns = attempt_ns(attempt), first_ns, id;
-
-		first_ns = outside_ns(clock) + soon_ns;
 		*word = first_ns;
 		id = add_deadline(fd, 0, 0);
 		ASSERT_EQ(query_time(fd, id), first_ns);

@@ -67,6 +67,7 @@ TEST(trace_tells_of_arming_and_cancelling_and_expiring)
 	add(fd, 0, NSEC_PER_MSEC, 0);
 	wait_record(fd);
 	ASSERT_EQ(count_traced("twheel_arm:", "/monotonic"), 2);
+	ASSERT_EQ(count_traced("twheel_arm:", "kind=events"), 2);
 	ASSERT_EQ(count_traced("twheel_due:", "/monotonic"), 1);
 	while (!count_traced("twheel_run:", "expired=1 "))
 		;
@@ -141,6 +142,7 @@ TEST(trace_tells_of_postponing)
 	snprintf(due, sizeof(due), "due_ns=%llu ", due_ns);
 	id = add_postponed(fd, words, 0, due_ns, 0);
 	ASSERT_EQ(count_traced("twheel_postpone:", "/monotonic"), 1);
+	ASSERT_EQ(count_traced("twheel_postpone:", "kind=deadlines"), 1);
 	ASSERT_EQ(count_traced("twheel_postpone:", due), 1);
 	ASSERT_EQ(count_traced("twheel_arm:", due), 0);
 	ASSERT_EQ(modify_deadline(fd, id, 0), 0);

@@ -13,8 +13,9 @@
 #include "util.h"
 
 /*
- * How many calls of others come through during a long one, at the least.  Who is to make
- * them can stand still: then in another attempt, but there by no chance.
+ * The fewest calls of another thread that must come through during a long one.  That thread
+ * can stand still in the first attempt.  Later attempts ask for so many calls that they
+ * cannot pass by chance.
  */
 #define TURNS		50
 #define TURNS_AGAIN	1000
@@ -99,7 +100,7 @@ static void check_turns(struct long_call *call, void (*prepare)(struct long_call
 	ASSERT_EQ(call->ret, call->nr);
 }
 
-/* So many that others get a CPU while a call goes through them, on a busy machine too. */
+/* Enough commands that others get a CPU during the call, on a busy machine too. */
 static size_t many(void)
 {
 	return 100000 + test_count(200000);
@@ -276,7 +277,9 @@ static long long kill_in_read(struct long_call *call)
 	child = start_child();
 	if (!child) {
 		read_many(call);
-		_exit(0);
+		/* It is killed here where that comes too late. */
+		for (;;)
+			pause();
 	}
 	while (get_counters(call->fd).finished == finished)
 		;
@@ -300,7 +303,7 @@ TEST(kill_of_a_process_in_a_read_of_very_many_ends_it_before_all_is_read)
 
 	call.records = map_pages(call.nr * sizeof(*call.records));
 	/* Now and then we may be too slow to catch it. */
-	for (round = 0; round < 10; round++) {
+	for (round = 0; round < 100; round++) {
 		if (kill_in_read(&call))
 			return;
 	}

@@ -450,7 +450,7 @@ TEST(uring_poll_completes_when_a_record_comes)
 	ASSERT_GE(monotonic_ns(), due_ns);
 	ASSERT_EQ(cqe.res, POLLIN);
 
-	/* What is there to be read already shows at once. */
+	/* Records that are ready are reported at once. */
 	io_uring_prep_poll_add(ring_sqe(&ring), fd, POLLIN);
 	ring_submit(&ring, 1);
 	cqe = ring_wait(&ring);
@@ -525,7 +525,7 @@ static void command_ring_open(struct io_uring *ring, unsigned int flags)
 		test_skip("this kernel has no IORING_OP_URING_CMD");
 }
 
-/* What the entry tells the module. */
+/* The command that the entry carries to the module. */
 static struct twheel_uring *sqe_command(struct io_uring_sqe *sqe)
 {
 	return (struct twheel_uring *)sqe->cmd;
@@ -1041,4 +1041,106 @@ TEST(uring_cmd_signals_that_end_very_many_together_are_by_a_worker)
 	ASSERT_GT(workers_of(fd, cmds, ARRAY_SIZE(cmds)), 0);
 	for (key = 0; key < ARRAY_SIZE(cmds); key++)
 		ASSERT_EQ(cmds[key].result, 20);
+}
+
+/* Add an operation that waits for one of the 64 keys behind @before. */
+static __u64 add_watching_64(int fd, __u64 before)
+{
+	struct twheel_cmd cmds[1 + TWHEEL_MAX_WATCHES] = { make_add(0, FAR_NS, 0) };
+	size_t i;
+
+	for (i = 1; i < ARRAY_SIZE(cmds); i++)
+		cmds[i] = make_watch(0, before + i, 10);
+	ASSERT_EQ(submit(fd, cmds, ARRAY_SIZE(cmds)), ARRAY_SIZE(cmds));
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		ASSERT_EQ(cmds[i].result, 0);
+	return cmds[0].id;
+}
+
+/* The same, which has expired; its watches are dead. */
+static __u64 add_expired_64(int fd, __u64 before)
+{
+	__u64 id = add_watching_64(fd, before);
+
+	ASSERT_EQ(modify(fd, id, 0, 0), 0);
+	ASSERT_EQ(query(fd, id, NULL), TWHEEL_READY);
+	return id;
+}
+
+/* So many operations have INLINE watches. */
+#define OPERATIONS	(INLINE / TWHEEL_MAX_WATCHES)
+
+TEST(uring_cmd_cancels_of_operations_with_many_watches_are_by_a_worker)
+{
+	struct twheel_cmd cmds[OPERATIONS + 1];
+	size_t nr, i;
+
+	for (nr = OPERATIONS; nr <= OPERATIONS + 1; nr++) {
+		int fd = device_open_nonblock();
+
+		test_about("%zu operations", nr);
+		/* One more is there, and is not cancelled. */
+		add_watching_64(fd, 0);
+		for (i = 0; i < nr; i++)
+			cmds[i] = make_cmd(TWHEEL_OP_CANCEL,
+					   add_watching_64(fd, i * 1000));
+		ASSERT_EQ(!!workers_of(fd, cmds, nr), nr > OPERATIONS);
+		for (i = 0; i < nr; i++)
+			ASSERT_EQ(cmds[i].result, 0);
+		ASSERT_EQ(get_counters(fd).armed, 1);
+	}
+}
+
+TEST(uring_cmd_cancels_of_expired_operations_with_many_watches_are_by_a_worker)
+{
+	struct twheel_cmd cmds[OPERATIONS + 1];
+	int fd = device_open_nonblock();
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		cmds[i] = make_cmd(TWHEEL_OP_CANCEL, add_expired_64(fd, i * 1000));
+	ASSERT_GT(workers_of(fd, cmds, ARRAY_SIZE(cmds)), 0);
+	check_nothing_ready(fd);
+}
+
+TEST(uring_cmd_modifies_expired_operations_with_many_watches_by_a_worker)
+{
+	struct twheel_cmd cmds[OPERATIONS + 1];
+	int fd = device_open_nonblock();
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		cmds[i] = make_modify(add_expired_64(fd, i * 1000), 0, FAR_NS);
+	ASSERT_GT(workers_of(fd, cmds, ARRAY_SIZE(cmds)), 0);
+	ASSERT_EQ(get_counters(fd).armed, ARRAY_SIZE(cmds));
+}
+
+TEST(uring_cmd_modifies_armed_operations_with_many_watches_without_a_worker)
+{
+	struct twheel_cmd cmds[OPERATIONS + 1];
+	int fd = device_open_nonblock();
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		cmds[i] = make_modify(add_watching_64(fd, i * 1000), 0, FAR_NS);
+	ASSERT_EQ(workers_of(fd, cmds, ARRAY_SIZE(cmds)), 0);
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		ASSERT_EQ(cmds[i].result, 0);
+}
+
+TEST(uring_cmd_signals_operations_with_many_watches_quietly_by_a_worker)
+{
+	size_t nr, i;
+
+	for (nr = OPERATIONS; nr <= OPERATIONS + 1; nr++) {
+		struct twheel_cmd quiet = make_quiet(1000);
+		int fd = device_open_nonblock();
+
+		test_about("%zu operations", nr);
+		/* Key 1000 is the only one that all of them watch. */
+		for (i = 0; i < nr; i++)
+			add_watching_64(fd, 1000 - (i % 2 ? 1 : TWHEEL_MAX_WATCHES));
+		ASSERT_EQ(!!workers_of(fd, &quiet, 1), nr > OPERATIONS);
+		ASSERT_EQ(quiet.result, nr);
+	}
 }

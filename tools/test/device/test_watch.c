@@ -125,7 +125,7 @@ TEST(watch_that_is_satisfied_makes_room_for_another)
 
 /* --- the id 0 --------------------------------------------------------------- */
 
-/* Check that an operation waits, and for so many watches. */
+/* Check that an operation is armed and has @nr watches. */
 static void check_watches(int fd, __u64 id, __u64 nr)
 {
 	ASSERT_EQ(query(fd, id, NULL), TWHEEL_ARMED);

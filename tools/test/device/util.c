@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests need of the system: memory, clocks, threads, processes. */
+/* Helpers of the tests: memory, clocks, threads, processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -287,7 +287,7 @@ void at_end(void (*undo)(const void *arg), const void *arg)
 		undo(arg);
 		_exit(0);
 	}
-	/* Out of the group that is killed; nobody else holds the other end. */
+	/* Leave the group that is killed at the end; only the test holds the other end. */
 	setpgid(pid, pid);
 	close(end.fds[0]);
 }

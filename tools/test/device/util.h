@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests need of the system: memory, clocks, threads, processes.
+ * Helpers of the tests: memory, clocks, threads, processes.
  */
 #ifndef DEVICE_TEST_UTIL_H
 #define DEVICE_TEST_UTIL_H
@@ -90,7 +90,7 @@ __u64 clock_ns(clockid_t clock);
 
 /*
  * Have @undo called with a copy of @arg when the test is over, however it ends.
- * To be called first, as whoever does it keeps open what is open now.
+ * Call it first: the child that does it keeps open all files that are open now.
  */
 void at_end(void (*undo)(const void *arg), const void *arg);
 

@@ -49,7 +49,7 @@ struct waiter {
 	struct twheel_record records[16];
 };
 
-/* What start_thread() is given, with the waiter as the argument. */
+/* The function for start_thread(); its argument is the waiter. */
 void *wait_in_read(void *waiter);
 void *wait_in_submit(void *waiter);
 void *wait_in_enter(void *waiter);
