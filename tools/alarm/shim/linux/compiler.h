@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What wheel.c tells the kernel's compiler, for userspace. */
+#ifndef SHIM_LINUX_COMPILER_H
+#define SHIM_LINUX_COMPILER_H
+
+#define likely(condition)	__builtin_expect(!!(condition), 1)
+#define unlikely(condition)	__builtin_expect(!!(condition), 0)
+#define noinline		__attribute__((__noinline__))
+
+/* The compiler knows nothing of how the variable got its value. */
+#define OPTIMIZER_HIDE_VAR(variable)	({ __asm__ ("" : "+r" (variable)); })
+
+#endif /* SHIM_LINUX_COMPILER_H */

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Addresses of sockets as text. No name is looked up but numbers. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "common/address.h"
+#include "common/util.h"
+#include "test/device/harness.h"
+
+TEST(an_address_is_a_host_and_a_port_or_a_path)
+{
+	static const struct {
+		const char *text, *formatted;
+	} addresses[] = {
+		{ "127.0.0.2:80", "127.0.0.2:80" }, { "127.0.0.2", "127.0.0.2:11300" },
+		{ "80", "127.0.0.1:80" }, { ":80", "127.0.0.1:80" },
+		{ "0", "127.0.0.1:0" }, { "65535", "127.0.0.1:65535" },
+		{ "[::1]:80", "[::1]:80" }, { "[::1]", "[::1]:11300" }, { "::1", "[::1]:11300" },
+		{ "unix:/tmp/x", "unix:/tmp/x" }, { "unix:x:1", "unix:x:1" },
+	};
+	char text[ADDRESS_TEXT];
+	struct address address;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(addresses); i++) {
+		test_about("\"%s\"", addresses[i].text);
+		ASSERT(!address_parse(&address, addresses[i].text, "11300"));
+		ASSERT(!strcmp(address_format(text, &address), addresses[i].formatted));
+	}
+}
+
+TEST(what_is_wrong_with_an_address_is_said)
+{
+	static const struct {
+		const char *text, *wrong;
+	} addresses[] = {
+		{ "127.0.0.1:65536", "port" }, { "127.0.0.1:", "port" }, { "127.0.0.1:x", "port" },
+		{ "127.0.0.1:-1", "port" }, { "127.0.0.1:080000", "port" }, { "unix:", "no path" },
+	};
+	struct address address;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(addresses); i++) {
+		const char *wrong = address_parse(&address, addresses[i].text, "11300");
+
+		test_about("\"%s\"", addresses[i].text);
+		ASSERT(wrong && strstr(wrong, addresses[i].wrong));
+	}
+}
+
+TEST(a_path_and_a_host_have_their_limits)
+{
+	char text[400] = "unix:";
+	struct address address;
+	const char *wrong;
+
+	memset(text + 5, 'x', sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
+	ASSERT(!address_parse(&address, text, "1"));
+	text[strlen(text)] = 'x';
+	wrong = address_parse(&address, text, "1");
+	ASSERT(wrong && strstr(wrong, "too long"));
+	memset(text, 'x', 256);
+	strcpy(text + 256, ":1");
+	wrong = address_parse(&address, text, "1");
+	ASSERT(wrong && strstr(wrong, "too long"));
+}

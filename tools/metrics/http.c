@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /metrics over HTTP, by libmicrohttpd.
+ *
+ *	             below the limit            GET /metrics
+ *	(listening) ----------------> connection ------------> page is sent
+ *	                                  |                      |
+ *	                                  | silent for too long  | complete, or silent
+ *	                                  v                      v  for too long
+ *	                               (closed) <----------------+
+ *
+ * The library runs without a thread: its epoll file is readable when a connection can make
+ * progress, and metrics_run() then calls it. It never waits. The number of connections, the
+ * memory of each, the time that each may be silent, and the number of pages a second are
+ * bounded. So slow or many scrapers delay other scrapers, but not the rest of the program.
+ *
+ * Connections are accepted here and not by the library, because the library would spin while
+ * the process is out of file descriptors. Our epoll file holds the library's epoll file and
+ * the listening socket. The socket is not polled while there are as many connections as
+ * allowed, nor for a moment after accept() has failed.
+ *
+ * A page has a reference from each connection that it is being sent to, and one from us while
+ * it is the latest page; the library counts them.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "common/address.h"
+#include "common/log.h"
+#include "common/time.h"
+#include "metrics/http.h"
+
+/* For the headers of a request and of the response. */
+#define CONNECTION_MEMORY	((size_t)8192)
+
+/* The port of an address that is only a host. */
+#define DEFAULT_PORT		"11380"
+
+/* The time until the next try after accept() has failed. */
+#define ACCEPT_AGAIN_MS		100
+
+/**
+ * struct metrics - the server
+ * @daemon: the server of the library.
+ * @epoll_fd: holds the epoll file of @daemon, and @listen_fd.
+ * @listen_fd: the listening socket.
+ * @listening: @listen_fd is polled.
+ * @accept_ns: do not accept before this time of CLOCK_MONOTONIC; 0: accept now.
+ * @source: the source of the page.
+ * @page: the latest page; NULL: none.
+ * @page_ns: the time of the latest page, CLOCK_MONOTONIC.
+ * @address: the address that it listens on.
+ */
+struct metrics {
+	struct MHD_Daemon *daemon;
+	int epoll_fd;
+	int listen_fd;
+	bool listening;
+	uint64_t accept_ns;
+	struct metrics_source source;
+	struct MHD_Response *page;
+	uint64_t page_ns;
+	char address[ADDRESS_TEXT];
+};
+
+/* --- answers -------------------------------------------------------------------------- */
+
+static struct MHD_Response *make_page(struct metrics *metrics)
+{
+	struct MHD_Response *page;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	int err;
+
+	if (!out)
+		return NULL;
+	err = metrics->source.write(out, metrics->source.context);
+	if (fclose(out) || err) {
+		free(text);
+		return NULL;
+	}
+	page = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
+	if (!page)
+		free(text);
+	else
+		MHD_add_response_header(page, MHD_HTTP_HEADER_CONTENT_TYPE, METRICS_PAGE_TYPE);
+	return page;
+}
+
+/* Replace the latest page if it is too old. */
+static void renew_page(struct metrics *metrics)
+{
+	uint64_t now_ns = time_now_ns(CLOCK_MONOTONIC);
+
+	if (metrics->page && now_ns - metrics->page_ns < METRICS_PAGE_AGE_NS)
+		return;
+	if (metrics->page)
+		MHD_destroy_response(metrics->page);
+	metrics->page = make_page(metrics);
+	metrics->page_ns = now_ns;
+}
+
+/* Respond with a line of text. */
+static enum MHD_Result say(struct MHD_Connection *connection, unsigned int status,
+			   const char *line)
+{
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	response = MHD_create_response_from_buffer(strlen(line), (void *)line,
+						   MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+/* The library calls this when it has read the headers of a request. */
+static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
+			      const char *url, const char *method, const char *version,
+			      const char *upload, size_t *upload_len, void **request)
+{
+	struct metrics *metrics = context;
+
+	(void)version;
+	(void)upload;
+	(void)upload_len;
+	(void)request;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
+	if (strcmp(url, "/metrics"))
+		return say(connection, MHD_HTTP_NOT_FOUND, "Not found; see /metrics.\n");
+	renew_page(metrics);
+	if (!metrics->page)
+		return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Cannot write the page.\n");
+	return MHD_queue_response(connection, MHD_HTTP_OK, metrics->page);
+}
+
+/* --- opening and closing -------------------------------------------------------------- */
+
+static void log_library(void *context, const char *format, va_list args)
+{
+	char line[256];
+
+	(void)context;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\r\n")] = '\0';
+	log_say(LOG_DEBUG, "metrics: %s", line);
+}
+
+/* Returns a socket that listens, or a negative errno. */
+static int listen_at(struct address *address)
+{
+	struct sockaddr *name = (struct sockaddr *)&address->socket;
+	int on = 1;
+	int fd = socket(name->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, name, address->len) || listen(fd, METRICS_MAX_CONNECTIONS) ||
+	    getsockname(fd, name, &address->len)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int watch(struct metrics *metrics, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(metrics->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int library_fd(const struct metrics *metrics)
+{
+	return MHD_get_daemon_info(metrics->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+/* Start the library, without a listening socket of its own. */
+static int start(struct metrics *metrics)
+{
+	metrics->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
+					   MHD_USE_ERROR_LOG, 0, NULL, NULL, answer, metrics,
+		MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)METRICS_MAX_CONNECTIONS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)METRICS_TIMEOUT_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
+		MHD_OPTION_END);
+	if (!metrics->daemon)
+		return -ENOMEM;
+	metrics->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (metrics->epoll_fd >= 0 && !watch(metrics, library_fd(metrics)) &&
+	    !watch(metrics, metrics->listen_fd)) {
+		metrics->listening = true;
+		return 0;
+	}
+	return -errno;
+}
+
+int metrics_open(struct metrics **result, const char *text,
+		 const struct metrics_source *source)
+{
+	struct metrics *metrics;
+	struct address address;
+	int fd, err;
+
+	if (address_parse(&address, text, DEFAULT_PORT) ||
+	    address.socket.ss_family == AF_UNIX)
+		return -EINVAL;
+	fd = listen_at(&address);
+	if (fd < 0)
+		return fd;
+	metrics = calloc(1, sizeof(*metrics));
+	if (!metrics) {
+		close(fd);
+		return -ENOMEM;
+	}
+	metrics->listen_fd = fd;
+	metrics->epoll_fd = -1;
+	metrics->source = *source;
+	address_format(metrics->address, &address);
+	err = start(metrics);
+	if (err)
+		metrics_close(metrics);
+	else
+		*result = metrics;
+	return err;
+}
+
+void metrics_close(struct metrics *metrics)
+{
+	if (metrics->page)
+		MHD_destroy_response(metrics->page);
+	if (metrics->daemon)
+		MHD_stop_daemon(metrics->daemon);
+	if (metrics->epoll_fd >= 0)
+		close(metrics->epoll_fd);
+	close(metrics->listen_fd);
+	free(metrics);
+}
+
+/* --- the loop ------------------------------------------------------------------------- */
+
+const char *metrics_address(const struct metrics *metrics)
+{
+	return metrics->address;
+}
+
+int metrics_fd(const struct metrics *metrics)
+{
+	return metrics->epoll_fd;
+}
+
+int metrics_timeout_ms(const struct metrics *metrics)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+	int timeout_ms = -1;
+
+	if (MHD_get_timeout(metrics->daemon, &ms) == MHD_YES)
+		timeout_ms = ms < INT_MAX ? (int)ms : INT_MAX;
+	if (metrics->accept_ns && (timeout_ms < 0 || timeout_ms > ACCEPT_AGAIN_MS))
+		timeout_ms = ACCEPT_AGAIN_MS;
+	return timeout_ms;
+}
+
+static bool has_place(const struct metrics *metrics)
+{
+	return MHD_get_daemon_info(metrics->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
+		->num_connections < METRICS_MAX_CONNECTIONS;
+}
+
+/* Accept one connection. Returns whether there may be more. */
+static bool accept_one(struct metrics *metrics)
+{
+	struct address from = { .len = sizeof(from.socket) };
+	struct sockaddr *name = (struct sockaddr *)&from.socket;
+	int fd = accept4(metrics->listen_fd, name, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		MHD_add_connection(metrics->daemon, fd, name, from.len);
+		return true;
+	}
+	if (errno == ECONNABORTED || errno == EINTR)
+		return true;
+	if (errno != EAGAIN)
+		metrics->accept_ns = time_now_ns(CLOCK_MONOTONIC) + ACCEPT_AGAIN_MS * NSEC_PER_MSEC;
+	return false;
+}
+
+static void accept_all(struct metrics *metrics)
+{
+	if (metrics->accept_ns && time_now_ns(CLOCK_MONOTONIC) < metrics->accept_ns)
+		return;
+	metrics->accept_ns = 0;
+	while (has_place(metrics) && accept_one(metrics))
+		;
+}
+
+/* Poll the listening socket only while a connection could be accepted. */
+static void listen_or_not(struct metrics *metrics)
+{
+	bool listening = !metrics->accept_ns && has_place(metrics);
+	struct epoll_event event = { .events = listening ? EPOLLIN : 0 };
+
+	if (listening == metrics->listening)
+		return;
+	epoll_ctl(metrics->epoll_fd, EPOLL_CTL_MOD, metrics->listen_fd, &event);
+	metrics->listening = listening;
+}
+
+void metrics_run(struct metrics *metrics)
+{
+	accept_all(metrics);
+	MHD_run(metrics->daemon);
+	listen_or_not(metrics);
+}

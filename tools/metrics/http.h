@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * /metrics for Prometheus over HTTP.
+ *
+ * It has no thread. The loop of the program polls metrics_fd() together with its other files
+ * and calls metrics_run(), so the counters need no lock.
+ */
+#ifndef METRICS_HTTP_H
+#define METRICS_HTTP_H
+
+#include <stdio.h>
+#include <stdint.h>
+
+#include "common/time.h"
+
+/* Connections at a time. More wait to be accepted. */
+#define METRICS_MAX_CONNECTIONS	8
+
+/* A connection that is silent for this time is closed. */
+#define METRICS_TIMEOUT_S	10
+
+/* A page is reused for this time, so that frequent requests do not keep the program busy. */
+#define METRICS_PAGE_AGE_NS	(100 * NSEC_PER_MSEC)
+
+/* The Content-Type of a page. */
+#define METRICS_PAGE_TYPE	"text/plain; version=0.0.4; charset=utf-8"
+
+struct metrics;
+
+/**
+ * struct metrics_source - the source of the page
+ * @write: writes the page to @out. Returns 0 or a negative errno.
+ * @context: the argument of @write.
+ */
+struct metrics_source {
+	int (*write)(FILE *out, void *context);
+	void *context;
+};
+
+/*
+ * Listen at @address: "HOST:PORT", "[HOST]:PORT", or ":PORT" and "PORT" for the loopback
+ * interface. Returns 0; -EINVAL, it is not an address; the error of bind(); -ENOMEM.
+ */
+int metrics_open(struct metrics **metrics, const char *address,
+		 const struct metrics_source *source);
+
+void metrics_close(struct metrics *metrics);
+
+/* The address that it listens on, as "HOST:PORT". */
+const char *metrics_address(const struct metrics *metrics);
+
+/* The file to poll for EPOLLIN, level-triggered. */
+int metrics_fd(const struct metrics *metrics);
+
+/* The ms after which to call metrics_run() even if the file is not readable; -1: never. */
+int metrics_timeout_ms(const struct metrics *metrics);
+
+/* Serve all connections, without waiting. */
+void metrics_run(struct metrics *metrics);
+
+#endif /* METRICS_HTTP_H */
