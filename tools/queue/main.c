@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
-/* twheelq: which subcommand is meant. */
+/* twheelq: run the subcommand. */
 #include <stdio.h>
 #include <string.h>
 
-#include "subcommand.h"
-#include "util.h"
-#include "version.h"
+#include "queue/cli/offline.h"
+#include "queue/cli/stats.h"
+#include "queue/cli/top.h"
+#include "queue/serve/serve.h"
+#include "common/exit.h"
+#include "common/util.h"
+#include "common/version.h"
 
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
 } subcommands[] = {
-	{ "serve", serve_main, "be the queue" },
-	{ "relay", relay_main, "delay and retry records of Kafka" },
-	{ "check", check_main, "look whether a directory of jobs is whole" },
+	{ "serve", serve_main, "run the daemon" },
+	{ "check", check_main, "check a directory of jobs for damage" },
 	{ "dump",  dump_main,  "write the jobs of a directory as lines of JSON" },
-	{ "load",  load_main,  "put jobs that dump wrote into a directory" },
-	{ "stats", stats_main, "tell what a daemon does" },
-	{ "top",   top_main,   "watch a daemon at work" },
+	{ "load",  load_main,  "load jobs that dump wrote into a directory" },
+	{ "stats", stats_main, "show the numbers of a running daemon" },
+	{ "top",   top_main,   "show them again and again, on a full screen" },
 };
 
 static void print_help(FILE *out)
@@ -26,13 +29,16 @@ static void print_help(FILE *out)
 	size_t i;
 
 	fputs("Usage: twheelq COMMAND [OPTION...]\n"
-	      "A durable queue of jobs that are delayed and tried again.\n\n", out);
+	      "A durable queue of delayed jobs and retries.\n\n", out);
 	for (i = 0; i < ARRAY_SIZE(subcommands); i++)
 		fprintf(out, "  %-10s %s\n", subcommands[i].name, subcommands[i].help);
-	fputs("\n\"twheelq COMMAND --help\" tells what each takes; twheelq(8) tells more.\n", out);
+	fputs("\n  --help     show this, or with a command the options of the command\n"
+	      "  --version  show the version\n"
+	      "\nExit status: 0, done; 1, it could not be done; 2, wrong use; 74, a disk error or damage.\n"
+	      "The manual is twheelq(8); twheelq(7) has the protocol.\n", out);
 }
 
-static int run(size_t which, int argc, char **argv)
+static int run_subcommand(size_t which, int argc, char **argv)
 {
 	char name[64];
 
@@ -43,22 +49,22 @@ static int run(size_t which, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const char *what = argc > 1 ? argv[1] : "";
+	const char *name = argc > 1 ? argv[1] : "";
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(subcommands); i++)
-		if (!strcmp(what, subcommands[i].name))
-			return run(i, argc - 1, argv + 1);
-	if (!strcmp(what, "--help") || !strcmp(what, "-?")) {
+		if (!strcmp(name, subcommands[i].name))
+			return run_subcommand(i, argc - 1, argv + 1);
+	if (!strcmp(name, "--help") || !strcmp(name, "-?")) {
 		print_help(stdout);
 		return 0;
 	}
-	if (!strcmp(what, "--version") || !strcmp(what, "-V")) {
-		puts("twheelq " TWHEELQ_VERSION);
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		puts("twheelq " TWHEEL_VERSION);
 		return 0;
 	}
-	if (*what)
-		fprintf(stderr, "twheelq: \"%s\" is no command\n", what);
+	if (*name)
+		fprintf(stderr, "twheelq: \"%s\" is not a command\n", name);
 	print_help(stderr);
-	return EXIT_CANNOT;
+	return EXIT_USAGE;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Put a load on a server that speaks beanstalkd's protocol, and say what it did.
+ * Put a load on a server with the protocol of beanstalkd, and print results.
  *
  * Prints lines "result NAME VALUE UNIT", for tools/bench/judge.
  */
@@ -17,19 +17,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "load.h"
+#include "queue/bench/load.h"
+#include "queue/bench/roles.h"
+#include "queue/bench/wire.h"
 
 #define EVENTS		64
 
-/* How long a server that was told to end may take. */
+/* The time that a server may take to end. */
 #define END_S		60
 
 /**
- * struct options - what was asked for
+ * struct options - the command line
  * @load: the load.
  * @mode: its name.
- * @name: of the results.
- * @command: restart: the server.
+ * @name: the name of the results.
+ * @command: restart: the command of the server.
  */
 struct options {
 	struct load load;
@@ -55,9 +57,9 @@ static bool is_done(const struct load *load)
 /* Sleep until a socket is ready, or the next put of a timed load is due. */
 static int wait_events(const struct load *load, struct epoll_event *events)
 {
-	uint64_t next_ns = next_put_ns(load), now = now_ns();
+	uint64_t next_ns = next_put_ns(load), now = time_now_ns(CLOCK_MONOTONIC);
 	uint64_t ns = next_ns > now ? next_ns - now : 0;
-	struct timespec timeout = { .tv_sec = ns / SECOND_NS, .tv_nsec = ns % SECOND_NS };
+	struct timespec timeout = time_spec(ns);
 	int nr = epoll_pwait2(load->epoll_fd, events, EVENTS,
 			      next_ns == UINT64_MAX ? NULL : &timeout, NULL);
 
@@ -72,14 +74,14 @@ static void run(struct load *load)
 	uint64_t c;
 	int i, nr;
 
-	load->start_ns = now_ns();
+	load->start_ns = time_now_ns(CLOCK_MONOTONIC);
 	for (c = 0; c < load->nr_clients; c++)
 		client_turn(&load->clients[c]);
 	while (!is_done(load)) {
 		nr = wait_events(load, events);
 		for (i = 0; i < nr; i++)
 			client_turn(events[i].data.ptr);
-		/* The first client is the one that puts. */
+		/* The first client puts, the others wait. */
 		if (load->timed)
 			client_turn(&load->clients[0]);
 	}
@@ -106,9 +108,9 @@ static void print_result(const char *name, const char *part, double value, const
 
 static void print_rate(const struct options *options, uint64_t nr)
 {
-	double s = (now_ns() - options->load.start_ns) / 1e9;
+	double s = (time_now_ns(CLOCK_MONOTONIC) - options->load.start_ns) / 1e9;
 
-	/* There was nothing to do, and no rate of it. */
+	/* Without work there is no rate. */
 	if (!nr)
 		return;
 	print_result(options->name, "", nr / s, "per_s");
@@ -202,7 +204,7 @@ static void end_server(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Reserve a job of a server that has just been started, as soon as it can be reached. */
+/* Reserve a job of a server that is starting, as soon as it listens. */
 static void reserve_one(const struct load *load, pid_t server)
 {
 	static const char line[] = "reserve\r\n";
@@ -223,14 +225,14 @@ static void reserve_one(const struct load *load, pid_t server)
 
 static void mode_restart(struct options *options)
 {
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = time_now_ns(CLOCK_MONOTONIC);
 	pid_t server;
 
 	if (!options->command)
 		errx(2, "restart: wants the server behind --");
 	server = start_server(options->command);
 	reserve_one(&options->load, server);
-	print_result(options->name, "", (now_ns() - start_ns) / 1e9, "s");
+	print_result(options->name, "", (time_now_ns(CLOCK_MONOTONIC) - start_ns) / 1e9, "s");
 	end_server(server);
 }
 
@@ -272,15 +274,15 @@ enum option_key {
 
 static const struct argp_option argp_options[] = {
 	{ "to", OPTION_TO, "ADDRESS", 0, "The server, 127.0.0.1:PORT or unix:PATH", 0 },
-	{ "name", OPTION_NAME, "NAME", 0, "Of the results (default: the mode)", 0 },
+	{ "name", OPTION_NAME, "NAME", 0, "Name of the results (default: the mode)", 0 },
 	{ "clients", OPTION_CLIENTS, "N", 0, "Connections (default 1)", 0 },
 	{ "depth", OPTION_DEPTH, "N", 0, "Commands without a reply, each (default 1)", 0 },
 	{ "jobs", OPTION_JOBS, "N", 0, "Jobs to put in all (default 0: for --seconds)", 0 },
-	{ "seconds", OPTION_SECONDS, "N", 0, "No new jobs after it (default 0: all jobs)", 0 },
-	{ "size", OPTION_SIZE, "BYTES", 0, "Of a body (default 150)", 0 },
-	{ "delay", OPTION_DELAY, "MS", 0, "A job's delay, at least (default 0)", 0 },
-	{ "delay-max", OPTION_DELAY_MAX, "MS", 0, "A job's delay, at most", 0 },
-	{ "ms", OPTION_MS, NULL, 0, "Send delays in milliseconds, which beanstalkd has not", 0 },
+	{ "seconds", OPTION_SECONDS, "N", 0, "When to stop putting (default 0: after --jobs)", 0 },
+	{ "size", OPTION_SIZE, "BYTES", 0, "Length of a body (default 150)", 0 },
+	{ "delay", OPTION_DELAY, "MS", 0, "Least delay of a job (default 0)", 0 },
+	{ "delay-max", OPTION_DELAY_MAX, "MS", 0, "Greatest delay of a job", 0 },
+	{ "ms", OPTION_MS, NULL, 0, "Send delays in ms, which beanstalkd does not know", 0 },
 	{ 0 }
 };
 
@@ -292,20 +294,20 @@ static uint64_t parse_number(struct argp_state *state, const char *text)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (errno || *end || end == text || *text == '-')
-		argp_error(state, "'%s' is no number", text);
+		argp_error(state, "'%s' is not a number", text);
 	return value;
 }
 
 static void take_argument(struct argp_state *state, struct options *options, char *arg)
 {
 	if (options->mode)
-		argp_error(state, "one mode, and not '%s' too", arg);
+		argp_error(state, "one mode only, not '%s' too", arg);
 	options->mode = arg;
 	if (!find_mode(arg))
-		argp_error(state, "'%s': there are put, work, mixed, delayed, restart", arg);
+		argp_error(state, "'%s' is not a mode: put, work, mixed, delayed, restart", arg);
 }
 
-/* What is behind "--" is the server's; returns how many arguments are not. */
+/* The arguments behind "--" are the command of the server; returns the number of the others. */
 static int split_command(struct options *options, int argc, char **argv)
 {
 	int i;
@@ -321,7 +323,7 @@ static int split_command(struct options *options, int argc, char **argv)
 	return argc;
 }
 
-/* Where an option that is a number goes; NULL: it is another one. */
+/* The field of an option that is a number; NULL: it is another option. */
 static uint64_t *number_of(struct load *load, int key)
 {
 	switch (key) {
@@ -349,7 +351,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	uint64_t *number = number_of(&options->load, key);
 
 	if (number)
-		*number = parse_number(state, arg) * (key == OPTION_SECONDS ? SECOND_NS : 1);
+		*number = parse_number(state, arg) * (key == OPTION_SECONDS ? NSEC_PER_SEC : 1);
 	else if (key == OPTION_TO)
 		options->load.to = arg;
 	else if (key == OPTION_NAME)
@@ -359,7 +361,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	else if (key == ARGP_KEY_ARG)
 		take_argument(state, options, arg);
 	else if (key == ARGP_KEY_NO_ARGS)
-		argp_error(state, "what to do?");
+		argp_error(state, "no mode: put, work, mixed, delayed, restart");
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;
@@ -369,12 +371,12 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		argp_options, parse, "MODE [-- SERVER...]",
-		"Put a load on a server that speaks beanstalkd's protocol.\n"
+		"Put a load on a server with the protocol of beanstalkd.\n"
 		"\vput: jobs a second.\n"
-		"work: reserve and delete what is there.\n"
+		"work: reserve and delete jobs until none is left.\n"
 		"mixed: put, reserve and delete, each client by itself.\n"
-		"delayed: one client puts --jobs evenly over --seconds, others wait: how late is it?\n"
-		"restart: start SERVER, until it has answered a reserve.\n",
+		"delayed: one client puts --jobs evenly over --seconds, the others wait; lateness.\n"
+		"restart: start SERVER; the time until it has answered a reserve.\n",
 		NULL, NULL, NULL
 	};
 	struct options options = {
@@ -384,7 +386,7 @@ int main(int argc, char **argv)
 	argc = split_command(&options, argc, argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	if (!options.load.nr_clients || !options.load.depth)
-		errx(2, "--clients and --depth are at least 1");
+		errx(2, "--clients and --depth must be at least 1");
 	if (!options.name)
 		options.name = options.mode;
 	find_mode(options.mode)->run(&options);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A load for a server that speaks beanstalkd's protocol: one thread, many connections.
- */
+/* A load for a server with the protocol of beanstalkd: one thread, many connections. */
 #ifndef QUEUE_BENCH_LOAD_H
 #define QUEUE_BENCH_LOAD_H
 
@@ -9,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SECOND_NS	1000000000ULL
+#include "common/time.h"
 
 struct load;
 struct client;
@@ -23,11 +21,11 @@ enum reply_kind {
 };
 
 /**
- * struct reply - what a server said
- * @kind: which of the replies that a load expects.
- * @id: INSERTED, RESERVED: the job.
+ * struct reply - a reply of the server
+ * @kind: its kind.
+ * @id: INSERTED, RESERVED: the id of the job.
  * @body: RESERVED: its body.
- * @len: bytes of that.
+ * @len: RESERVED: the length of its body.
  */
 struct reply {
 	enum reply_kind kind;
@@ -37,9 +35,9 @@ struct reply {
 };
 
 /**
- * struct role - what a client does
- * @fill: send what there is to send, as far as @client has room for it in its pipeline.
- * @reply: a reply came; @fill follows.
+ * struct role - the behaviour of a client
+ * @fill: send commands, as far as the pipeline of @client has room.
+ * @reply: handle a reply; @fill is called after it.
  */
 struct role {
 	void (*fill)(struct client *client);
@@ -47,11 +45,11 @@ struct role {
 };
 
 /**
- * struct buffer - bytes that wait
+ * struct buffer - bytes to be sent or to be parsed
  * @bytes: memory for them.
- * @room: how much there is.
- * @begin: the first one that waits.
- * @end: behind the last one.
+ * @room: its size.
+ * @begin: the first byte.
+ * @end: behind the last byte.
  */
 struct buffer {
 	char *bytes;
@@ -63,12 +61,12 @@ struct buffer {
 /**
  * struct client - a connection
  * @load: the load.
- * @role: what it does.
+ * @role: its behaviour.
  * @fd: its socket.
  * @outstanding: commands without a reply.
- * @out: what the socket has not taken yet.
- * @in: what has not been looked at yet.
- * @waits_for_room: EPOLLOUT is asked for.
+ * @out: bytes that the socket has not taken yet.
+ * @in: bytes that have not been parsed yet.
+ * @waits_for_room: epoll waits for EPOLLOUT.
  * @idle: a worker: there are no more jobs.
  */
 struct client {
@@ -85,24 +83,24 @@ struct client {
 /**
  * struct load - the load
  * @to: the server's address, HOST:PORT or unix:PATH.
- * @nr_clients: connections.
- * @depth: how many commands each has without a reply.
- * @jobs: how many jobs in all.
+ * @nr_clients: number of connections.
+ * @depth: limit of the commands without a reply, for each connection.
+ * @jobs: number of jobs in all.
  * @duration_ns: no new jobs later than this; 0: until @jobs are done.
  * @size: bytes of a body.
- * @delay_ms: a job's delay, at least.
- * @delay_max_ms: at most.
+ * @delay_ms: the least delay of a job.
+ * @delay_max_ms: the greatest one.
  * @milliseconds: delays are sent in ms, else in seconds.
- * @timed: delayed: puts come evenly over @duration_ns, and a body says when it is due.
+ * @timed: puts are spread evenly over @duration_ns, and a body has the due time of its job.
  * @clients: the connections.
- * @epoll_fd: all of them.
- * @start_ns: when it began, CLOCK_MONOTONIC.
+ * @epoll_fd: polls all of them.
+ * @start_ns: the start, CLOCK_MONOTONIC.
  * @put: puts that were sent.
- * @inserted: and answered.
- * @reserved: jobs that came.
- * @deleted: jobs that are done.
- * @late_ns: of each that came, how long after its time.
- * @early: how many came before.
+ * @inserted: puts that were confirmed.
+ * @reserved: jobs that were reserved.
+ * @deleted: jobs that were deleted.
+ * @late_ns: the lateness of each reserved job.
+ * @early: number of jobs that came before their due time.
  */
 struct load {
 	const char *to;
@@ -125,31 +123,5 @@ struct load {
 	uint64_t *late_ns;
 	uint64_t early;
 };
-
-extern const struct role role_put;
-extern const struct role role_work;
-extern const struct role role_mixed;
-extern const struct role role_wait;
-
-uint64_t now_ns(void);
-
-/* Is the time for new jobs over? */
-bool time_is_over(const struct load *load);
-
-/* When the next put of a timed load is due; UINT64_MAX: there is none. */
-uint64_t next_put_ns(const struct load *load);
-
-/* wire.c: what goes over the connection. All end the program where something is wrong. */
-
-/* A socket that is connected; -1, with errno: there is nobody. */
-int dial(const char *to);
-void client_connect(struct client *client, struct load *load, const struct role *role);
-
-/* Room for @len bytes to send; client_sent() says how many were filled. */
-char *client_room(struct client *client, size_t len);
-void client_sent(struct client *client, size_t len);
-
-/* The socket is ready: send what waits, read replies, and let the role go on. */
-void client_turn(struct client *client);
 
 #endif /* QUEUE_BENCH_LOAD_H */

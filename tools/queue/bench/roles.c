@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What clients of a load do: put, work, wait.
+ * The roles of clients: put, work, both, wait.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,22 +8,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "load.h"
+#include "queue/bench/roles.h"
+#include "queue/bench/wire.h"
 
-/* More than a command has, but for a body. */
+/* More than a command has without its body. */
 #define LINE_ROOM	128
-
-uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * SECOND_NS + now.tv_nsec;
-}
 
 bool time_is_over(const struct load *load)
 {
-	return load->duration_ns && now_ns() - load->start_ns >= load->duration_ns;
+	return load->duration_ns &&
+	       time_now_ns(CLOCK_MONOTONIC) - load->start_ns >= load->duration_ns;
 }
 
 static uint64_t random_below(uint64_t limit)
@@ -38,7 +32,7 @@ static uint64_t random_below(uint64_t limit)
 
 /* --- put ---------------------------------------------------------------------------- */
 
-/* A body begins with the time at which the job is due, and goes on with letters. */
+/* A body begins with the due time of its job; letters fill the rest. */
 static size_t write_body(char *to, size_t size, uint64_t due_ns)
 {
 	char due[24];
@@ -67,7 +61,7 @@ static void send_put(struct client *client)
 			      delay_ms / 1000, load->size);
 	if (!load->milliseconds)
 		delay_ms -= delay_ms % 1000;
-	len += write_body(to + len, load->size, now_ns() + delay_ms * 1000000);
+	len += write_body(to + len, load->size, time_now_ns(CLOCK_MONOTONIC) + delay_ms * 1000000);
 	client_sent(client, len);
 	load->put++;
 }
@@ -84,14 +78,14 @@ static bool may_put(const struct client *client)
 	const struct load *load = client->load;
 
 	if (load->timed)
-		return next_put_ns(load) <= now_ns();
+		return next_put_ns(load) <= time_now_ns(CLOCK_MONOTONIC);
 	return client->outstanding < client->load->depth &&
 	       (!load->jobs || load->put < load->jobs) && !time_is_over(load);
 }
 
 static void put_fill(struct client *client)
 {
-	/* A pipeline that is half full is not worth a system call. */
+	/* Send when half of the pipeline is free: one command is not worth a system call. */
 	if (!client->load->timed && client->outstanding > client->load->depth / 2)
 		return;
 	while (may_put(client))
@@ -179,7 +173,7 @@ static void wait_fill(struct client *client)
 
 static void note_late(struct load *load, const struct reply *reply)
 {
-	uint64_t now = now_ns(), due = strtoull(reply->body, NULL, 10);
+	uint64_t now = time_now_ns(CLOCK_MONOTONIC), due = strtoull(reply->body, NULL, 10);
 
 	load->early += now < due;
 	load->late_ns[load->reserved++] = now < due ? 0 : now - due;

@@ -15,13 +15,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "load.h"
+#include "queue/bench/wire.h"
 
 #define READ_ROOM	65536
 
 /* --- buffers ------------------------------------------------------------------------ */
 
-/* Room for @len bytes behind what waits. */
+/* Room for @len bytes behind those in the buffer. */
 static char *buffer_room(struct buffer *buffer, size_t len)
 {
 	if (buffer->begin == buffer->end) {
@@ -111,7 +111,7 @@ void client_connect(struct client *client, struct load *load, const struct role 
 	ask_for(client, EPOLL_CTL_ADD, EPOLLIN);
 }
 
-/* Send what waits, as far as the socket takes it. */
+/* Send bytes of the buffer, as many as the socket takes. */
 static void push(struct client *client)
 {
 	struct buffer *out = &client->out;
@@ -144,7 +144,7 @@ static const char * const words[] = {
 	[REPLY_TIMED_OUT] = "TIMED_OUT",
 };
 
-/* Understand the first line of a reply, which ends the program if it is no good one. */
+/* Parse the first line of a reply; an unexpected one ends the program. */
 static void parse_line(const char *line, size_t len, struct reply *reply)
 {
 	unsigned int kind;
@@ -163,7 +163,7 @@ static void parse_line(const char *line, size_t len, struct reply *reply)
 	errx(2, "the server said: %.*s", (int)len, line);
 }
 
-/* Take the next whole reply; false: there is none. */
+/* Take the next complete reply; false: there is none. */
 static bool next_reply(struct buffer *in, struct reply *reply)
 {
 	const char *line = in->bytes + in->begin;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connections: bytes in any pieces become commands, replies wait for the disk, and who
- * sends too much, reads too little or is gone harms nobody. The queue is fake_queue.c.
+ * Connections: bytes in any pieces become commands, replies wait for the disk, and a client
+ * that sends too much, reads too little or is gone harms no other. The protocol is
+ * fake_protocol.c.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,11 +14,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client_private.h"
-#include "fake_queue.h"
-#include "harness.h"
-#include "log.h"
-#include "util.h"
+#include "queue/server/client.h"
+#include "queue/server/clients.h"
+#include "queue/server/replies.h"
+#include "queue/test/fake_protocol.h"
+#include "test/device/harness.h"
+#include "common/log.h"
+#include "common/util.h"
 
 #define KIB		1024
 #define MIB		(1024 * KIB)
@@ -33,7 +36,7 @@ static void begin_with(size_t memory, uint32_t max_job_size)
 	clients_init(&clients, &config, NULL, NULL);
 	epoll = epoll_create1(0);
 	ASSERT_GE(epoll, 0);
-	/* Most tests are not about the disk. */
+	/* Most tests have every change on disk at once. */
 	fake.synced = 1000000;
 }
 
@@ -53,7 +56,7 @@ static void add_client(int fd)
 	ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
 }
 
-/* Who we are: the other end of a client's socket. */
+/* Returns the test's end of a new connection. */
 static int connect_client(void)
 {
 	int fds[2];
@@ -63,7 +66,7 @@ static int connect_client(void)
 	return fds[1];
 }
 
-/* The same by TCP, which does not say EPOLLOUT each time something was read. */
+/* The same by TCP, where a read by the other side need not cause EPOLLOUT. */
 static int connect_tcp(void)
 {
 	struct sockaddr_in address = {
@@ -83,7 +86,7 @@ static int connect_tcp(void)
 	return fd;
 }
 
-/* A turn, as server.c has it. Returns whether there is more. */
+/* A turn, like that of loop.c. Returns true if there is more to do. */
 static bool turn(void)
 {
 	struct epoll_event events[64];
@@ -122,7 +125,7 @@ static size_t hear(int fd, char *text, size_t size)
 	return len;
 }
 
-/* Exactly this is to be read, after as many turns as there are. */
+/* Run all turns; then exactly this must have come. */
 static void expect(int fd, const char *expected)
 {
 	static char seen[MIB];
@@ -130,7 +133,7 @@ static void expect(int fd, const char *expected)
 	turns();
 	hear(fd, seen, sizeof(seen));
 	if (strcmp(seen, expected))
-		test_fail(__FILE__, __LINE__, "seen \"%.200s\", expected \"%.200s\"", seen,
+		test_fail(__FILE__, __LINE__, "got \"%.200s\", expected \"%.200s\"", seen,
 			  expected);
 }
 
@@ -145,18 +148,18 @@ static void expect_end(int fd)
 	close(fd);
 }
 
-/* Nothing is left of anybody. */
+/* Nothing is left of any client. */
 static void expect_nothing_left(void)
 {
 	turns();
 	ASSERT_EQ(clients.nr, 0);
-	ASSERT_EQ(fake.nr_sessions, 0);
+	ASSERT_EQ(fake.nr_peers, 0);
 	ASSERT_EQ(clients.bodies, 0);
 	ASSERT_EQ(clients.inputs, 0);
 	ASSERT_EQ(clients.outputs, 0);
 }
 
-/* Read all that comes, until turns bring nothing more. Returns how many bytes. */
+/* Read until turns bring nothing more. Returns the number of bytes. */
 static size_t drain(int fd)
 {
 	static char buffer[MIB];
@@ -311,7 +314,7 @@ TEST(a_line_of_224_bytes_is_one_and_a_longer_one_is_skipped)
 	expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
 	say(fd, X222 "xx");
 	expect(fd, "");
-	say(fd, "use a\n\r\r");
+	say(fd, "use a\r\r");
 	expect(fd, "");
 	say(fd, "\nuse b\r\n");
 	expect(fd, "BAD_FORMAT\r\nUSING b\r\n");
@@ -338,17 +341,87 @@ TEST(a_long_line_may_be_cut_anywhere)
 	expect_nothing_left();
 }
 
-TEST(a_line_ends_with_both_of_its_bytes)
+/* The rest of what was sent is neither run nor answered. */
+static void expect_refusal(const char *text, const char *expected)
+{
+	size_t i, len = strlen(text);
+	int fd;
+
+	for (i = 1; i <= len; i++) {
+		test_about("\"%s\", cut at byte %zu", text, i);
+		fd = connect_client();
+		ASSERT_EQ(write(fd, text, i), i);
+		turns();
+		/* The connection may have closed by now. */
+		send(fd, text + i, len - i, MSG_NOSIGNAL);
+		expect(fd, expected);
+		expect_end(fd);
+		expect_nothing_left();
+	}
+}
+
+TEST(a_line_that_ends_in_lf_alone_is_refused_once_and_the_connection_closes)
+{
+	begin();
+	expect_refusal("use a\n", "EXPECTED_CRLF\r\n");
+	expect_refusal("\n", "EXPECTED_CRLF\r\n");
+	expect_refusal("use a\nuse b\nuse c\r\n", "EXPECTED_CRLF\r\n");
+	expect_refusal("use a\r\nuse b\nuse c\r\n", "USING a\r\nEXPECTED_CRLF\r\n");
+	expect_refusal("use a\r\n\nuse b\r\n", "USING a\r\nEXPECTED_CRLF\r\n");
+	expect_refusal("put 0 0 1 1\nx\n", "EXPECTED_CRLF\r\n");
+	expect_refusal(X222 "xxx\nuse a\r\n", "EXPECTED_CRLF\r\n");
+	expect_refusal(X222 X222 "x\rx\n\r\n", "EXPECTED_CRLF\r\n");
+	ASSERT_EQ(fake.seq, 0);
+}
+
+TEST(an_lf_in_a_body_is_part_of_it)
 {
 	int fd;
 
 	begin();
 	fd = connect_client();
-	say(fd, "use a\n");
+	say(fd, "put 0 0 1 6\r\na\nb\n\n\n\r\nuse a\r\n");
+	expect(fd, "INSERTED 1\r\nUSING a\r\n");
+	ASSERT(!memcmp(fake.body, "a\nb\n\n\n", 6));
+	/* A body that does not end with \r\n is refused, and the next line is run. */
+	say(fd, "put 0 0 1 1\r\nx\n\nuse b\r\n");
+	expect(fd, "EXPECTED_CRLF\r\nUSING b\r\n");
+	say(fd, "put 0 0 1 1\r\nx\n");
 	expect(fd, "");
-	say(fd, "use b\r\n");
-	expect(fd, "BAD_FORMAT\r\n");
-	say(fd, "use a\r\r\nuse b\r\n");
+	say(fd, "\ruse c\r\n");
+	expect(fd, "EXPECTED_CRLF\r\nUSING c\r\n");
+	/* Bytes of a body that is too big are thrown away, whatever they are. */
+	say(fd, "put 0 0 1 65536\r\n\n\n");
+	turns();
+	close(fd);
+	expect_nothing_left();
+}
+
+TEST(replies_before_an_lf_alone_wait_for_the_disk)
+{
+	int fd;
+
+	begin();
+	fake.synced = 0;
+	fd = connect_client();
+	say(fd, "put 0 0 1 1\r\na\r\nuse a\n");
+	expect(fd, "");
+	ASSERT_EQ(fake.nr_peers, 0);
+	fake.synced = 1;
+	expect(fd, "INSERTED 1\r\nEXPECTED_CRLF\r\n");
+	expect_end(fd);
+	expect_nothing_left();
+}
+
+TEST(a_cr_does_not_end_a_line)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, "use a\r");
+	expect(fd, "");
+	say(fd, "\r\nuse b\r\n");
 	expect(fd, "BAD_FORMAT\r\nUSING b\r\n");
 	close(fd);
 	expect_nothing_left();
@@ -372,7 +445,7 @@ TEST(a_reply_waits_until_the_disk_has_what_it_promises)
 	expect_nothing_left();
 }
 
-TEST(one_client_does_not_wait_for_what_another_was_promised)
+TEST(a_client_does_not_wait_for_the_changes_of_another)
 {
 	int one, two;
 
@@ -395,7 +468,7 @@ TEST(one_client_does_not_wait_for_what_another_was_promised)
 	expect_nothing_left();
 }
 
-TEST(who_waits_runs_nothing_until_the_wait_is_over)
+TEST(a_client_that_waits_runs_nothing_until_the_wait_is_over)
 {
 	int waiter, other;
 
@@ -414,7 +487,7 @@ TEST(who_waits_runs_nothing_until_the_wait_is_over)
 	expect_nothing_left();
 }
 
-TEST(what_is_behind_a_wait_does_not_wait_for_the_disk)
+TEST(commands_behind_a_wait_run_before_its_reply_is_sent)
 {
 	int waiter, other;
 
@@ -435,7 +508,7 @@ TEST(what_is_behind_a_wait_does_not_wait_for_the_disk)
 	expect_nothing_left();
 }
 
-TEST(a_wait_that_an_alarm_ends_goes_on)
+TEST(a_client_whose_wait_an_alarm_ends_runs_on)
 {
 	int fd;
 
@@ -451,7 +524,7 @@ TEST(a_wait_that_an_alarm_ends_goes_on)
 	expect_nothing_left();
 }
 
-TEST(who_waits_may_send_much_and_costs_little)
+TEST(a_client_that_waits_may_send_much_and_takes_little_memory)
 {
 	static char text[64 * KIB];
 	ssize_t len, sum = 0;
@@ -470,13 +543,13 @@ TEST(who_waits_may_send_much_and_costs_little)
 	ASSERT_EQ(errno, EAGAIN);
 	ASSERT_LE(clients.inputs, CLIENT_READ_SIZE);
 	fake_wake(1);
-	/* Of the last piece a part may have been taken, so that it ends in a line. */
+	/* The last write may have ended within a line. */
 	ASSERT_EQ(drain(fd), strlen("RESERVED 1 2\r\nab\r\n") + sum / 7 * strlen("USING a\r\n"));
 	close(fd);
 	expect_nothing_left();
 }
 
-TEST(who_waits_and_sends_nothing_more_is_told_that_it_timed_out)
+TEST(a_half_close_ends_a_wait_with_timed_out)
 {
 	int fd;
 
@@ -490,7 +563,7 @@ TEST(who_waits_and_sends_nothing_more_is_told_that_it_timed_out)
 	expect_nothing_left();
 }
 
-TEST(a_hang_up_behind_a_reserve_is_seen_though_bytes_are_before_it)
+TEST(a_hang_up_behind_unread_bytes_ends_a_wait)
 {
 	int fd;
 
@@ -502,7 +575,7 @@ TEST(a_hang_up_behind_a_reserve_is_seen_though_bytes_are_before_it)
 	expect_nothing_left();
 }
 
-TEST(all_that_was_sent_before_a_half_close_is_answered)
+TEST(commands_before_a_half_close_are_answered)
 {
 	int fd;
 
@@ -527,7 +600,7 @@ TEST(quit_ends_after_all_replies)
 	fd = connect_client();
 	say(fd, "put 0 0 1 1\r\na\r\nquit\r\nuse a\r\n");
 	expect(fd, "");
-	ASSERT_EQ(fake.nr_sessions, 0);
+	ASSERT_EQ(fake.nr_peers, 0);
 	fake.synced = 1;
 	expect(fd, "INSERTED 1\r\n");
 	expect_end(fd);
@@ -544,12 +617,12 @@ TEST(quit_over_tcp_ends_after_all_replies)
 	fake.synced = 0;
 	fd = connect_tcp();
 	say(fd, "put 0 0 1 1\r\na\r\nquit\r\n");
-	while (fake.nr_sessions)
+	while (fake.nr_peers)
 		turns();
 	turns();
 	fake.synced = 1;
 	turns();
-	/* Nothing is read yet: the kernel has no more to say of this socket. */
+	/* The test has read nothing yet, so no event of this socket will come. */
 	ASSERT_EQ(clients.nr, 0);
 	ASSERT_EQ(read(fd, seen, sizeof(seen)), strlen("INSERTED 1\r\n"));
 	ASSERT_EQ(read(fd, seen, sizeof(seen)), 0);
@@ -557,7 +630,7 @@ TEST(quit_over_tcp_ends_after_all_replies)
 	expect_nothing_left();
 }
 
-/* In each state: a line half, a body half, one to be swallowed, a long line, a wait. */
+/* The states: half a line, half a body, a body that is too big, a long line, a wait. */
 TEST(a_client_may_disappear_in_every_state)
 {
 	static const char *const texts[] = {
@@ -580,7 +653,7 @@ TEST(a_client_may_disappear_in_every_state)
 				turns();
 			close(fd);
 			turns();
-			/* What waits for the disk is found out when it is sent. */
+			/* If a reply waits for the disk, sending it finds the client gone. */
 			fake.synced = fake.seq;
 			expect_nothing_left();
 			fake.synced = 0;
@@ -589,7 +662,7 @@ TEST(a_client_may_disappear_in_every_state)
 	}
 }
 
-TEST(who_does_not_read_runs_nothing_and_others_go_on)
+TEST(a_client_that_does_not_read_runs_nothing_and_delays_no_other)
 {
 	int slow, other;
 	uint64_t runs;
@@ -625,7 +698,7 @@ TEST(a_reply_that_is_larger_than_all_limits_arrives)
 	expect_nothing_left();
 }
 
-TEST(those_who_read_nothing_are_ended_when_memory_is_short)
+TEST(clients_that_do_not_read_are_disconnected_when_memory_is_short)
 {
 	int slow[64], good;
 	size_t i;
@@ -647,10 +720,10 @@ TEST(those_who_read_nothing_are_ended_when_memory_is_short)
 	expect_nothing_left();
 }
 
-/* What client_body.c calls an idle body. */
-#define BODY_IDLE_NS	(5 * NS_PER_S)
+/* As in body.c. */
+#define BODY_IDLE_NS	(5 * NSEC_PER_SEC)
 
-/* Two begin a body, and there is memory for that of the first, which is not idle yet. */
+/* Two clients begin a body. There is memory for the first one, which is not idle yet. */
 static void begin_two_bodies(int *one, int *two)
 {
 	uint64_t begin_ns;
@@ -658,14 +731,14 @@ static void begin_two_bodies(int *one, int *two)
 	for (;;) {
 		*one = connect_client();
 		*two = connect_client();
-		begin_ns = client_now_ns();
+		begin_ns = time_now_ns(CLOCK_MONOTONIC);
 		say(*one, "put 0 0 1 30000\r\nabc");
 		turns();
 		ASSERT_GT(clients.bodies, 30000);
 		say(*two, "put 0 0 1 30000\r\nabc");
 		turns();
 		ASSERT_LE(clients.bodies, 50000);
-		if (client_now_ns() < begin_ns + BODY_IDLE_NS)
+		if (time_now_ns(CLOCK_MONOTONIC) < begin_ns + BODY_IDLE_NS)
 			return;
 		close(*one);
 		close(*two);
@@ -684,7 +757,7 @@ TEST(a_body_beyond_the_budget_is_refused_and_swallowed)
 	say(two, body + 3);
 	say(two, "\r\nuse a\r\n");
 	expect(two, "OUT_OF_MEMORY\r\nUSING a\r\n");
-	/* A body that comes with its line needs no memory of its own. */
+	/* A body that comes in the same read as its line needs no memory of its own. */
 	say(two, "put 0 0 1 3000\r\n");
 	say(two, body + 27000);
 	say(two, "\r\n");
@@ -698,7 +771,7 @@ TEST(a_body_beyond_the_budget_is_refused_and_swallowed)
 	expect_nothing_left();
 }
 
-TEST(who_does_not_go_on_with_a_body_loses_its_memory_to_others)
+TEST(an_idle_body_loses_its_memory_to_other_clients)
 {
 	int idle, other, i;
 
@@ -726,7 +799,7 @@ TEST(who_does_not_go_on_with_a_body_loses_its_memory_to_others)
 	expect_nothing_left();
 }
 
-TEST(a_long_pipeline_does_not_hold_up_others)
+TEST(a_long_pipeline_does_not_delay_other_clients)
 {
 	static char text[700001];
 	int greedy, other;
@@ -747,7 +820,7 @@ TEST(a_long_pipeline_does_not_hold_up_others)
 	fake.nr_runs = 0;
 	turn();
 	turn();
-	/* Both had their turns meanwhile, and the other one was served in the first. */
+	/* Both had a share of each turn, and the other one was served in the first. */
 	ASSERT_LE(fake.nr_runs, 2 * 128 + 1);
 	hear(other, seen, sizeof(seen));
 	ASSERT(!strcmp(seen, "USING b\r\n"));
@@ -783,7 +856,7 @@ TEST(idle_clients_have_no_buffers)
 	expect_nothing_left();
 }
 
-TEST(half_a_line_costs_no_more_than_itself)
+TEST(half_a_line_takes_no_more_memory_than_its_bytes)
 {
 	int fd;
 
@@ -796,7 +869,7 @@ TEST(half_a_line_costs_no_more_than_itself)
 	expect_nothing_left();
 }
 
-TEST(when_it_stops_nothing_more_runs_and_what_is_held_is_sent)
+TEST(a_stopping_server_runs_nothing_and_sends_held_replies)
 {
 	int fd, waiter;
 
@@ -815,12 +888,12 @@ TEST(when_it_stops_nothing_more_runs_and_what_is_held_is_sent)
 	ASSERT(clients_all_sent(&clients));
 	ASSERT_EQ(fake.nr_runs, 2);
 	clients_destroy(&clients);
-	ASSERT_EQ(fake.nr_sessions, 0);
+	ASSERT_EQ(fake.nr_peers, 0);
 	expect_end(fd);
 	expect_end(waiter);
 }
 
-TEST(a_client_that_there_is_no_memory_for_is_disconnected)
+TEST(a_client_without_memory_for_it_is_disconnected)
 {
 	int fds[2];
 
@@ -832,7 +905,7 @@ TEST(a_client_that_there_is_no_memory_for_is_disconnected)
 	ASSERT_EQ(clients.nr, 0);
 }
 
-/* How many replies are to be read: lines, of which FOUND has two. */
+/* The number of replies that have come: lines, and FOUND has two. */
 static int count_replies(int fd)
 {
 	static char seen[20000];
@@ -853,7 +926,7 @@ static int count_replies(int fd)
 	return nr;
 }
 
-/* Any commands, in any pieces, of clients that come and go: replies are counted. */
+/* Random commands, in random pieces, of clients that come and go. */
 TEST(random_clients_get_one_reply_a_command)
 {
 	static const char *const texts[] = {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A libFuzzer target: the input is a line, and what a client sends.
+ * A libFuzzer target. The input is tried twice: as a line, and as all bytes of a client.
  *
- * As a line, it has to be understood or refused, and what is understood is within the
- * limits that the queue relies on. As what a client sends, it has to have the same replies
- * whether it comes at once or in small pieces, and whether the disk is fast or slow; and
- * nothing may be left when the client is gone.
+ * As a line it is parsed or refused, and the fields of a parsed command are within the limits
+ * that the queue relies on. As bytes of a client it has the same replies whether it comes at
+ * once or in small pieces, and whether the disk is fast or slow; and nothing is left when the
+ * client is gone.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -16,19 +16,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* So that a few bytes of input do not make much work. */
-#define FAKE_BODY_MAX	2000
+#include "common/log.h"
+#include "queue/server/clients.h"
+#include "queue/server/replies.h"
+#include "queue/test/fake_protocol.h"
+
+/* A few bytes of input must not make much work. */
+#define PEEK_MAX	2000
 #define MAX_JOB_SIZE	200
 
-#include "client.h"
-#include "fake_queue.h"
-#include "log.h"
-
-#define MAX_DURATION_NS	(UINT32_MAX * 1000000000ULL)
+#define MAX_DURATION_NS	(UINT32_MAX * NSEC_PER_SEC)
 
 #define REPLIES_MAX	(8 * 1024 * 1024)
 
-/* What a client heard. */
+/* All replies to a client. */
 struct replies {
 	char *text;
 	size_t len;
@@ -99,7 +100,7 @@ static void turn(struct source *source, uint32_t events)
 	clients_send(&clients);
 }
 
-/* Returns false at the end of it. */
+/* Read replies; returns false at the end of the connection. */
 static bool hear(int fd, struct replies *replies)
 {
 	ssize_t len;
@@ -110,7 +111,7 @@ static bool hear(int fd, struct replies *replies)
 	return len < 0 && errno == EAGAIN;
 }
 
-/* Say it in pieces, and hang up when all is said. */
+/* Send the bytes in pieces, then hang up. */
 static void say(int fd, struct source *source, const uint8_t *data, size_t size, size_t piece,
 		struct replies *replies)
 {
@@ -118,7 +119,7 @@ static void say(int fd, struct source *source, const uint8_t *data, size_t size,
 
 	for (; size; data += len, size -= len) {
 		len = size < piece ? size : piece;
-		/* It may have quit; or it waits, and the kernel takes no more for it. */
+		/* The connection may be closed; or the client waits, and its socket is full. */
 		if (send(fd, data, len, MSG_NOSIGNAL) != (ssize_t)len)
 			break;
 		turn(source, EPOLLIN | EPOLLOUT);
@@ -145,7 +146,7 @@ static void converse(const uint8_t *data, size_t size, size_t piece, bool slow_d
 		turn(source, EPOLLIN | EPOLLOUT | EPOLLRDHUP);
 	} while (hear(fds[1], replies));
 	close(fds[1]);
-	MUST(!clients.nr && !fake.nr_sessions);
+	MUST(!clients.nr && !fake.nr_peers);
 	MUST(!clients.bodies && !clients.inputs && !clients.outputs);
 }
 
@@ -169,6 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct clients_config config = { 1024 * 1024, MAX_JOB_SIZE };
 
 	log_set_level(LOG_ERR);
+	fake.body_max = PEEK_MAX;
 	clients_init(&clients, &config, NULL, NULL);
 	parse(data, size);
 	check_same(data, size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sockets to listen on: addresses, files of unix sockets, and what systemd passes. */
+/* Listening sockets: addresses, files of unix sockets, and sockets that systemd passes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -12,9 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "harness.h"
-#include "listen.h"
-#include "util.h"
+#include "test/device/harness.h"
+#include "queue/server/listen.h"
+#include "common/util.h"
 
 static struct listeners listeners = TAILQ_HEAD_INITIALIZER(listeners);
 static char dir[64];
@@ -67,7 +67,7 @@ static int connect_to(const char *text)
 	return -1;
 }
 
-/* A socket of somebody else's, who is gone if it does not listen. */
+/* A unix socket of another process; that has ended if it does not listen. */
 static int bind_path(void)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -78,7 +78,7 @@ static int bind_path(void)
 	return fd;
 }
 
-TEST(a_port_of_zero_is_one_that_is_free_and_is_named)
+TEST(port_0_becomes_a_free_port_which_is_named)
 {
 	struct listener *listener;
 	int fd;
@@ -124,7 +124,7 @@ TEST(ipv6_is_in_brackets)
 	listen_close(&listeners);
 }
 
-TEST(what_is_no_address_is_refused_with_a_reason)
+TEST(bad_addresses_are_refused_with_a_reason)
 {
 	static const char *const texts[] = {
 		"127.0.0.1:65536", "127.0.0.1:x", "unix:", "[::1", "no.such.host.invalid:1",
@@ -140,7 +140,7 @@ TEST(what_is_no_address_is_refused_with_a_reason)
 	}
 }
 
-TEST(a_unix_socket_has_the_mode_that_was_asked_for_and_is_removed)
+TEST(a_unix_socket_gets_its_mode_and_is_removed_at_the_end)
 {
 	struct stat status;
 	int fd;
@@ -159,7 +159,7 @@ TEST(a_unix_socket_has_the_mode_that_was_asked_for_and_is_removed)
 	end();
 }
 
-TEST(a_unix_socket_that_nobody_answers_on_is_replaced)
+TEST(a_unix_socket_that_no_process_listens_on_is_replaced)
 {
 	int fd;
 
@@ -173,7 +173,7 @@ TEST(a_unix_socket_that_nobody_answers_on_is_replaced)
 	end();
 }
 
-TEST(a_unix_socket_that_somebody_answers_on_is_left_alone)
+TEST(a_unix_socket_that_a_process_listens_on_is_left_alone)
 {
 	int fd, other;
 
@@ -190,7 +190,7 @@ TEST(a_unix_socket_that_somebody_answers_on_is_left_alone)
 	end();
 }
 
-TEST(a_file_that_is_no_socket_is_left_alone)
+TEST(a_file_that_is_not_a_socket_is_left_alone)
 {
 	int fd;
 
@@ -211,7 +211,7 @@ TEST(the_file_of_another_socket_is_not_removed_at_the_end)
 
 	begin();
 	must_open(address);
-	/* Somebody took the path from us. */
+	/* Another process takes over the path. */
 	ASSERT_EQ(unlink(path), 0);
 	fd = bind_path();
 	listen_close(&listeners);
@@ -227,7 +227,7 @@ TEST(a_path_that_cannot_be_made_is_refused)
 	listen_close(&listeners);
 }
 
-/* Pass files from 3 on, as systemd does. */
+/* Pass files from number 3 on, as systemd does. */
 static void pass(const char *nr, pid_t pid)
 {
 	char text[16];
@@ -265,7 +265,7 @@ TEST(a_socket_that_systemd_passes_is_taken)
 	ASSERT(listener->is_tcp);
 	ASSERT(fcntl(3, F_GETFL) & O_NONBLOCK);
 	ASSERT(fcntl(3, F_GETFD) & FD_CLOEXEC);
-	/* Not for children of ours. */
+	/* A child must not take them again. */
 	ASSERT(!getenv("LISTEN_FDS") && !getenv("LISTEN_PID"));
 	listen_close(&listeners);
 }
@@ -278,7 +278,7 @@ TEST(sockets_that_are_for_another_process_are_not_taken)
 	ASSERT(TAILQ_EMPTY(&listeners));
 }
 
-TEST(what_systemd_passes_and_does_not_listen_is_refused)
+TEST(a_passed_file_that_does_not_listen_is_refused)
 {
 	int fd = open("/dev/null", O_RDONLY);
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a store must have, kept in memory. */
+/* A model of a store in memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_lib.h"
+#include "queue/store/batch.h"
+#include "queue/store/counts.h"
+#include "queue/store/read.h"
+#include "queue/test/model_lib.h"
 
 void model_init(struct model *model, uint64_t seed)
 {
@@ -43,7 +46,7 @@ static void new_body(struct model *model, struct model_job *job)
 
 /* --- commands ------------------------------------------------------------------------------- */
 
-/* Another place for a job, in its tube. */
+/* Move a job to another place in its tube. */
 static void new_place(struct model *model, struct model_job *job)
 {
 	struct job_place *place = &job->record.place;
@@ -121,7 +124,7 @@ static void do_move(struct model *model, struct model_job *job, struct store *st
 		store_move(store, &old, &job->record);
 }
 
-/* To another tube, without its key, as a job that dies. */
+/* Move a job to another tube, without its key, as when it dies. */
 static void do_die(struct model *model, struct model_job *job, struct store *store)
 {
 	struct job_record old = job->record;
@@ -215,7 +218,7 @@ static bool look_at_one(void *context, const struct job_place *place)
 	return ++*(int *)context < 3;
 }
 
-/* Reads between commands; that they are no part of a command keeps a command whole. */
+/* Read between commands, not within one: a read may end the batch. */
 static void read_something(struct store *store, uint64_t random)
 {
 	struct job_place from = { .state = random % 4, .tube = 1 + random % MODEL_TUBES };
@@ -238,7 +241,7 @@ uint64_t model_step(struct model *model, struct store *store)
 		     model->policies[2].max_attempts == 0 ||
 		     model->policies[3].max_attempts == 0;)
 			do_policy(model, store);
-	/* One batch: nothing is read in it. */
+	/* This is one batch: nothing is read within it. */
 	while (n--)
 		one_command(model, store);
 	model->step++;
@@ -288,7 +291,7 @@ static int by_place(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The jobs of the model that are in an index, in order. */
+/* The jobs of the model in one index, in order. */
 static size_t model_index(const struct model *model, const struct job_place *from,
 			  struct job_place *places)
 {
@@ -334,7 +337,7 @@ static void compare_index(const struct model *model, struct store *store,
 	ASSERT_EQ(store_walk(store, &from, compare_next, &walk), 0);
 	ASSERT_EQ(walk.at, walk.nr);
 	if (walk.nr > 1) {
-		/* From the second one on. */
+		/* Walk from the second job on. */
 		struct walk rest = { .expected = places + 1, .nr = walk.nr - 1 };
 
 		ASSERT_EQ(store_walk(store, &places[1], compare_next, &rest), 0);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a store must have, kept in memory: commands that a seed tells, made in the model and,
- * if there is one, in a store.
+ * A model of a store in memory. A seed chooses commands, which are run on the model and, if
+ * there is one, on a store.
  *
- * A step is some commands and a commit, which also writes the number of the step: so a store
- * that is found after a crash says up to which step the model is to go, to be the same.
+ * A step is some commands and a commit, which also stores the number of the step. So a store
+ * that is opened after a crash has the number of the step at which the model must be equal.
  */
-#ifndef MODEL_LIB_H
-#define MODEL_LIB_H
+#ifndef QUEUE_TEST_MODEL_LIB_H
+#define QUEUE_TEST_MODEL_LIB_H
 
-#include "store_lib.h"
+#include "queue/test/store_lib.h"
 
 #define MODEL_JOBS	48
 #define MODEL_TUBES	3
@@ -34,10 +34,10 @@ struct model {
 void model_init(struct model *model, uint64_t seed);
 uint64_t model_random(struct model *model, uint64_t below);
 
-/* A step of the model, and of @store if that is not NULL; returns the commit's number. */
+/* Run a step on the model, and on @store unless it is NULL. Returns the commit's number. */
 uint64_t model_step(struct model *model, struct store *store);
 
-/* The store has what the model has, neither more nor less; what differs ends the test. */
+/* Check that the store equals the model; a difference ends the test. */
 void model_compare(const struct model *model, struct store *store);
 
-#endif /* MODEL_LIB_H */
+#endif /* QUEUE_TEST_MODEL_LIB_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is to be sent to a client: in order, and not before the disk has it. */
+/* The output of a client: bytes are sent in order, and not before the disk has their change. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
-#include "output.h"
+#include "test/device/harness.h"
+#include "queue/server/output.h"
 
 static void append(struct output *output, uint64_t seq, uint64_t synced, const char *text)
 {
@@ -14,7 +14,7 @@ static void append(struct output *output, uint64_t seq, uint64_t synced, const c
 	ASSERT(output_append(output, seq, synced, &part, 1));
 }
 
-/* What may be sent is exactly this. */
+/* Exactly these bytes may be sent. */
 static void expect(struct output *output, uint64_t synced, const char *text)
 {
 	size_t len = output_sendable(output, synced);
@@ -23,7 +23,7 @@ static void expect(struct output *output, uint64_t synced, const char *text)
 	ASSERT(!len || !memcmp(output_data(output), text, len));
 }
 
-TEST(what_is_on_disk_may_be_sent_at_once)
+TEST(bytes_whose_change_is_on_disk_may_be_sent_at_once)
 {
 	struct output output = { 0 };
 
@@ -33,7 +33,7 @@ TEST(what_is_on_disk_may_be_sent_at_once)
 	output_free(&output);
 }
 
-TEST(what_is_not_on_disk_waits_for_it)
+TEST(bytes_wait_until_their_change_is_on_disk)
 {
 	struct output output = { 0 };
 
@@ -43,7 +43,7 @@ TEST(what_is_not_on_disk_waits_for_it)
 	output_free(&output);
 }
 
-TEST(what_follows_waits_for_what_is_before_it)
+TEST(bytes_wait_for_the_bytes_before_them)
 {
 	struct output output = { 0 };
 
@@ -87,7 +87,7 @@ TEST(an_empty_output_has_no_memory)
 	ASSERT_EQ(output_memory(&output), 0);
 }
 
-/* Against a model: a string, and for each byte the number that it waits for. */
+/* The model: a string, and for each byte the change that it waits for. */
 #define MODEL_BYTES	200000
 
 struct model {
@@ -133,7 +133,7 @@ static void model_send(struct model *model, struct output *output, uint64_t sync
 	model->sent += len;
 }
 
-TEST(it_is_what_a_plain_model_says)
+TEST(it_agrees_with_a_plain_model)
 {
 	static struct model model;
 	struct output output = { 0 };

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queue with clocks that the test sets, and a device that refuses alarms: what is in
- * memory of what is delayed, times to run, pauses, and the wall clock.
+ * The queue with clocks that the test sets: which delayed jobs are in memory, times to run,
+ * and the wall clock.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-#include "fake_alarm.h"
-#include "log.h"
-#include "queue_sessions.h"
-#include "store_internal.h"
+#include "alarm/test/fake_alarm.h"
+#include "common/log.h"
+#include "queue/store/keys.h"
+#include "queue/store/read.h"
+#include "queue/store/state.h"
+#include "queue/store/sync.h"
+#include "queue/test/queue_lib.h"
 
 #define MSEC	NSEC_PER_MSEC
 #define SEC	NSEC_PER_SEC
 #define LONG	(100000 * SEC)
 
-/* 2026, on a machine that has been up for a while. */
+/* The year 2026, on a machine that was not booted just now. */
 static void set_clocks(void)
 {
 	fake.now_ns[ALARM_BOOT] = 5000 * SEC;
@@ -32,7 +36,7 @@ static void open_with(size_t nr_jobs)
 	queue_open(&config);
 }
 
-/* Reserve all that is ready, and take it away. */
+/* Reserve and delete all ready jobs. */
 static size_t drain(uint64_t *ids, size_t room)
 {
 	size_t nr = 0;
@@ -44,7 +48,7 @@ static size_t drain(uint64_t *ids, size_t room)
 	return nr;
 }
 
-/* Time goes on to @until_ns of ALARM_BOOT in steps, with turns enough in each. */
+/* Advance ALARM_BOOT to @until_ns in steps, with all turns in each. */
 static void go_to(uint64_t until_ns, uint64_t step_ns)
 {
 	while (fake.now_ns[ALARM_BOOT] < until_ns) {
@@ -53,13 +57,13 @@ static void go_to(uint64_t until_ns, uint64_t step_ns)
 	}
 }
 
-/* --- what is near is in memory ---------------------------------------------------------- */
+/* --- near jobs are in memory ------------------------------------------------------------ */
 
 #define ROOM	256
 
 /*
- * Near jobs by one clock are put after ten times more far ones by the other than fit; all of
- * the window's length, 100 s. Each of the near ones has to be ready at its time.
+ * Put far jobs by one clock, ten times more than fit into memory, then near jobs by the other;
+ * all are due within the window of 100 s. Each near job must be ready at its time.
  */
 static void near_and_far(bool far_by_wall)
 {
@@ -84,20 +88,20 @@ static void near_and_far(bool far_by_wall)
 			client_put_at(0, fake.now_ns[ALARM_WALL] + i * 100 * MSEC);
 	settle();
 	for (i = 1; i <= ROOM / 2; i++) {
-		/* It is armed before its time comes. */
+		/* It is in memory before it is due. */
 		ASSERT(job_resident(queue, ROOM * 10 + i));
 		fake_advance(100 * MSEC - 1);
 		settle();
 		ASSERT_EQ(queue->nr[IS_READY], 0);
 		fake_advance(1);
-		/* One look at the alarms, no more. */
+		/* One call of queue_alarms() is enough. */
 		queue_alarms(queue);
 		ASSERT_EQ(drain(ids, 8), 1);
 		ASSERT_EQ(ids[0], ROOM * 10 + i);
 		settle();
 		ASSERT_LE(queue->nr_resident, queue->max_resident);
 	}
-	/* And all far ones at theirs. */
+	/* And each far job at its time. */
 	for (i = 0; i < ROOM * 10; i += 8) {
 		go_to(start_ns + 30 * SEC + i * MSEC - 1, LONG);
 		ASSERT_EQ(queue->nr[IS_READY], 0);
@@ -120,7 +124,7 @@ TEST(near_wall_clock_jobs_come_in_time_with_many_far_delays)
 	near_and_far(false);
 }
 
-/* Nothing comes into memory, or goes, in an idle queue. */
+/* An idle queue loads and evicts nothing. */
 static void check_settled(void)
 {
 	uint64_t loaded, evicted, i;
@@ -153,7 +157,7 @@ TEST(idle_queue_with_reserved_and_delayed_jobs_over_its_limit_settles)
 	queue_remove();
 }
 
-/* A ready job is in memory for each of so many tubes, and they fill what delayed ones need. */
+/* Each tube has a ready job in memory; these fill the room that delayed jobs need. */
 TEST(idle_queue_with_reserved_delayed_and_ready_jobs_of_many_tubes_settles)
 {
 	char name[16];
@@ -178,7 +182,7 @@ TEST(idle_queue_with_reserved_delayed_and_ready_jobs_of_many_tubes_settles)
 	queue_remove();
 }
 
-/* What the one window gives up is for the other, which would have it all the same. */
+/* One window evicts jobs for the other one, and would load them again. */
 TEST(idle_queue_with_far_delays_and_denser_near_wall_clock_jobs_settles)
 {
 	size_t i;
@@ -194,7 +198,7 @@ TEST(idle_queue_with_far_delays_and_denser_near_wall_clock_jobs_settles)
 	queue_remove();
 }
 
-/* An entry of the index, of a job that is not in memory, is damaged. */
+/* Damage the index entry of a job that is not in memory. */
 static void damage_entry(uint64_t id)
 {
 	uint8_t key[STORE_KEY_MAX];
@@ -233,14 +237,14 @@ TEST(delayed_jobs_behind_a_damaged_one_come_in_time)
 	queue_remove();
 }
 
-/* --- what is in memory at most ------------------------------------------------------------ */
+/* --- the limit of memory ----------------------------------------------------------------- */
 
 static void random_command(void)
 {
 	unsigned int who = rand() % 4;
 	uint64_t id;
 
-	if (clients[who].session.kicks_left)
+	if (clients[who].peer.session.kicks_left)
 		return;
 	switch (rand() % 8) {
 	case 0 ... 2:
@@ -276,7 +280,7 @@ static void run_at_random(unsigned int seed)
 	client_run_tube(1, OP_WATCH, "b");
 	for (i = 0; i < n; i++) {
 		random_command();
-		/* One job a command, and a tube's first one. */
+		/* A command adds one job, and a tube's first one. */
 		ASSERT_LE(queue->nr_resident, queue->max_resident + 256 + 8);
 		if (rand() % 4 == 0) {
 			fake_advance(rand() % 400 * MSEC);
@@ -294,29 +298,28 @@ static void run_at_random(unsigned int seed)
 	queue_remove();
 }
 
-TEST(memory_is_never_above_its_limit_and_what_one_turn_brings)
+TEST(memory_exceeds_its_limit_by_the_jobs_of_one_turn_at_most)
 {
 	run_at_random(getpid());
 }
 
-/* With this seed each window once took what the other had made room for, for ever. */
+/* With this seed each window once loaded into the room that the other had made, for ever. */
 TEST(queue_settles_in_a_run_that_had_windows_take_each_others_room)
 {
 	run_at_random(16803);
 }
 
-/* --- a device with little room ----------------------------------------------------------- */
+/* --- order ------------------------------------------------------------------------------- */
 
 #define NR_MANY	10000
 
-/* Jobs that are put in no order, due a millisecond apart; they come in theirs, never early. */
-static void come_in_order(void)
+/* Jobs are put in any order, due a millisecond apart. They come by due time, never early. */
+static void come_in_order(size_t room)
 {
 	uint64_t start_ns, ids[64], due[64];
 	size_t i, j, nr;
 
-	open_with(NR_MANY * 2);
-	fake.capacity = 100;
+	open_with(room);
 	start_ns = fake.now_ns[ALARM_BOOT];
 	for (i = 0; i < NR_MANY; i++) {
 		client_put(0, 1, (1 + i * 7919 % NR_MANY) * MSEC, LONG);
@@ -329,7 +332,7 @@ static void come_in_order(void)
 		settle();
 		nr = drain(ids, ARRAY_SIZE(ids));
 		ASSERT_GT(nr, 0);
-		/* They are ready together, so that they come by id: order them by time. */
+		/* They became ready together, so they come by id: order them by due time. */
 		memset(due, 0, sizeof(due));
 		for (j = 0; j < nr; j++) {
 			uint64_t at = 1 + (ids[j] - 1) * 7919 % NR_MANY;
@@ -341,28 +344,25 @@ static void come_in_order(void)
 		settle();
 	}
 	ASSERT_EQ(queue->nr[IS_DELAYED], 0);
-	ASSERT(fake.refuse_at_add ? fake.nr_refused : fake.nr_refused_flush);
 	queue_remove();
 }
 
-TEST(delayed_jobs_all_come_in_order_from_a_device_that_refuses_at_the_flush)
+TEST(delayed_jobs_that_are_all_in_memory_come_in_order)
 {
-	come_in_order();
+	come_in_order(NR_MANY * 2);
 }
 
-TEST(delayed_jobs_all_come_in_order_from_a_device_that_refuses_at_add)
+TEST(delayed_jobs_with_room_for_few_in_memory_come_in_order)
 {
-	fake.refuse_at_add = true;
-	come_in_order();
+	come_in_order(256);
 }
 
-static void near_push_far(void)
+TEST(near_jobs_push_far_ones_out_of_memory)
 {
 	uint64_t ids[64];
 	size_t i;
 
-	open_with(1000);
-	fake.capacity = 100;
+	open_with(100);
 	for (i = 0; i < 300; i++)
 		client_put(0, 1, 20 * SEC + i * MSEC, LONG);
 	settle();
@@ -377,61 +377,38 @@ static void near_push_far(void)
 	queue_remove();
 }
 
-TEST(near_jobs_push_far_ones_out_of_a_full_device)
-{
-	near_push_far();
-}
+/* --- times to run ------------------------------------------------------------------------ */
 
-TEST(near_jobs_push_far_ones_out_of_a_device_that_is_full_at_add)
-{
-	fake.refuse_at_add = true;
-	near_push_far();
-}
-
-/* Nearly all of a full device is for jobs that are reserved, a session and a pause. */
-static void ttr_has_room(void)
+/* Most of the jobs in memory are reserved; most of the delayed ones are on disk only. */
+TEST(times_to_run_end_in_time_beside_more_delayed_jobs_than_fit)
 {
 	size_t i;
 
-	open_with(1000);
-	fake.capacity = 100;
-	for (i = 0; i < 90; i++)
+	open_with(100);
+	for (i = 0; i < 60; i++)
 		client_put(0, 1, 0, 5 * SEC);
 	for (i = 0; i < 1000; i++)
 		client_put(0, 1, 10 * SEC + i * MSEC, LONG);
 	settle();
-	for (i = 0; i < 90; i++)
+	for (i = 0; i < 60; i++)
 		ASSERT(client_reserve(0));
 	settle();
 	fake_advance(5 * SEC - 1);
 	settle();
-	ASSERT_EQ(queue->nr[IS_RESERVED], 90);
+	ASSERT_EQ(queue->nr[IS_RESERVED], 60);
 	fake_advance(1);
 	queue_alarms(queue);
 	ASSERT_EQ(queue->nr[IS_RESERVED], 0);
-	ASSERT_EQ(queue->nr[IS_READY], 90);
+	ASSERT_EQ(queue->nr[IS_READY], 60);
 	queue_remove();
 }
 
-TEST(times_to_run_get_room_in_a_full_device)
-{
-	ttr_has_room();
-}
-
-TEST(times_to_run_get_room_in_a_device_that_is_full_at_add)
-{
-	fake.refuse_at_add = true;
-	ttr_has_room();
-}
-
-static void full_for_good(void)
+TEST(pause_delay_wall_clock_time_and_wait_end_at_their_times)
 {
 	struct command pause = { .op = OP_PAUSE_TUBE, .delay_ns = 2 * SEC, .tube = "paused" };
 	uint64_t ids[8];
-	size_t i;
 
 	open_with(1000);
-	fake.capacity = 0;
 	client_run_tube(1, OP_USE, "paused");
 	client_run_tube(1, OP_WATCH, "paused");
 	ASSERT_SAID(client_run(1, &pause, NULL), "PAUSED");
@@ -441,36 +418,24 @@ static void full_for_good(void)
 	client_run_tube(2, OP_WATCH, "nothing");
 	client_run_tube(2, OP_IGNORE, "default");
 	client_wait(2, 2 * SEC);
-	/* Nothing can come, and nothing is lost. */
-	for (i = 0; i < 20; i++) {
-		fake_advance(1 * SEC);
-		ASSERT(turn());
-	}
-	ASSERT_EQ(client_reserve(1), 0);
+	settle();
+	fake_advance(1 * SEC - 1);
+	settle();
 	ASSERT_EQ(queue->nr[IS_DELAYED], 2);
-	ASSERT_EQ(clients[2].replies, 0);
-	fake.capacity = 100;
-	for (i = 0; i < 5; i++)
-		turn();
+	fake_advance(1);
+	settle();
 	ASSERT_EQ(drain(ids, 8), 2);
+	fake_advance(1 * SEC - 1);
+	settle();
+	ASSERT_EQ(client_reserve(1), 0);
+	ASSERT_EQ(clients[2].replies, 0);
+	fake_advance(1);
+	settle();
 	ASSERT_EQ(client_reserve(1), 1);
 	ASSERT_SAID(clients[2].line, "TIMED_OUT");
 	check_settled();
 	queue_remove();
 }
-
-TEST(device_full_with_others_alarms_gives_all_once_there_is_room)
-{
-	full_for_good();
-}
-
-TEST(device_full_with_others_alarms_at_add_gives_all_once_there_is_room)
-{
-	fake.refuse_at_add = true;
-	full_for_good();
-}
-
-/* --- times to run ------------------------------------------------------------------------ */
 
 TEST(time_to_run_that_ends_while_the_holder_is_gone_makes_the_job_ready_once)
 {
@@ -483,7 +448,7 @@ TEST(time_to_run_that_ends_while_the_holder_is_gone_makes_the_job_ready_once)
 	for (i = 0; i < 300; i++)
 		ASSERT(client_reserve(1));
 	client_leave(1);
-	/* Before the first turn gives a piece of them back, and after it. */
+	/* This is before the first turn gives a piece of them back. */
 	fake_advance(1 * SEC);
 	queue_alarms(queue);
 	settle();
@@ -492,8 +457,8 @@ TEST(time_to_run_that_ends_while_the_holder_is_gone_makes_the_job_ready_once)
 	queue_remove();
 }
 
-/* Its time is over, and nobody has looked at the alarms yet. */
-TEST(commands_about_a_job_whose_time_to_run_is_just_over_are_whole)
+/* Its time to run is over, and queue_alarms() has not run yet. */
+TEST(commands_work_until_the_end_of_a_time_to_run_is_handled)
 {
 	uint64_t touched, released, buried;
 
@@ -539,7 +504,7 @@ TEST(waiting_session_is_warned_a_second_before_its_time_to_run_is_over)
 	settle();
 	ASSERT_EQ(clients[0].resumed, 1);
 	ASSERT_SAID(clients[0].line, "DEADLINE_SOON");
-	/* And again, as long as it is so. */
+	/* The next reserve gets the same reply. */
 	ASSERT_EQ(client_reserve(0), 0);
 	ASSERT_SAID(clients[0].line, "DEADLINE_SOON");
 	ASSERT_SAID(client_run_id(0, OP_TOUCH, 1), "TOUCHED");
@@ -550,7 +515,7 @@ TEST(waiting_session_is_warned_a_second_before_its_time_to_run_is_over)
 	queue_remove();
 }
 
-TEST(time_to_run_counts_as_an_attempt_where_a_policy_is_set)
+TEST(time_to_run_that_ends_counts_as_an_attempt_with_a_policy)
 {
 	unsigned int k;
 
@@ -579,7 +544,7 @@ TEST(time_to_run_counts_as_an_attempt_where_a_policy_is_set)
 
 /* --- the wall clock ---------------------------------------------------------------------- */
 
-TEST(wall_clock_that_is_set_moves_put_at_and_no_delay)
+TEST(setting_the_wall_clock_moves_put_at_jobs_and_no_delays)
 {
 	uint64_t ids[4];
 
@@ -612,7 +577,7 @@ TEST(wall_clock_that_is_set_moves_put_at_and_no_delay)
 	queue_remove();
 }
 
-/* The machine is booted anew: the one clock begins again, and the other has gone on. */
+/* Reboot: ALARM_BOOT begins again, and the wall clock has advanced. */
 static void reboot(uint64_t down_ns)
 {
 	struct queue_config config = queue_test_config(1000);
@@ -623,7 +588,7 @@ static void reboot(uint64_t down_ns)
 	queue_open(&config);
 }
 
-TEST(clock_that_was_set_is_kept_over_a_restart_and_a_boot)
+TEST(a_set_clock_is_remembered_over_a_restart_and_a_reboot)
 {
 	uint64_t ids[4];
 

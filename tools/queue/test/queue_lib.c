@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests of the queue's core share. */
+/* For the tests of the queue's core. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "queue_lib.h"
-#include "store_lib.h"
+#include "common/log.h"
+#include "queue/integrity/open.h"
+#include "queue/store/batch.h"
+#include "queue/test/queue_lib.h"
+#include "queue/test/store_lib.h"
 
 struct store *store;
 struct alarms *alarms;
 struct queue *queue;
+struct protocol protocol;
 struct client clients[NR_CLIENTS];
 size_t max_seen_resident;
 
-void client_said(struct session *session, uint64_t seq, const char *line, const void *body,
-		 size_t len)
+static void client_said(struct peer *peer, uint64_t seq, const char *line, const void *body,
+			size_t len)
 {
-	struct client *client = (struct client *)session;
+	struct client *client = container_of(peer, struct client, peer);
 
 	ASSERT(seq <= store_seq(store));
 	snprintf(client->line, sizeof(client->line), "%.*s", (int)strcspn(line, "\r"), line);
@@ -32,21 +35,26 @@ void client_said(struct session *session, uint64_t seq, const char *line, const 
 	client->replies++;
 }
 
-/* A wait is over only when that was said. */
-void client_resumed(struct session *session)
+/* A wait ends after its reply, and once. */
+static void client_resumed(struct peer *peer)
 {
-	struct client *client = (struct client *)session;
+	struct client *client = container_of(peer, struct client, peer);
 
 	client->resumed++;
 	ASSERT_EQ(client->replies, 1);
 	ASSERT_EQ(client->resumed, 1);
 }
 
+static const struct peer_ops client_ops = {
+	.reply = client_said,
+	.resume = client_resumed,
+};
+
 /* --- the daemon's life ------------------------------------------------------------------ */
 
 struct queue_config queue_test_config(size_t nr_jobs)
 {
-	/* Three quarters of it are for jobs. */
+	/* Three quarters of the memory are for jobs. */
 	return (struct queue_config){
 		.memory = (nr_jobs + 1) * 4 / 3 * (sizeof(struct job) + sizeof(void *)),
 		.max_job_size = 65535,
@@ -65,15 +73,16 @@ void queue_open(const struct queue_config *config)
 	ASSERT_EQ(store_open(&store, &store_config), 0);
 	ASSERT_EQ(alarms_open(&alarms, ALARM_PROCESS), 0);
 	ASSERT_EQ(queue_create(&queue, config, store, alarms), 0);
+	protocol.queue = queue;
 	for (i = 0; i < NR_CLIENTS; i++) {
-		ASSERT_EQ(session_init(&clients[i].session, queue), 0);
+		ASSERT_EQ(peer_init(&clients[i].peer, &protocol, &client_ops), 0);
 		clients[i].gone = false;
 	}
 }
 
 void client_leave(unsigned int who)
 {
-	session_destroy(&clients[who].session);
+	peer_destroy(&clients[who].peer);
 	clients[who].gone = true;
 }
 
@@ -124,11 +133,11 @@ void turn_for(uint64_t ns)
 		turn();
 		usleep(200);
 	} while (alarms_now_ns(ALARM_BOOT) < end_ns);
-	/* That sleep may have been a long one. */
+	/* The last sleep may have been long. */
 	turn();
 }
 
-/* What a turn armed for a time that is past comes in the next. */
+/* An alarm that a turn arms for a past time fires in the next turn. */
 unsigned int settle(void)
 {
 	unsigned int turns = 0, quiet = 0;
@@ -136,7 +145,7 @@ unsigned int settle(void)
 	for (; quiet < 2; turns++) {
 		quiet = turn() ? 0 : quiet + 1;
 		if (turns > 2000)
-			test_fail(__FILE__, __LINE__, "there is no end of it: %zu in memory",
+			test_fail(__FILE__, __LINE__, "turns do not end: %zu jobs in memory",
 				  queue->nr_resident);
 	}
 	return turns;
@@ -151,8 +160,8 @@ bool client_begin(unsigned int who, const struct command *command, const char *b
 
 	client->replies = 0;
 	client->resumed = 0;
-	said = session_run(&client->session, command, body);
-	/* It may have been served at once, although it had begun to wait. */
+	said = peer_run(&client->peer, command, body);
+	/* It may have begun to wait and been served at once. */
 	ASSERT_EQ(client->replies, said || client->resumed);
 	return said || client->resumed;
 }

@@ -3,16 +3,16 @@
  * The queue against a model: random commands of several sessions, with so little memory
  * that most jobs are on disk only, and with restarts in between.
  *
- * The model knows of each job what the replies have promised. Time is real, so a job whose
- * time has come may be ready or not yet; everything else is told exactly.
+ * The model has of each job what the replies have promised. Time is real, so a job that is due
+ * may be ready or not yet; the model predicts everything else exactly.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "queue_sessions.h"
+#include "common/log.h"
+#include "queue/test/queue_lib.h"
 
 #define NR_SESSIONS	5
 #define NR_TUBES	3
@@ -51,7 +51,7 @@ static unsigned int pick(unsigned int n)
 
 /* --- the model --------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
+static uint64_t model_now_ns(void)
 {
 	return alarms_now_ns(ALARM_BOOT);
 }
@@ -61,14 +61,15 @@ static void body_of(char *body, uint64_t id, unsigned int version)
 	snprintf(body, 64, "body %llu.%u", (unsigned long long)id, version);
 }
 
-/* Its time has come, as far as anybody can tell: then it may be ready. */
+/* It is ready, or due by now. */
 static bool may_be_ready(const struct model_job *job)
 {
-	return job->status == READY ||
-	       ((job->status == DELAYED || job->status == RESERVED) && job->due_ns <= now_ns());
+	if (job->status == DELAYED || job->status == RESERVED)
+		return job->due_ns <= model_now_ns();
+	return job->status == READY;
 }
 
-/* A job of the model; most often one of the last. */
+/* A job of the model; most often a recent one. */
 static uint64_t any_id(void)
 {
 	if (!last_id)
@@ -87,7 +88,7 @@ static void use(unsigned int who)
 	client_run(who, &command, NULL);
 }
 
-/* From before the command was run: it is due then, or a little later. */
+/* The earliest due time: the command was run a little later than @step_ns. */
 static void set_delay(struct model_job *job, uint64_t delay_ns)
 {
 	job->status = delay_ns ? DELAYED : READY;
@@ -104,7 +105,7 @@ static uint64_t some_delay_ns(void)
 	return delays[pick(ARRAY_SIZE(delays))] * (1 + pick(1000)) / 1000;
 }
 
-/* No other job of the tube has this key. */
+/* Does no other job of the tube have this key? */
 static void check_unique(unsigned int tube, char key)
 {
 	uint64_t id;
@@ -118,7 +119,7 @@ static const char *key_name(char key)
 {
 	static char name[JOB_KEY_MAX + 1];
 
-	/* Short and long ones. */
+	/* Short and long delays. */
 	memset(name, key, sizeof(name) - 1);
 	name[key % 2 ? 1 : key == 'b' ? JOB_KEY_MAX : 7] = 0;
 	return name;
@@ -160,7 +161,7 @@ static void put(unsigned int who, char key)
 		job = &jobs[id];
 		ASSERT(job->status == READY || job->status == DELAYED ||
 		       job->status == BURIED || may_be_ready(job));
-		/* The body is that of an id that was not given. */
+		/* The body was made for the next id, which was not given. */
 		job->version = last_id + 1;
 		set_delay(job, command.delay_ns);
 	}
@@ -192,7 +193,7 @@ static void check_best(uint64_t id)
 		if (job->status != READY || job->tube != 0 || other == id)
 			continue;
 		if (job->pri < jobs[id].pri || (job->pri == jobs[id].pri && other < id))
-			test_fail(__FILE__, __LINE__, "%llu was given, and %llu was ready",
+			test_fail(__FILE__, __LINE__, "got %llu; %llu is more urgent",
 				  (unsigned long long)id, (unsigned long long)other);
 	}
 }
@@ -248,7 +249,7 @@ static void reserve_job(unsigned int who)
 	}
 }
 
-/* A job that the client has reserved, or any. */
+/* A job that the client has reserved, or another. */
 static uint64_t held_id(unsigned int who)
 {
 	uint64_t id;
@@ -259,7 +260,7 @@ static uint64_t held_id(unsigned int who)
 	return any_id();
 }
 
-/* What it says if it may: its time to run may be over, or it is another's, or no one's. */
+/* Did the client hold the job? If not, its time to run may be over, or it never held it. */
 static bool held(unsigned int who, uint64_t id, const char *line)
 {
 	struct model_job *job = &jobs[id];
@@ -269,7 +270,7 @@ static bool held(unsigned int who, uint64_t id, const char *line)
 		ASSERT_EQ(job->holder, who);
 		return true;
 	}
-	ASSERT(job->status != RESERVED || job->holder != who || job->due_ns <= now_ns());
+	ASSERT(job->status != RESERVED || job->holder != who || job->due_ns <= model_now_ns());
 	return false;
 }
 
@@ -357,7 +358,7 @@ static void peek(unsigned int who)
 	}
 }
 
-/* Jobs by status, where time cannot have changed it. */
+/* Compare the number of jobs by status, if time cannot have changed it. */
 static void check_counts(void)
 {
 	uint64_t nr[5] = { 0 }, maybe = 0, id;
@@ -375,7 +376,7 @@ static void check_counts(void)
 	ASSERT_EQ(queue->nr[IS_BROKEN], 0);
 }
 
-/* Some 45 jobs in memory. */
+/* Room for some 45 jobs in memory. */
 static struct queue_config model_config(void)
 {
 	struct queue_config config = queue_test_config(45);
@@ -401,7 +402,7 @@ static void step(void)
 {
 	unsigned int who = pick(NR_SESSIONS);
 
-	step_ns = now_ns();
+	step_ns = model_now_ns();
 	switch (pick(24)) {
 	case 0 ... 8:
 		put(who, 0);
@@ -442,7 +443,7 @@ static void step(void)
 	}
 }
 
-/* Everything that is left is there, once. */
+/* Every job that is left comes once. */
 static void drain(void)
 {
 	uint64_t id, left = 0;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queue's core under pressure: many tubes, little memory, many sessions that wait, long
- * kicks, sessions that go, limits, keys, damage, and pages of jobs that change meanwhile.
+ * The queue under pressure: many tubes, little memory, many sessions that wait, long kicks,
+ * sessions that end, limits, keys, damage, and lists of jobs that change meanwhile.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "queue_sessions.h"
-#include "store_internal.h"
+#include "common/log.h"
+#include "queue/store/keys.h"
+#include "queue/store/read.h"
+#include "queue/store/state.h"
+#include "queue/store/sync.h"
+#include "queue/test/queue_lib.h"
 
 #define MSEC	NSEC_PER_MSEC
 #define SEC	NSEC_PER_SEC
@@ -46,7 +49,7 @@ static void delete(unsigned int who, uint64_t id)
 	ASSERT_SAID(client_run_id(who, OP_DELETE, id), "DELETED");
 }
 
-/* The sessions' own commands go on meanwhile; what @who waits for is over in the end. */
+/* Run turns until the wait of @who is over. */
 static void finish(unsigned int who)
 {
 	while (!clients[who].resumed)
@@ -68,7 +71,7 @@ TEST(all_jobs_of_more_tubes_than_there_is_room_for_come_after_a_restart)
 		ASSERT_EQ(client_put(0, 1, i % 2 ? 0 : 1 * MSEC, LONG), i);
 	}
 	reopen(10, true);
-	/* Nothing of the default tube is on disk. */
+	/* The default tube is one more: it is not on disk. */
 	ASSERT_GT(queue->nr_tubes, queue->max_tubes);
 	turn_for(5 * MSEC);
 	for (i = 1; i <= nr; i++) {
@@ -92,7 +95,7 @@ TEST(all_jobs_of_more_tubes_than_there_is_room_for_come_after_a_restart)
 
 static uint32_t pris[NR_LONG * 300 + NR_WATCHED * 20 + 1];
 
-/* Some tubes have more than a piece that is read at a time. */
+/* Some tubes have more jobs than one load reads. */
 static void fill_tubes(void)
 {
 	unsigned int tube, i, pri;
@@ -142,7 +145,7 @@ TEST(reserve_over_a_thousand_tubes_is_in_order_and_takes_little_memory)
 	queue_remove();
 }
 
-/* --- who waits ------------------------------------------------------------------------- */
+/* --- waiting --------------------------------------------------------------------------- */
 
 static void watch_only(unsigned int who, const char *first, const char *second)
 {
@@ -158,7 +161,7 @@ static uint64_t put_in(const char *tube, uint32_t pri, uint64_t delay_ns)
 	return client_put(7, pri, delay_ns, LONG);
 }
 
-/* One waits for some that become ready after @delay_ns. Returns the most urgent of them. */
+/* A session waits for jobs that become ready after @delay_ns. Returns the most urgent one. */
 static uint64_t wait_for_some(uint64_t delay_ns)
 {
 	uint64_t best;
@@ -186,7 +189,7 @@ TEST(waiting_session_gets_the_most_urgent_of_jobs_that_become_ready_together)
 			break;
 		queue_remove();
 	}
-	/* One look at the alarms finds them all. */
+	/* All become ready in one call. */
 	usleep(delay_ns / 1000 * 3 / 2);
 	turn();
 	ASSERT_EQ(clients[0].resumed, 1);
@@ -208,7 +211,7 @@ TEST(waiting_sessions_are_served_first_come_first_served)
 		ids[i] = put_in(i < 2 ? "a" : "b", 100 - i, 0);
 		ASSERT_EQ(client_got(i), ids[i]);
 	}
-	/* And who waits again is the last one. */
+	/* A session that waits again is the last one. */
 	client_wait(2, LONG);
 	client_wait(0, LONG);
 	ids[0] = put_in("a", 1, 0);
@@ -217,7 +220,7 @@ TEST(waiting_sessions_are_served_first_come_first_served)
 	queue_remove();
 }
 
-/* The first has waited longest for the job of "b", which is all that it waits for. */
+/* The first session waits for jobs of "b" only, and has waited longest for them. */
 TEST(session_that_waits_for_other_tubes_too_takes_no_job_from_one_that_waits_longer)
 {
 	uint64_t a, b;
@@ -257,7 +260,7 @@ static void bury_all(unsigned int nr)
 
 static const struct command kick_all = { .op = OP_KICK, .count = 1000000 };
 
-TEST(long_kick_waits_and_others_go_on_meanwhile)
+TEST(long_kick_waits_and_does_not_delay_other_sessions)
 {
 	unsigned int between = 0;
 
@@ -274,7 +277,7 @@ TEST(long_kick_waits_and_others_go_on_meanwhile)
 	ASSERT_SAID(clients[1].line, "KICKED 10000");
 	ASSERT_GT(between, 10);
 	ASSERT_EQ(queue->nr[IS_READY], NR_KICKED);
-	/* Those that are delayed are as they were; and are kicked when none is buried. */
+	/* Delayed jobs are unchanged; they are kicked when no job is buried. */
 	ASSERT_EQ(queue->nr[IS_DELAYED], between + 1);
 	if (!client_begin(1, &kick_all, NULL))
 		finish(1);
@@ -285,7 +288,7 @@ TEST(long_kick_waits_and_others_go_on_meanwhile)
 	queue_remove();
 }
 
-TEST(session_that_goes_in_the_middle_of_a_kick_leaves_the_rest)
+TEST(session_that_ends_during_a_kick_leaves_the_rest)
 {
 	uint64_t left;
 
@@ -331,7 +334,7 @@ static void die(unsigned int who, uint64_t id)
 	ASSERT_SAID(client_run(who, &fail, NULL), "DEAD");
 }
 
-TEST(kick_moves_dead_jobs_home)
+TEST(kick_moves_dead_jobs_to_their_first_tube)
 {
 	unsigned int i;
 
@@ -358,7 +361,7 @@ TEST(kick_moves_dead_jobs_home)
 	queue_remove();
 }
 
-/* --- sessions that go -------------------------------------------------------------------- */
+/* --- sessions that end ------------------------------------------------------------------- */
 
 static void reserve_thousand(void)
 {
@@ -372,7 +375,7 @@ static void reserve_thousand(void)
 	settle();
 }
 
-TEST(jobs_of_a_session_that_goes_come_back_a_piece_a_turn)
+TEST(jobs_of_a_session_that_ends_come_back_a_piece_a_turn)
 {
 	uint64_t before = 0;
 
@@ -394,14 +397,14 @@ TEST(jobs_of_a_session_that_goes_come_back_a_piece_a_turn)
 	queue_remove();
 }
 
-TEST(reserved_jobs_are_an_attempt_older_after_a_restart)
+TEST(reserved_jobs_have_one_more_attempt_after_a_restart)
 {
 	uint64_t id;
 
 	reserve_thousand();
 	queue_stop(queue);
 	client_leave(1);
-	/* A turn of the stopping daemon gives nothing back to others. */
+	/* A turn of a daemon that stops gives no job back. */
 	ASSERT_EQ(client_reserve(2), 0);
 	turn();
 	ASSERT_EQ(client_reserve(2), 0);
@@ -450,7 +453,7 @@ TEST(limits_of_jobs_hold_in_all_states_and_over_a_restart)
 	client_put(0, 1, 0, LONG);
 	ASSERT_SAID(try_put(0), "OUT_OF_MEMORY");
 	ASSERT_SAID(put_unique(0, "other", 0), "OUT_OF_MEMORY");
-	/* What replaces is no more. */
+	/* Replacing adds no job. */
 	ASSERT_SAID(put_unique(0, "k", LONG), "REPLACED 8");
 	queue_reopen(&config, true);
 	ASSERT_SAID(try_put(0), "OUT_OF_MEMORY");
@@ -478,7 +481,7 @@ static void keys_are_unique(const char *key)
 	ASSERT_SAID(put_unique(1, key, LONG), "REPLACED 1");
 	reopen(1000, true);
 	ASSERT_SAID(put_unique(1, key, 0), "REPLACED 1");
-	/* Another tube has its own. */
+	/* Another tube has keys of its own. */
 	client_run_tube(2, OP_USE, "other");
 	ASSERT_SAID(put_unique(2, key, LONG), "INSERTED 2");
 	ASSERT_EQ(client_reserve(0), 1);
@@ -490,14 +493,14 @@ static void keys_are_unique(const char *key)
 	reopen(1000, true);
 	ASSERT_SAID(put_unique(1, key, 0), "REPLACED 1");
 	ASSERT_EQ(client_reserve(0), 1);
-	/* One attempt has failed, by the restart. */
+	/* The restart counts as a failed attempt. */
 	die(0, 1);
 	ASSERT_SAID(put_unique(1, key, 0), "INSERTED 3");
 	reopen(1000, true);
 	client_run_tube(2, OP_USE, "other");
 	ASSERT_SAID(client_run_id(0, OP_KICK_JOB, 1), "KICKED");
 	ASSERT_SAID(put_unique(1, key, LONG), "REPLACED 3");
-	/* The one that came home has no key any more, and takes none away. */
+	/* The job that came back has no key any more, and deleting it removes none. */
 	ASSERT_EQ(client_reserve(0), 1);
 	delete(0, 1);
 	ASSERT_SAID(put_unique(1, key, LONG), "REPLACED 3");
@@ -558,8 +561,8 @@ static void damage_entry(uint64_t id)
 	write_garbage(key, store_key_place(key, &record.place));
 }
 
-/* Some are in memory, and some on disk only. */
-TEST(jobs_behind_damaged_ready_ones_come)
+/* Some of the damaged jobs are in memory, others on disk only. */
+TEST(jobs_behind_damaged_ready_ones_are_reserved)
 {
 	static const uint64_t damaged[] = { 1, 5, 10, 300, 310, 320, 321 };
 	bool seen[601] = { false };
@@ -573,7 +576,7 @@ TEST(jobs_behind_damaged_ready_ones_come)
 	ASSERT(!job_resident(queue, 300));
 	damage('j', 1);
 	lose_body(5);
-	damage_entry(10);	/* which is in memory */
+	damage_entry(10);	/* in memory */
 	damage_entry(300);
 	damage('j', 310);
 	lose_body(320);
@@ -594,7 +597,7 @@ TEST(jobs_behind_damaged_ready_ones_come)
 	queue_remove();
 }
 
-TEST(damaged_jobs_of_a_holder_are_set_aside_and_the_others_go_on)
+TEST(damaged_jobs_of_a_holder_are_set_aside_and_the_others_come_back)
 {
 	struct command fail = { .op = OP_FAIL, .id = 2 };
 	unsigned int i;
@@ -643,7 +646,7 @@ TEST(memory_is_bounded_with_more_damaged_jobs_than_fit)
 	queue_remove();
 }
 
-TEST(kick_goes_past_damaged_jobs)
+TEST(kick_skips_damaged_jobs)
 {
 	struct command kick = { .op = OP_KICK, .count = 1 };
 	unsigned int i;
@@ -666,7 +669,7 @@ TEST(kick_goes_past_damaged_jobs)
 
 #define NR_LISTED	600
 
-/* Jobs in a state; every third is to go while the pages are read. */
+/* Jobs in a state; every third one leaves it while the pages are read. */
 static void fill_state(enum list_state state)
 {
 	struct command bury = { .op = OP_BURY };
@@ -686,7 +689,7 @@ static void fill_state(enum list_state state)
 			ASSERT_SAID(client_run(0, &bury, NULL), "BURIED");
 }
 
-/* Now and then one comes; and some go that are not where the next page begins. */
+/* Sometimes a job comes, and some leave that are not the last of the page. */
 static void change_some(enum list_state state, unsigned int page, uint64_t cursor)
 {
 	uint64_t id;
@@ -707,7 +710,7 @@ static void pages_are_whole(enum list_state state)
 	uint64_t ids[16], cursor = 0, id;
 	size_t nr, i;
 
-	/* All that is reserved has to be in memory; of the rest, little. */
+	/* Reserved jobs must be in memory; of the other jobs few are. */
 	open_with(state == LIST_RESERVED ? 1500 : 100);
 	fill_state(state);
 	while ((nr = client_list(1, "default", state, cursor, 13, ids))) {
@@ -725,22 +728,22 @@ static void pages_are_whole(enum list_state state)
 	queue_remove();
 }
 
-TEST(pages_of_ready_jobs_are_whole_while_others_change)
+TEST(pages_of_ready_jobs_are_complete_while_others_change)
 {
 	pages_are_whole(LIST_READY);
 }
 
-TEST(pages_of_reserved_jobs_are_whole_while_others_change)
+TEST(pages_of_reserved_jobs_are_complete_while_others_change)
 {
 	pages_are_whole(LIST_RESERVED);
 }
 
-TEST(pages_of_delayed_jobs_are_whole_while_others_change)
+TEST(pages_of_delayed_jobs_are_complete_while_others_change)
 {
 	pages_are_whole(LIST_DELAYED);
 }
 
-TEST(pages_of_buried_jobs_are_whole_while_others_change)
+TEST(pages_of_buried_jobs_are_complete_while_others_change)
 {
 	pages_are_whole(LIST_BURIED);
 }
@@ -753,7 +756,7 @@ static void cursor_is_lost(enum list_state state, uint64_t id)
 	ASSERT_SAID(client_run(1, &list, NULL), "NOT_FOUND");
 }
 
-/* It is not said that this was the last page. */
+/* The reply is not an empty page, which would say that it was the last. */
 TEST(page_after_a_job_that_left_its_state_is_refused)
 {
 	struct command bury = { .op = OP_BURY, .id = 1 };
@@ -769,7 +772,7 @@ TEST(page_after_a_job_that_left_its_state_is_refused)
 	ASSERT_SAID(client_run_id(0, OP_KICK_JOB, 3), "KICKED");
 	cursor_is_lost(LIST_DELAYED, 3);
 	ASSERT_EQ(client_reserve(0), 1);
-	/* Reserved, it is where it was. */
+	/* A reserved job keeps its place. */
 	ASSERT_EQ(client_list(1, "default", LIST_READY, 1, 10, ids), 2);
 	ASSERT_SAID(client_run(0, &bury, NULL), "BURIED");
 	cursor_is_lost(LIST_READY, 1);

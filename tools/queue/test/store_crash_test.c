@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The store against a model, and through crashes: what it said is synced is there after a
- * kill at any moment, together with some of what came after that, whole steps of it.
+ * The store is compared with a model, also after crashes. After a kill at any moment it has
+ * all steps that it had reported as synced, and maybe some whole steps after them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,7 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model_lib.h"
+#include "queue/integrity/check.h"
+#include "queue/integrity/open.h"
+#include "queue/store/read.h"
+#include "queue/store/sync.h"
+#include "queue/test/model_lib.h"
 
 static struct store *open_small(enum store_sync sync)
 {
@@ -51,9 +55,9 @@ TEST(a_store_has_what_a_model_has)
 	free(model);
 }
 
-/* --- logs that are needed no more ---------------------------------------------------------- */
+/* --- logs that are no longer needed ------------------------------------------------------- */
 
-/* The name of the log that there is, when one was opened and closed. */
+/* The name of the log after a store was opened and closed. */
 static void name_log(char *name, size_t size)
 {
 	DIR *list = list_files();
@@ -78,7 +82,7 @@ static void put_some(uint64_t id)
 }
 
 /*
- * RocksDB deletes them in any order. So a kill may leave one, and one that is needed, and
+ * RocksDB deletes such logs in any order. So a kill may leave an old one and a needed one, and
  * none of those between.
  */
 TEST(a_log_whose_changes_are_in_tables_may_be_followed_by_a_gap)
@@ -104,11 +108,11 @@ TEST(a_log_whose_changes_are_in_tables_may_be_followed_by_a_gap)
 	store_close(store);
 }
 
-/* --- crashes -------------------------------------------------------------------------------- */
+/* --- crashes ------------------------------------------------------------------------------ */
 
-/* What the process that is killed and the one that looks afterwards say. */
+/* Shared by the process that is killed and the one that checks the store. */
 struct shared {
-	/* The step that is known to be synced, and the one that was begun last. */
+	/* The last step that was reported as synced, and the last one that was started. */
 	_Atomic uint64_t synced;
 	_Atomic uint64_t begun;
 	_Atomic uint64_t found;
@@ -117,7 +121,7 @@ struct shared {
 
 static struct shared *shared;
 
-/* The C library's, as RocksDB finds it: slow, so that a kill often comes before it. */
+/* Replaces the C library's for RocksDB. It is slow, so that a kill often comes before it. */
 static bool writes_are_slow;
 
 ssize_t write(int fd, const void *bytes, size_t len)
@@ -127,11 +131,11 @@ ssize_t write(int fd, const void *bytes, size_t len)
 	return syscall(SYS_write, fd, bytes, len);
 }
 
-/* Until it is killed. */
+/* Run steps until the kill. */
 static void work(struct model *model, enum store_sync sync)
 {
 	struct store *store = open_small(sync);
-	/* Steps by the number of their commit, as many as can be on their way. */
+	/* Steps in flight, by the number of their commit. */
 	static uint64_t steps[1 << 16];
 	uint64_t told = store_synced(store), seq, synced;
 
@@ -162,7 +166,7 @@ static pid_t start_work(const struct model *model, enum store_sync sync)
 	_exit(0);
 }
 
-/* In a process of its own, as RocksDB's threads do not go with a fork. */
+/* In a process of its own: RocksDB's threads do not survive a fork. */
 static void look(const struct model *before)
 {
 	struct store_config config = test_config(test_dir());
@@ -213,7 +217,7 @@ static void crash_often(enum store_sync sync, unsigned long times)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	model_init(model, (uint64_t)sync + 1);
-	/* The directory of all the processes that follow. */
+	/* All following processes use this directory. */
 	test_dir();
 	while (times--) {
 		random = random * 6364136223846793005u + 1442695040888963407u;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Damage of a store: whatever byte of it is changed, and wherever a file ends too early, the
- * store is refused, or what it has is exactly what it had after some commit; if that is not
- * the last one, it was said that something is missing. What was refused can be repaired.
+ * Damage of a store. Change any byte, or cut a file anywhere: either the store is refused, or
+ * its contents are exactly those after some commit. If that is not the last commit, the loss
+ * is logged. A refused store can be repaired.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,14 +15,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store_lib.h"
+#include "queue/integrity/check.h"
+#include "queue/integrity/open.h"
+#include "queue/store/batch.h"
+#include "queue/store/read.h"
+#include "queue/store/sync.h"
+#include "queue/test/store_lib.h"
 
 #define TUBE		3
 #define OTHER_TUBE	4
 #define STEPS		12
 #define FILES_MOST	64
 
-/* --- what a store has ----------------------------------------------------------------------- */
+/* --- contents ----------------------------------------------------------------------------- */
 
 static uint64_t print_of(uint64_t print, const void *bytes, size_t len)
 {
@@ -79,7 +84,7 @@ static bool read_tube(void *context, const struct tube_record *tube)
 	return true;
 }
 
-/* Returns a number that tells all that the store has; 0: some of it is damaged. */
+/* Returns a hash of the contents of the store; 0: a part of it is damaged. */
 static uint64_t read_all(struct store *store)
 {
 	struct reading reading = { .store = store, .print = 14695981039346656037ull };
@@ -99,12 +104,12 @@ static uint64_t read_all(struct store *store)
 	return reading.damaged ? 0 : reading.print;
 }
 
-/* --- a small store -------------------------------------------------------------------------- */
+/* --- a small store ------------------------------------------------------------------------ */
 
 /*
- * What the processes of a test share: what the store had after each commit, and what became
- * of the copies. Each copy is looked at by a process of its own, because damage may run into
- * one of RocksDB's assertions, which ends it: that serves nothing either.
+ * Shared by the processes of a test: the contents after each commit, and the results of the
+ * copies. Each copy is opened by a process of its own, because damage may trigger one of
+ * RocksDB's assertions, which ends the process: no wrong data is served then either.
  */
 static struct shared {
 	uint64_t prints[STEPS + 1];
@@ -114,7 +119,7 @@ static struct shared {
 	unsigned int copies;
 } *shared;
 
-/* Not after anything was opened here, as RocksDB's threads do not go with a fork. */
+/* Call it before this process opens a store: RocksDB's threads do not survive a fork. */
 static int in_child(void (*run)(void))
 {
 	int status;
@@ -131,7 +136,7 @@ static int in_child(void (*run)(void))
 	return status;
 }
 
-/* As a command does: what it reads comes before what it changes. */
+/* Like a command: all reads come before the changes. */
 static void step(struct store *store, unsigned int n)
 {
 	struct job_record job = make_job(n, n % 4, n % 3 ? TUBE : OTHER_TUBE, n,
@@ -178,7 +183,7 @@ static void make_steps(unsigned int from, unsigned int to)
 	store_close(store);
 }
 
-/* With a table, from the second opening, and a log. */
+/* The store has a table, written by the second open, and a log. */
 static void make_all_steps(void)
 {
 	make_steps(1, STEPS / 2);
@@ -202,7 +207,7 @@ struct file {
 	size_t len;
 };
 
-/* Only the log is harmed, and the witness is not there. */
+/* Damage only the log, and remove the witness. */
 static bool log_only;
 
 static struct file files[FILES_MOST];
@@ -229,7 +234,7 @@ static void read_file(const char *folder, const char *name)
 	close(fd);
 }
 
-/* All but the ballast and what RocksDB says to people. */
+/* All files except the ballast and RocksDB's messages. */
 static void read_files(const char *folder)
 {
 	char path[100];
@@ -266,7 +271,7 @@ static void write_copy(void)
 	}
 }
 
-/* --- what becomes of it --------------------------------------------------------------------- */
+/* --- results of damage -------------------------------------------------------------------- */
 
 static void see_content(uint64_t print)
 {
@@ -278,7 +283,7 @@ static void see_content(uint64_t print)
 	ASSERT_EQ(shared->prints[n], print);
 	if (n < STEPS)
 		ASSERT_NE(*log_text, 0);
-	/* Nothing but the last record can be taken for a torn end. */
+	/* Only a damaged last record can look like a torn end. */
 	if (log_only)
 		ASSERT_GE(n, STEPS - 1);
 	if (n < STEPS)
@@ -287,7 +292,7 @@ static void see_content(uint64_t print)
 		shared->unharmed++;
 }
 
-/* What is served after a repair was put once; and it agrees with itself. */
+/* After a repair, all jobs are ones that were put, and the store is consistent. */
 static void see_repaired(void)
 {
 	struct store_config config = small_config(copy);
@@ -299,7 +304,7 @@ static void see_repaired(void)
 	*log_text = 0;
 	ret = store_open(&store, &config);
 	if (ret) {
-		/* Only a marker that is none cannot be repaired. */
+		/* Only an invalid marker cannot be repaired. */
 		ASSERT_EQ(ret, -EPROTO);
 		return;
 	}
@@ -361,7 +366,7 @@ static void see_all(void (*harm)(struct file *file, size_t at, uint8_t *saved),
 		if (log_only && !strstr(files[i].name, ".log"))
 			continue;
 		for (at = 0; at < files[i].len; at++) {
-			/* What is only for people, RocksDB's options, is looked at now and then. */
+			/* RocksDB's options are only for people: test few of their bytes. */
 			if (n++ % (strstr(files[i].name, "OPTIONS") ? 97 : every))
 				continue;
 			test_about("%s, byte %zu of %zu", files[i].name, at, files[i].len);
@@ -375,7 +380,7 @@ static void see_all(void (*harm)(struct file *file, size_t at, uint8_t *saved),
 	}
 	printf("# %zu files: %u refused, %u by an assertion, %u went on with less, %u unharmed\n",
 	       nr_files, shared->refused, asserted, shared->older, shared->unharmed);
-	/* An assertion is an exception. */
+	/* Assertions must be rare. */
 	ASSERT_LT(asserted * 20, n / every + 20);
 	fflush(stdout);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is dumped and loaded is the same; what is wrong is named by its line, and not loaded. */
+/* A dump that is loaded gives the same jobs; a wrong line is named, and nothing is loaded. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model_lib.h"
+#include "queue/cli/dump.h"
+#include "queue/cli/load.h"
+#include "queue/integrity/check.h"
+#include "queue/integrity/open.h"
+#include "queue/store/batch.h"
+#include "queue/store/read.h"
+#include "queue/test/model_lib.h"
 
 static struct store_config config_of(const char *name)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests of the store share. */
+/* Shared functions of the store's tests. */
 #include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,9 +8,13 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "store_lib.h"
+#include "common/time.h"
+#include "queue/integrity/open.h"
+#include "queue/store/batch.h"
+#include "queue/store/read.h"
+#include "queue/test/store_lib.h"
 
-char log_text[8192];
+char log_text[1 << 16];
 
 static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
 {
@@ -25,7 +29,7 @@ void remove_tree(const char *path)
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Of this process. */
+/* The test directory of this process. */
 static void name_own(char *path, size_t size)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -47,7 +51,7 @@ const char *test_dir(void)
 
 	if (!*path) {
 		name_own(path, sizeof(path));
-		/* Of a process that had this number before, and was killed. */
+		/* A killed process with the same pid may have left the directory. */
 		remove_tree(path);
 		atexit(remove_own);
 	}
@@ -73,13 +77,14 @@ void path_of(char *path, size_t size, const struct dirent *entry)
 static void __printf(2, 3) to_text(int priority, const char *format, ...)
 {
 	size_t len = strlen(log_text);
+	char line[1000];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(log_text + len, sizeof(log_text) - len - 1, format, args);
+	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	strcat(log_text, "\n");
-	/* Where the process ends, nobody is left to say why. */
+	snprintf(log_text + len, sizeof(log_text) - len, "%s\n", line);
+	/* Print it: if the process ends, log_text is lost. */
 	if (priority == LOG_ERR && getenv("STORE_TEST_LOG"))
 		fprintf(stderr, "# %s", log_text + len);
 }
@@ -118,7 +123,7 @@ struct job_record make_job(uint64_t id, enum job_state state, uint32_t tube, uin
 			.state = (uint8_t)state,
 		},
 		.created_ns = id * 1000,
-		.ttr_ns = 1000000000,
+		.ttr_ns = NSEC_PER_SEC,
 	};
 }
 

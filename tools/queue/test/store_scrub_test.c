@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Damage that comes while a store is served: it is found in the background, or by who reads
- * it; what is intact is served on, and the next opening is told.
+ * Damage while a store is in use: the scrub thread or a read finds it, intact jobs are still
+ * served, and the next open finds the mark.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,15 +14,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store_internal.h"
-#include "store_lib.h"
+#include "common/time.h"
+#include "queue/integrity/check.h"
+#include "queue/integrity/open.h"
+#include "queue/store/batch.h"
+#include "queue/store/read.h"
+#include "queue/store/state.h"
+#include "queue/store/stats.h"
+#include "queue/store/sync.h"
+#include "queue/test/store_lib.h"
 
 #define TUBE		3
-#define OFTEN_NS	1000000ull
-#define ONCE_NS		(3600 * 1000000000ull)
+#define OFTEN_NS	NSEC_PER_MSEC
+#define ONCE_NS		(3600 * NSEC_PER_SEC)
 #define WAIT_MS		120000
 #define JOBS		200
-/* Above what is read before a store is served. */
+/* Larger than the stores that are scanned when they are opened. */
 #define LARGE_JOBS	80
 #define LARGE_BODY	(1u << 20)
 
@@ -39,7 +46,7 @@ static struct store *open_with(uint64_t scrub_interval_ns)
 	return store;
 }
 
-/* Each @step-th job, in a table, which the second opening makes of the log. */
+/* Put each @step-th job. The second open writes the log to a table. */
 static void make_table(uint64_t first, uint64_t step)
 {
 	struct store *store = open_with(0);
@@ -60,7 +67,7 @@ static void make_small(void)
 	make_table(1, 1);
 }
 
-/* With bodies that no compression makes smaller. */
+/* Put jobs with bodies that cannot be compressed. */
 static void make_large(void)
 {
 	struct store *store = open_with(0);
@@ -83,7 +90,7 @@ static void make_large(void)
 	store_close(open_with(0));
 }
 
-/* The largest table of the store, and how large it is. */
+/* The largest table of the store, and its size. */
 static off_t find_table(char *path, size_t size)
 {
 	DIR *list = list_files();
@@ -104,7 +111,7 @@ static off_t find_table(char *path, size_t size)
 	return most;
 }
 
-/* Change a byte of a table; the same again undoes it. */
+/* Change a byte of a table; a second call undoes it. */
 static void harm_file(const char *path, off_t at)
 {
 	uint8_t byte;
@@ -118,7 +125,7 @@ static void harm_file(const char *path, off_t at)
 	close(fd);
 }
 
-/* In the middle of the largest one: the first block was read before. */
+/* Damage the middle of the largest table: its first block was read before. */
 static void harm(void)
 {
 	char path[400];
@@ -171,8 +178,8 @@ static uint64_t count_jobs(struct store *store)
 }
 
 /*
- * The store was damaged while it was served: it is refused, until it is repaired. Returns
- * how many jobs it has then.
+ * Check that a store that was damaged while in use is refused until it is repaired. Returns
+ * the number of jobs after the repair.
  */
 static uint64_t see_refused(void)
 {
@@ -183,7 +190,7 @@ static uint64_t see_refused(void)
 
 	*log_text = 0;
 	ASSERT_EQ(store_open(&store, &config), -EBADMSG);
-	ASSERT(strstr(log_text, "while it was served"));
+	ASSERT(strstr(log_text, "while the store was in use"));
 	ASSERT_GT(store_check(&config, out), 0);
 	config.repair = true;
 	ASSERT_EQ(store_open(&store, &config), 0);
@@ -211,14 +218,14 @@ TEST(damage_that_nobody_asks_for_is_found)
 	harm();
 	wait_for_damage(store);
 	ASSERT(strstr(log_text, "damaged: a block"));
-	/* It goes on meanwhile. */
+	/* The store still takes changes. */
 	put_job(store, &job);
 	see_body(store, &job);
 	store_close(store);
 	ASSERT_GT(see_refused(), JOBS / 2);
 }
 
-/* Read each job. Returns how many are damaged, which the next opening is told. */
+/* Read each job. Returns the number of damaged ones; the store is marked then. */
 static unsigned int harm_and_read(void)
 {
 	struct store *store = open_with(0);
@@ -250,7 +257,7 @@ TEST(damage_that_is_read_is_marked_without_a_scrub)
 	ASSERT_EQ(see_refused(), JOBS - damaged);
 }
 
-/* A walk over both tables cannot pass the block, and each would take the other's with it. */
+/* A walk over both tables ends at the damaged block, and misses jobs of the other table. */
 TEST(a_repair_keeps_what_another_table_has_of_the_same_ids)
 {
 	unsigned int damaged;
@@ -339,8 +346,8 @@ static void lose_the_list(void)
 }
 
 /*
- * The repair of RocksDB 7.8 refuses this one, as it has tables whose changes overlap in
- * time. That of 9.10 does not, and the store need not read its tables one by one.
+ * The repair of RocksDB 7.8 refuses this store, because the changes of its tables overlap in
+ * time. The repair of 9.10 accepts it, so the tables need not be read one by one.
  */
 TEST(a_repair_goes_on_without_the_list_of_tables)
 {
@@ -377,7 +384,7 @@ static void make_delayed(void)
 
 		put_job(store, &job);
 	}
-	/* One level of tables, which RocksDB leaves as they are. */
+	/* One level of tables that RocksDB does not compact. */
 	store_flush(store);
 	rocksdb_compact_range(store->db, NULL, 0, NULL, 0);
 	store_close(store);
@@ -395,7 +402,7 @@ static bool count_one(void *context, const struct job_place *place)
 	return true;
 }
 
-/* The mark of damage that was undone. */
+/* Remove the mark of damage that was undone. */
 static void unmark(void)
 {
 	char path[100];
@@ -405,8 +412,8 @@ static void unmark(void)
 }
 
 /*
- * Walk while a table is harmed there; returns whether that was in the index of what is due,
- * and not at its end.
+ * Walk while a table is damaged at @at. Returns whether the damage was in the index of delayed
+ * jobs, and not at its end.
  */
 static bool walk_harmed(const char *path, off_t at)
 {
@@ -438,7 +445,7 @@ static bool walk_harmed(const char *path, off_t at)
 	return hit;
 }
 
-/* The index is in some of the tables, and is a part of each of them. */
+/* The index is only in some of the tables, and fills only a part of each. */
 #define PARTS	50
 
 TEST(a_walk_goes_on_behind_a_block_that_is_damaged)
@@ -462,7 +469,7 @@ TEST(a_walk_goes_on_behind_a_block_that_is_damaged)
 	ASSERT(hit);
 }
 
-/* Returns whether a walk met damage: else it has seen all. */
+/* Returns whether a walk found damage; if not, it has seen all jobs. */
 static bool meets_damage(struct store *store,
 			 int (*walk)(struct store *store, const struct job_place *from,
 				     bool (*each)(void *context, const struct job_place *place),
@@ -514,9 +521,9 @@ TEST(a_table_whose_beginning_is_damaged_is_no_end_of_a_walk)
 	ASSERT_GT(met, 0);
 }
 
-/* --- repairs that are broken off ---------------------------------------------------------- */
+/* --- interrupted repairs ------------------------------------------------------------------ */
 
-/* Returns whether it came to its end. */
+/* Returns whether the repair was finished. */
 static bool repair_for(unsigned int us)
 {
 	struct store_config config = test_config(test_dir());
@@ -536,7 +543,7 @@ static bool repair_for(unsigned int us)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 2;
 }
 
-/* Opened by a process of its own, as RocksDB's threads do not go with the next fork. */
+/* Open it in a process of its own: RocksDB's threads do not survive the next fork. */
 static int jobs_if_open(void)
 {
 	struct store_config config = test_config(test_dir());
@@ -569,7 +576,7 @@ static void make_damaged(void)
 {
 	pid_t pid;
 
-	/* It is of this process, not of the child. */
+	/* The directory belongs to this process, not to the child. */
 	remove_tree(test_dir());
 	fflush(stdout);
 	pid = fork();
@@ -583,7 +590,7 @@ static void make_damaged(void)
 	ASSERT_EQ(jobs_if_open(), -1);
 }
 
-/* Repair, and kill that later each time, until it is done. Returns how often it was killed. */
+/* Kill repairs, each later than the one before, until one ends. Returns the number of kills. */
 static unsigned int repair_with_kills(void)
 {
 	unsigned int kills = 0, ms;
@@ -597,7 +604,7 @@ static unsigned int repair_with_kills(void)
 		jobs = jobs_if_open();
 		if (!done && jobs == -1)
 			continue;
-		/* Killed between its last step and its exit, or not at all. */
+		/* The kill came after the last step, or never. */
 		ASSERT_EQ(jobs, DELAYED);
 		done = true;
 	}
@@ -605,7 +612,7 @@ static unsigned int repair_with_kills(void)
 	return kills;
 }
 
-/* A kill that comes late finds a repair that is done. */
+/* A late kill may find a finished repair. */
 TEST(a_repair_that_is_killed_leaves_nothing_that_is_served)
 {
 	unsigned int tries = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A full disk: new jobs are refused in time, and all else goes on, whoever has filled it.
- * Each test has a small file system of its own, which goes with its process.
+ * A full disk: new jobs are refused in time, and all other commands go on, no matter which
+ * program has filled it. Each test has a small file system, which ends with its process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +17,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store_internal.h"
-#include "store_lib.h"
-#include "util.h"
+#include "common/util.h"
+#include "queue/integrity/open.h"
+#include "queue/store/batch.h"
+#include "queue/store/counts.h"
+#include "queue/store/read.h"
+#include "queue/store/space.h"
+#include "queue/store/state.h"
+#include "queue/store/sync.h"
+#include "queue/test/store_lib.h"
 
 #define DISK	(64u << 20)
 #define BODY	1000
@@ -39,7 +45,7 @@ static void make_disk(const char *options)
 		test_skip("no file system can be mounted: %s", strerror(errno));
 }
 
-/* Another program takes all that there is. Returns how much it got. */
+/* Another program fills the disk. Returns the bytes that it has taken. */
 static size_t fill_disk(void)
 {
 	static char zeros[65536];
@@ -79,7 +85,7 @@ static struct store *open_on_disk(void)
 	return open_with_reserve(0);
 }
 
-/* Jobs from @id on, until there is no room or they are @nr. Returns the id after the last. */
+/* Put up to @nr jobs from @id on, until there is no room. Returns the id after the last. */
 static uint64_t put_while_room(struct store *store, uint64_t id, uint64_t nr)
 {
 	static char body[BODY];
@@ -101,8 +107,8 @@ static uint64_t put_while_room(struct store *store, uint64_t id, uint64_t nr)
 }
 
 /*
- * RocksDB writes no table at this moment: Debian's has assertions, and one of them ends the
- * process when a write of a table fails at some places.
+ * Wait until RocksDB writes no table. Debian's RocksDB has assertions, and one of them ends the
+ * process when the write of a table fails at some places.
  */
 static void settle(struct store *store)
 {
@@ -142,7 +148,7 @@ static void wait_for_room(struct store *store)
 		usleep(1000);
 }
 
-/* There may be little room at first, and more later. */
+/* There may be little space at first, and more later. */
 static void put_all(struct store *store, uint64_t id, uint64_t nr)
 {
 	uint64_t end = id + nr;
@@ -182,8 +188,8 @@ static bool is_pushing(struct store *store)
 }
 
 /*
- * Deletes are given back, as far as they are ever. The thread that does it takes note of them in
- * two steps: only when it has come again are both over.
+ * Wait until the space of deleted jobs is free. The scrub thread notices deletes in two steps,
+ * so wait until it has run once more.
  */
 static void wait_for_pushes(struct store *store)
 {
@@ -198,7 +204,7 @@ static void wait_for_pushes(struct store *store)
 	} while (is_pushing(store));
 }
 
-/* Another program has the rest: there is no room for new jobs then either. */
+/* Another program has taken the rest, so there is still no room for new jobs. */
 TEST(what_was_deleted_is_given_back_and_then_no_more_is_written_for_that)
 {
 	struct store *store;
@@ -218,7 +224,7 @@ TEST(what_was_deleted_is_given_back_and_then_no_more_is_written_for_that)
 	store_close(store);
 }
 
-/* --- what RocksDB needs for merging ---------------------------------------------------------- */
+/* --- space for compactions ---------------------------------------------------------------- */
 
 struct watch {
 	struct store *store;
@@ -226,7 +232,7 @@ struct watch {
 	_Atomic bool stop;
 };
 
-/* Tables that are being made, or are not needed any more, and logs. */
+/* Tables that are being written or are no longer needed, and logs. */
 static uint64_t beside_tables(struct store *store)
 {
 	uint64_t tables = table_bytes(store);
@@ -250,7 +256,7 @@ static void *watch_disk(void *context)
 	return NULL;
 }
 
-/* Nothing is short here: it shows how much RocksDB takes when it is not. */
+/* With enough space: measures how much RocksDB takes then. */
 TEST(what_is_merged_at_once_needs_less_than_the_reserve)
 {
 	struct watch watch = { 0 };
@@ -318,7 +324,7 @@ TEST(a_store_on_a_full_disk_is_opened_and_its_jobs_deleted)
 	store_close(store);
 }
 
-/* --- a process that takes whatever is given back ------------------------------------------- */
+/* --- a process that takes all free space -------------------------------------------------- */
 
 static pid_t start_filling(void)
 {
@@ -333,7 +339,7 @@ static pid_t start_filling(void)
 	}
 }
 
-/* Each job's order is how often it was moved; *@moved is up to where that was promised. */
+/* @order of a job is its number of moves; *@moved is the number that was promised. */
 static void move_jobs(struct store *store, uint64_t nr, unsigned long moves,
 		      _Atomic uint64_t *moved)
 {
@@ -371,8 +377,8 @@ static void see_moved(uint64_t nr, uint64_t moved)
 }
 
 /*
- * It may be that nothing is left for the log, and the process ends, or that it waits: but
- * what was promised is there afterwards.
+ * If no space is left for the log, the process may end or wait. In both cases the promised
+ * changes are there afterwards.
  */
 TEST(what_was_promised_is_kept_while_another_program_takes_what_is_given_back)
 {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests of the store: what is put is there, also after it was closed, in order and counted. */
+/* Tests of the store: jobs that were put are there after a restart, in order and counted. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "store_lib.h"
+#include "queue/integrity/open.h"
+#include "queue/store/batch.h"
+#include "queue/store/counts.h"
+#include "queue/store/read.h"
+#include "queue/store/sync.h"
+#include "queue/test/store_lib.h"
 
 static void see_record(struct store *store, const struct job_record *expected)
 {

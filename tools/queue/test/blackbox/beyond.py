@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What twheelq has beyond beanstalkd: conversations, and tests that get the daemon."""
+"""The commands beyond beanstalkd: conversations, and tests that get a daemon."""
 
 import re
 import time
@@ -17,7 +17,7 @@ def test(function):
 
 
 def client_of(daemon, tube):
-    """A client that uses a tube, and watches nothing else."""
+    """A client that uses a tube, and watches only that."""
     client = daemon.client()
     for command in (f"use {tube}", f"watch {tube}", "ignore default"):
         client.ask(command)
@@ -62,7 +62,7 @@ def a_short_ttr_is_kept_to_the_millisecond_and_not_early(daemon):
             equal(other.reserve("1000"), (number, b"x"))
             holds(time.monotonic() - start >= ttr, "before its TTR")
             reply = client.ask(f"delete {number}").line
-            # That of the other one may be over as well.
+            # The TTR of the other client may have ended too.
             if reply == "NOT_FOUND" or time.monotonic() - start < 2 * ttr:
                 break
         equal(reply, "NOT_FOUND")
@@ -90,7 +90,7 @@ def release_pause_and_timeouts_take_units(daemon):
 # --- put-at -------------------------------------------------------------------------------
 
 def put_at(client, due_ms, body):
-    """Put a job; its id."""
+    """Put a job; returns its id."""
     reply = client.ask(f"put-at 5 {due_ms} 60 {len(body)}", body).line
     return int(re.fullmatch(r"INSERTED (\d+)", reply)[1])
 
@@ -186,7 +186,7 @@ b reserve
 < RESERVED $j 1 | a
 """
 
-TALKS["keys_are_of_a_tube"] = """
+TALKS["a_key_is_unique_in_its_tube_only"] = """
 a put-unique key 5 0 60 1 | a
 < INSERTED $j
 a use $u
@@ -376,7 +376,7 @@ def reschedule_of_a_put_at_job_goes_by_the_delay(daemon):
 # --- fail and policy ----------------------------------------------------------------------
 
 def fail(client, number, reason=None):
-    """Fail a job: ("RETRY", k, delay_ms) or ("DEAD",)."""
+    """Fail a job; returns ("RETRY", k, delay_ms) or ("DEAD",)."""
     if reason is None:
         reply = client.ask(f"fail {number}").line
     else:
@@ -386,7 +386,7 @@ def fail(client, number, reason=None):
 
 
 def fail_often(client, number, times):
-    """Fail a job again and again, without the waits in between: what was answered."""
+    """Fail a job again and again without waiting for its retries; returns the replies."""
     answers = []
     for _ in range(times):
         equal(client.reserve()[0], number)
@@ -503,7 +503,7 @@ def a_dead_job_keeps_its_body_and_tells_where_it_came_from_and_why(daemon):
 
 
 def note_died(died, before_ms):
-    """A time of the wall clock, in seconds or milliseconds."""
+    """Check the time of death: seconds or ms of the wall clock."""
     if re.fullmatch(r"[0-9.]+", died):
         value = float(died)
         value_ms = value if value > 1e11 else value * 1000
@@ -587,7 +587,7 @@ def the_dead_tube_has_jobs_of_many_tubes_and_each_goes_home(daemon):
             equal(client.stats(f"stats-job {number}")["tube"], tube)
 
 
-TALKS["a_ttr_that_runs_out_is_no_attempt_where_no_policy_was_set"] = """
+TALKS["a_ttr_that_ends_is_not_a_failed_attempt_without_a_policy"] = """
 a put 5 0 1~ 1 | x
 < INSERTED $j
 mark
@@ -599,7 +599,7 @@ b stats-job $j
 < before 2~ OK attempts=0 timeouts=1 state=reserved
 """
 
-TALKS["a_ttr_that_runs_out_is_a_failed_attempt_where_a_policy_was_set"] = """
+TALKS["a_ttr_that_ends_is_a_failed_attempt_with_a_policy"] = """
 a policy $t 2 1000 1 1000 0
 < POLICY
 a put 5 0 100ms 1 | x
@@ -654,7 +654,7 @@ a list-tubes-watched
 < OK [$t]
 """
 
-TALKS["fail_without_a_reason_leaves_no_old_one"] = """
+TALKS["fail_without_a_reason_removes_the_old_one"] = """
 a policy $t 5 1000 2 10000 0
 < POLICY
 a put 5 0 60 1 | x
@@ -667,7 +667,7 @@ a stats-job $j
 < OK attempts=1 reason=old
 """
 
-TALKS["release_and_bury_are_no_failed_attempts"] = """
+TALKS["release_and_bury_are_not_failed_attempts"] = """
 a policy $t 5 10 2 100 0
 < POLICY
 a put 5 0 60 1 | x

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A client of beanstalkd's protocol, raw enough to be a bad one.
+"""A client of the protocol that can also misbehave.
 
-It sends what it is told, also half a line, and reads replies one by one. A reply is its
-line, and the body where the line announces one.
+It sends any bytes, also half a line, and reads replies one by one. A reply is a line, and a
+body if the line announces one.
 """
 
 import collections
 import socket
 import time
 
-# The replies that a body follows, and which word of theirs is its length.
+# The replies with a body, and the index of the word that has its length.
 WITH_BODY = {b"RESERVED": 2, b"FOUND": 2, b"OK": 1}
 
 Reply = collections.namedtuple("Reply", "line body")
@@ -20,17 +20,17 @@ class Gone(Exception):
 
 
 def body_length(line):
-    """How many bytes follow a reply's line; None if it is all."""
+    """The length of the body behind the line of a reply; None: it has no body."""
     words = line.split()
     at = WITH_BODY.get(words[0]) if words else None
-    # Of put-unique, RESERVED has no length, as no body follows.
+    # The RESERVED of put-unique has no length and no body.
     if at is None or at >= len(words):
         return None
     return int(words[at])
 
 
 class Buffer:
-    """Bytes that have come, out of which replies are taken."""
+    """Bytes that have come, from which replies are taken."""
 
     def __init__(self):
         self.data = bytearray()
@@ -39,7 +39,7 @@ class Buffer:
         self.data += data
 
     def take(self):
-        """The next reply, or None if it is not whole yet."""
+        """The next reply, or None if it is incomplete."""
         end = self.data.find(b"\r\n")
         if end < 0:
             return None
@@ -59,8 +59,8 @@ class Buffer:
 
 
 def reach(sock, where, seconds):
-    """Connect. A socket of a path that has a time-out does not wait for room among those that
-    are to be accepted: so it is tried again."""
+    """Connect. A unix socket with a timeout does not wait for room in the backlog, so try
+    again."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -91,7 +91,7 @@ def connect(address, timeout=300.0):
 
 
 class Client:
-    """A connection. A wait for a reply ends after @timeout seconds with TimeoutError."""
+    """A connection. Waiting for a reply raises TimeoutError after @timeout seconds."""
 
     def __init__(self, address, timeout=300.0):
         self.sock = connect(address, timeout)
@@ -108,7 +108,7 @@ class Client:
         self.sock.close()
 
     def send(self, data):
-        """Send bytes as they are."""
+        """Send bytes."""
         self.sock.sendall(data)
 
     def reply(self, timeout=None):
@@ -125,7 +125,7 @@ class Client:
         return reply
 
     def silent(self, seconds):
-        """Does nothing come for so long?"""
+        """Does nothing come for @seconds?"""
         if self.buffer.data:
             return False
         self.sock.settimeout(seconds)
@@ -137,7 +137,7 @@ class Client:
         return False
 
     def tell(self, command, body=None):
-        """Send a command, and do not wait for its reply."""
+        """Send a command without waiting for its reply."""
         data = command.encode() + b"\r\n"
         if body is not None:
             data += body + b"\r\n"
@@ -148,10 +148,10 @@ class Client:
         self.tell(command, body)
         return self.reply(timeout)
 
-    # --- what most tests want, as numbers and dictionaries ---------------------------
+    # --- replies as numbers and dictionaries ----------------------------------------
 
     def put(self, body, pri=1024, delay=0, ttr=60):
-        """Put a job; its id."""
+        """Put a job; returns its id."""
         reply = self.ask(f"put {pri} {delay} {ttr} {len(body)}", body)
         word, *rest = reply.line.split()
         if word != "INSERTED":
@@ -180,7 +180,7 @@ class Client:
 
 
 def dictionary(body):
-    """YAML of the plain kind that beanstalkd writes: a line for each key."""
+    """Parse the plain YAML that beanstalkd writes: a line for each key."""
     pairs = {}
     for line in body.decode().splitlines():
         if line == "---":

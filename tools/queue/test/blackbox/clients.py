@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Clients of beanstalkd that nobody here wrote, against twheelq.
+"""Published clients of beanstalkd, with twheelq.
 
-Each has the same conversation with beanstalkd first, which shows that the test is right.
-npm's libraries are installed into a directory of their own, as clients/package-lock.json
-has them; php's is Debian's.
+Each has the same conversation with beanstalkd first, which shows that the test is right. The
+libraries of npm are installed into a directory of their own, with the versions of
+clients/package-lock.json; the one of php is Debian's.
 """
 
+import paths  # pylint: disable=unused-import,wrong-import-order
 import os
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ suite = Suite(seconds=1500)
 CLIENTS = os.path.join(HERE, "clients")
 INSTALLED = os.path.join(HERE, "..", "..", "..", "..", ".build", "queue-clients")
 PHEANSTALK = "/usr/share/php/Pheanstalk/autoload.php"
-# What npm says when it does not get through to its registry.
+# Errors of npm when its registry cannot be reached.
 UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH",
                "ECONNRESET", "ERR_SOCKET_TIMEOUT", "E403", "E502", "E503", "EHOSTUNREACH")
 
@@ -27,7 +28,7 @@ why_not = None
 
 
 def install():
-    """Install npm's libraries, unless they are there: why that cannot be, or None."""
+    """Install the libraries of npm if they are missing. Returns None, or why it cannot."""
     if not shutil.which("node") or not shutil.which("npm"):
         return "there is no node or no npm"
     os.makedirs(INSTALLED, exist_ok=True)
@@ -49,7 +50,7 @@ def install():
 
 
 def copied(source, target):
-    """Make a file the same as another one: was it not?"""
+    """Copy a file if its content differs; returns whether it did."""
     with open(source, "rb") as file:
         wanted = file.read()
     if os.path.exists(target):
@@ -62,7 +63,7 @@ def copied(source, target):
 
 
 def converse(daemon, command):
-    """Let a client have its conversation with a daemon."""
+    """A client has its conversation with a daemon."""
     host, port = daemon.address.rsplit(":", 1)
     environment = dict(os.environ, NODE_PATH=os.path.join(INSTALLED, "node_modules"))
     result = subprocess.run([*command, host, port], env=environment, capture_output=True,
@@ -79,7 +80,7 @@ def with_both(command):
 
 
 def add(library):
-    """A test of one of npm's libraries."""
+    """Add a test of a library of npm."""
     def run():
         if isinstance(why_not, Exception):
             raise why_not

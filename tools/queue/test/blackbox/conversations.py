@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What every beanstalkd does, as conversations: see talk.py for how they are written.
+"""The protocol of beanstalkd, as conversations, which talk.py explains.
 
-Each name says what it shows. Those of TIMED depend on when a TTR is over, where beanstalkd
-1.12 is not to be relied on: there it is only reported.
+Those of TIMED depend on the end of a TTR, which beanstalkd 1.12 does not always notice: there
+its replies are only noted.
 """
 
 SAME = {}
@@ -10,7 +10,7 @@ TIMED = {}
 
 # --- put and use --------------------------------------------------------------------------
 
-SAME["put_answers_with_an_id_and_reserve_gives_the_body"] = """
+SAME["put_replies_with_an_id_and_reserve_with_the_body"] = """
 a put 0 0 60 5 | hello
 < INSERTED $j
 a reserve
@@ -37,7 +37,7 @@ a reserve
 < RESERVED $j 0 |
 """
 
-SAME["a_put_goes_to_the_tube_that_is_used_and_not_to_one_that_is_watched"] = """
+SAME["a_put_goes_to_the_used_tube_and_not_to_a_watched_one"] = """
 a use $u
 < USING $u
 a put 0 0 60 1 | x
@@ -57,7 +57,7 @@ A list-tubes-watched
 < OK [default]
 """
 
-SAME["use_is_told_by_list_tube_used"] = """
+SAME["list_tube_used_names_the_used_tube"] = """
 a list-tube-used
 < USING $t
 a use $u
@@ -73,7 +73,7 @@ a stats-job $j
 < OK ttr=1
 """
 
-SAME["the_largest_numbers_are_taken"] = """
+SAME["the_largest_numbers_are_accepted"] = """
 a put 4294967295 4294967295 4294967295 1 | x
 < INSERTED $j
 a stats-job $j
@@ -151,7 +151,7 @@ a put 0 0 60 1 | x
 b< RESERVED $j 1 | x
 """
 
-SAME["who_waits_longest_gets_the_job"] = """
+SAME["the_client_that_waits_longest_gets_the_job"] = """
 b reserve
 < ...
 c reserve
@@ -177,7 +177,7 @@ a put 0 0 60 1 | x
 b< RESERVED $j 1 | x
 """
 
-SAME["reserve_with_timeout_0_answers_at_once"] = """
+SAME["reserve_with_timeout_0_replies_at_once"] = """
 a reserve-with-timeout 0
 < TIMED_OUT
 """
@@ -211,7 +211,7 @@ a stats-job $j
 < OK state=reserved
 """
 
-SAME["what_a_client_has_reserved_is_ready_when_it_goes"] = """
+SAME["a_reserved_job_is_ready_when_its_client_disconnects"] = """
 a put 3 0 60 1 | x
 < INSERTED $j
 a reserve
@@ -245,7 +245,7 @@ b delete $j
 < DELETED
 """
 
-SAME["reserve_job_looks_at_no_watch_list_and_no_pause"] = """
+SAME["reserve_job_ignores_watched_tubes_and_pauses"] = """
 a put 0 0 60 1 | x
 < INSERTED $j
 b watch $u
@@ -260,7 +260,7 @@ a pause-tube $t 0
 < PAUSED
 """
 
-SAME["reserve_job_of_a_job_of_ones_own_is_not_found"] = """
+SAME["reserve_job_does_not_find_a_job_of_the_same_client"] = """
 a put 0 0 60 1 | x
 < INSERTED $j
 a reserve-job $j
@@ -352,7 +352,7 @@ a release $j 0 0
 < NOT_FOUND
 """
 
-SAME["a_release_wakes_who_waits"] = """
+SAME["a_release_wakes_a_client_that_waits"] = """
 a put 5 0 60 1 | x
 < INSERTED $j
 a reserve
@@ -482,7 +482,7 @@ a kick 10
 < KICKED 0
 """
 
-SAME["kick_is_of_the_used_tube_and_wakes_who_waits"] = """
+SAME["kick_is_for_the_used_tube_and_wakes_a_client_that_waits"] = """
 a put 5 1000 60 1 | a
 < INSERTED $a
 b reserve
@@ -498,7 +498,7 @@ a kick 10
 b< RESERVED $a 1 | a
 """
 
-SAME["kick_job_takes_one_that_is_buried_or_delayed"] = """
+SAME["kick_job_takes_a_buried_or_delayed_job"] = """
 a put 5 1000 60 1 | a
 < INSERTED $a
 a put 5 0 60 1 | b
@@ -559,7 +559,7 @@ A list-tubes-watched
 < OK [$v]
 """
 
-SAME["a_tube_is_there_while_somebody_uses_or_watches_it_or_it_has_a_job"] = """
+SAME["a_tube_exists_while_a_client_uses_or_watches_it_or_it_has_a_job"] = """
 a stats-tube $u
 < NOT_FOUND
 b use $u
@@ -611,7 +611,7 @@ B peek $a
 < FOUND $a 1 | a
 """
 
-SAME["peek_of_a_state_is_of_the_used_tube"] = """
+SAME["peek_of_a_state_is_for_the_used_tube"] = """
 a put 5 0 60 1 | a
 < INSERTED $a
 a put 4 0 60 1 | b
@@ -642,7 +642,7 @@ a peek-buried
 
 # --- pause --------------------------------------------------------------------------------
 
-SAME["a_paused_tube_gives_no_jobs_until_its_time"] = """
+SAME["a_paused_tube_gives_no_jobs_until_its_pause_ends"] = """
 a put 0 0 60 1 | x
 < INSERTED $j
 a pause-tube $t 1000
@@ -670,7 +670,7 @@ a pause-tube $t 0
 b< RESERVED $j 1 | x
 """
 
-SAME["a_pause_stops_puts_from_nobody"] = """
+SAME["a_pause_stops_no_puts"] = """
 a use $t
 < USING $t
 a pause-tube $t 1000
@@ -768,9 +768,9 @@ a< RESERVED $j 1 | x
 a< USING $t
 """
 
-# --- what goes by TTR ---------------------------------------------------------------------
+# --- ends of a TTR ------------------------------------------------------------------------
 
-TIMED["a_job_is_ready_again_when_its_ttr_is_over"] = """
+TIMED["a_job_is_ready_again_when_its_ttr_ends"] = """
 a put 5 0 1~ 1 | x
 < INSERTED $j
 mark
@@ -784,7 +784,7 @@ a delete $j
 < before 2~ NOT_FOUND
 """
 
-TIMED["deadline_soon_is_said_in_the_last_second"] = """
+TIMED["deadline_soon_comes_in_the_last_second"] = """
 a put 5 0 3~ 1 | x
 < INSERTED $j
 mark
@@ -800,7 +800,7 @@ a reserve-with-timeout 0
 < TIMED_OUT
 """
 
-TIMED["deadline_soon_is_not_said_while_a_job_is_ready"] = """
+TIMED["deadline_soon_does_not_come_while_a_job_is_ready"] = """
 a put 5 0 1 1 | x
 < INSERTED $j
 a put 5 0 100 1 | y

@@ -5,6 +5,7 @@
 kills.py has the kills at random moments; --kills says how many of them.
 """
 
+import paths  # pylint: disable=unused-import,wrong-import-order
 import json
 import os
 import random

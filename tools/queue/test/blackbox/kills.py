@@ -11,6 +11,7 @@ it starts, once in twenty it is told to end instead. A store is used for many ki
 given up for a new one.
 """
 
+import paths  # pylint: disable=unused-import,wrong-import-order
 import argparse
 import multiprocessing
 import os

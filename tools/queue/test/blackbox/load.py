@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Much at a time: a million jobs, a herd, idle owners, clients that are slow or hostile.
+"""Load: a million jobs, a herd, idle owners, slow and hostile clients.
 
-What took how long is told and not judged: only what must not be early, lost, twice, out of
-order or without bound is.
+Durations are printed, not judged. Jobs must not be early, lost, given twice or out of order, and
+memory must be bounded.
 """
 
+import paths  # pylint: disable=unused-import,wrong-import-order
 import contextlib
 import os
 import resource
@@ -20,15 +21,15 @@ from tap import Suite, equal, holds, note, wait_for
 suite = Suite(seconds=1500)
 
 MIB = 1 << 20
-# Memory of its own that a daemon may have with --memory 32M, which is the least.
+# The limit of a daemon's RssAnon with --memory 32M, the minimum.
 MEMORY = 32 * MIB
 
 
 # --- a client for many commands -----------------------------------------------------------
 
 def pipeline(client, commands, count, each=None, ahead=20000):
-    """Send @count commands that come out of an iterator, and read as many replies, with at
-    most @ahead on their way; each(reply) is called for every one."""
+    """Send @count commands of an iterator and read their replies, with at most @ahead commands
+    unanswered; each(reply) is called for each."""
     sock = client.sock
     sock.setblocking(False)
     left, sent, seen, out = iter(commands), 0, 0, b""
@@ -51,13 +52,13 @@ def pipeline(client, commands, count, each=None, ahead=20000):
 
 
 def take(client, each):
-    """Read what there is: how many replies."""
+    """Read the replies that have come; returns their number."""
     data = client.sock.recv(1 << 20)
     if not data:
         raise Gone("the end")
     client.buffer.add(data)
     count = 0
-    # Single lines, which most replies are, all at once.
+    # Most replies are single lines: take all of them at once.
     while (reply := client.buffer.take()) is not None:
         count += 1
         if each:
@@ -66,7 +67,7 @@ def take(client, each):
 
 
 def memory_note(daemon, what):
-    """Say what it takes; the bytes of it that are its own."""
+    """Print the memory of a daemon; returns its RssAnon."""
     own = daemon.memory("RssAnon")
     note(f"{what}: RssAnon {own / MIB:.1f} MiB, RSS {daemon.memory('VmRSS') / MIB:.1f} MiB, "
          f"at most {daemon.memory('VmHWM') / MIB:.1f} MiB")
@@ -74,10 +75,10 @@ def memory_note(daemon, what):
 
 
 class Fast(Buffer):
-    """A buffer for replies that are all lines without a body."""
+    """A buffer for replies without bodies."""
 
     def take_all(self):
-        """All whole lines."""
+        """All complete lines."""
         end = self.data.rfind(b"\r\n")
         if end < 0:
             return []
@@ -87,7 +88,7 @@ class Fast(Buffer):
 
 
 def put_many(daemon, count, line, check=b"INSERTED "):
-    """Put @count jobs by line(n), a whole command: their replies, which are lines."""
+    """Put @count jobs; line(n) is a whole command. Returns the replies."""
     sock = connect(daemon.address, None)
     fast, seen = Fast(), 0
 
@@ -191,17 +192,16 @@ def a_herd_of_100000_at_one_instant_comes_once_each_none_early_and_in_order():
                   "below" not in key})
         numbers = [int(reply.body) for reply in seen]
         equal(len(set(numbers)), count)
-        # Those that became due while the first were given out are a herd of their own at most
-        # where the machine was slow: those of one instant are by priority, then by put.
+        # All jobs are due at one instant, so they are ordered by priority, then by put.
         keys = [(n * 31 % 7, n) for n in numbers]
         holds(keys == sorted(keys), first_disorder(keys))
 
 
 def first_disorder(keys):
-    """Where an order is broken."""
+    """The first place where the order is wrong."""
     for n, (one, other) in enumerate(zip(keys, keys[1:])):
         if one > other:
-            return f"after {one} (number {n}) there came {other}"
+            return f"{other} came after {one} (number {n})"
     return ""
 
 
@@ -229,7 +229,7 @@ def the_jobs_of_36_idle_owners_come_back_all_and_none_before_its_ttr():
                 holds(late[-1] >= 0, f"job {number} came {-late[-1]} s before its TTR")
                 look.ask(f"delete {number}")
             note(f"TTRs of idle owners: at most {max(late) * 1000:.1f} ms late")
-            # One may have been put back while it was on its way to who looks.
+            # On a slow machine the TTR of a job may have ended a second time, before its delete.
             holds(int(look.stats()["job-timeouts"]) >= 36, look.stats()["job-timeouts"])
 
 
@@ -248,8 +248,8 @@ def the_ttrs_of_20000_jobs_end_at_once_and_none_early():
 
 
 def reserve_all(client, count):
-    """Reserve until there were @count bodies: when each of them first came. On a slow machine
-    some come again before the last one has come."""
+    """Reserve until @count different bodies have come; returns when each first came. On a slow
+    machine some jobs come again before the last one comes."""
     times = {}
 
     def reserved(reply):
@@ -273,10 +273,10 @@ def a_job_is_with_one_client_at_a_time():
                 job = client.reserve("2")
                 now = time.monotonic()
                 if not job:
-                    # As it has some, it is told at once that their time is over soon.
+                    # It holds jobs whose time to run ends soon: the reply was DEADLINE_SOON.
                     time.sleep(ttr / 4)
                     continue
-                # It was reserved after @before, and this client's from @now on.
+                # It was reserved between @before and @now.
                 end = before + ttr
                 if release := (seed + step) % 3 == 0:
                     end = min(end, time.monotonic())
@@ -284,7 +284,7 @@ def a_job_is_with_one_client_at_a_time():
                 if release:
                     client.ask(f"release {job[0]} 5 0")
         with contextlib.ExitStack() as stack:
-            # They stay until all are done: what a client that goes has is ready at once.
+            # Clients stay connected: the jobs of a client that disconnects are ready at once.
             clients = [stack.enter_context(daemon.client()) for _ in range(12)]
             for _ in range(5):
                 clients[0].put(b"x", ttr="100ms")
@@ -295,22 +295,22 @@ def a_job_is_with_one_client_at_a_time():
             for one in workers:
                 one.join()
         sure = sorted(one for one in had if one[1] < one[2])
-        note(f"{len(had)} reservations, {len(sure)} of them for a time that is known")
-        holds(had, "nobody had a job")
+        note(f"{len(had)} reservations, {len(sure)} of them for a known time")
+        holds(had, "no client got a job")
         for (job, start, end), (other, again, _) in zip(sure, sure[1:]):
             holds(job != other or again >= end,
                   f"job {job}, which one had from {start} to {end}, another one had at {again}")
 
 
 @suite.together
-def those_who_wait_get_jobs_in_turn():
+def waiting_clients_get_jobs_in_turn():
     with Twheelq() as daemon:
         daemon.start()
         with contextlib.ExitStack() as stack:
             waiting = [stack.enter_context(daemon.client()) for _ in range(20)]
             for n, client in enumerate(waiting):
                 client.tell("reserve")
-                wait_for(lambda n=n: int(look_at(daemon, "current-waiting")) == n + 1, "a wait")
+                wait_for(lambda n=n: int(stat_of(daemon, "current-waiting")) == n + 1, "a wait")
             producer = stack.enter_context(daemon.client())
             got = []
             for turn in range(3):
@@ -322,13 +322,13 @@ def those_who_wait_get_jobs_in_turn():
                     got.append(reply)
                 for n, client in enumerate(waiting):
                     client.tell("reserve")
-                    wait_for(lambda n=n: int(look_at(daemon, "current-waiting")) == n + 1,
+                    wait_for(lambda n=n: int(stat_of(daemon, "current-waiting")) == n + 1,
                              "a wait")
             equal(len(got), 60)
 
 
-def look_at(daemon, key):
-    """One value of stats."""
+def stat_of(daemon, key):
+    """A value of stats."""
     with daemon.client() as client:
         return client.stats()[key]
 
@@ -336,9 +336,7 @@ def look_at(daemon, key):
 # --- slow and hostile clients -------------------------------------------------------------
 
 class Good:
-    """A well-behaved client: it puts, reserves and deletes, and measures how long that takes.
-
-    @bad is what goes on meanwhile."""
+    """A well-behaved client: it puts, reserves and deletes, and measures the time of that."""
 
     def __init__(self, daemon):
         self.daemon = daemon
@@ -348,7 +346,7 @@ class Good:
         self.times = []
 
     def round(self):
-        """A round trip of each kind."""
+        """Put, reserve and delete a job."""
         start = time.monotonic()
         number = self.client.put(b"good")
         equal(self.client.reserve(), (number, b"good"))
@@ -356,7 +354,7 @@ class Good:
         self.times.append(time.monotonic() - start)
 
     def rounds(self, count, what):
-        """So many, while something goes on: say how long they took."""
+        """Run @count rounds, and print their times; @what goes on meanwhile."""
         self.times = []
         for _ in range(count):
             self.round()
@@ -367,8 +365,8 @@ class Good:
 
 @contextlib.contextmanager
 def under_attack(what):
-    """A daemon and a good client, whose rounds go on while the block attacks; then memory is
-    bounded, and the daemon is the same one."""
+    """A daemon and a good client. The block begins an attack; then the rounds of the good client
+    must succeed, memory must be bounded, and the daemon must not have restarted."""
     with Twheelq(options=["--memory", "32M"]) as daemon:
         daemon.start()
         good = Good(daemon)
@@ -438,7 +436,7 @@ def ten_thousand_connections_are_served():
             if n % 2:
                 sock.sendall(b"reserve\r\n")
             socks.append(sock)
-        wait_for(lambda: int(look_at(daemon, "current-waiting")) == count // 2, "the waits")
+        wait_for(lambda: int(stat_of(daemon, "current-waiting")) == count // 2, "the waits")
         for sock in socks[:100:2]:
             sock.sendall(b"list-tube-used\r\n")
         for sock in socks[:100:2]:
@@ -521,12 +519,12 @@ def a_client_that_reserves_all_there_is_leaves_memory_bounded():
         note(f"it was answered with {words}")
         equal(int(client.stats()["current-jobs-reserved"]), words["RESERVED"])
         holds(set(words) <= {"RESERVED", "OUT_OF_MEMORY"}, words)
-        # It cannot take all: others get some.
+        # It cannot take everything: other clients get some.
         other = stack.enter_context(daemon.client())
         equal(other.ask("reserve-with-timeout 0").line.split()[0], "RESERVED")
         other.close()
         client.close()
-        wait_for(lambda: look_at(daemon, "current-jobs-ready") == str(count), "all of them")
+        wait_for(lambda: stat_of(daemon, "current-jobs-ready") == str(count), "all of them")
 
 
 @suite.test
@@ -598,7 +596,7 @@ def when_no_more_files_can_be_opened_those_who_are_there_are_served():
 
 
 def cpu_seconds(daemon):
-    """What a daemon has used."""
+    """The CPU time of a daemon."""
     with open(f"/proc/{daemon.process.pid}/stat", encoding="ascii") as stat:
         words = stat.read().rsplit(")", 1)[1].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The protocol: beanstalkd's, against twheelq and beanstalkd, and what twheelq has beyond.
+"""The protocol: that of beanstalkd, and the commands beyond it.
 
-Where both must agree, both are asked in the same run, and what has to come is written down
-here: beanstalkd is a witness, not a judge.
+Tests of beanstalkd's commands run against twheelq and beanstalkd. The expected replies are
+written here; beanstalkd confirms them.
 """
 
+import paths  # pylint: disable=unused-import,wrong-import-order
 import re
+import socket
 import threading
 import time
 
@@ -28,14 +30,14 @@ def own():
 
 
 def both():
-    """The daemons that must agree."""
+    """twheelq, and beanstalkd if it is installed."""
     return list(daemons.values())
 
 
 # --- conversations ------------------------------------------------------------------------
 
 def add_same(name, text):
-    """A conversation that both must have like this."""
+    """Add a conversation that both daemons must have."""
     def run():
         for daemon in both():
             try:
@@ -46,7 +48,7 @@ def add_same(name, text):
 
 
 def add_timed(name, text):
-    """The same, but that beanstalkd is not relied on."""
+    """Add one that depends on time: if beanstalkd does otherwise, that is only noted."""
     def run():
         talk(own(), text)
         if "beanstalkd" not in daemons:
@@ -60,7 +62,7 @@ def add_timed(name, text):
 
 
 def add_errors(name, rows, which):
-    """Lines, and how each has to be answered; the connection is as good as before."""
+    """Add wrong lines and their replies; the connection must stay usable."""
     def run():
         for daemon in which():
             with daemon.client() as client:
@@ -70,7 +72,7 @@ def add_errors(name, rows, which):
 
 
 def check_error(daemon, client, sent, expected):
-    """One line. Other errors may follow, of what came after it and is not understood."""
+    """Send one line. More errors may follow, if it has a body, which is read as lines."""
     client.send(sent + b"\r\n")
     reply = client.reply().line
     holds(re.fullmatch(expected, reply),
@@ -78,7 +80,7 @@ def check_error(daemon, client, sent, expected):
     client.send(b"list-tube-used\r\n")
     while (reply := client.reply().line) != "USING default":
         holds(reply in ("UNKNOWN_COMMAND", "BAD_FORMAT"),
-              f"{daemon.name}: after {sent[:60]!r} there came {reply!r}")
+              f"{daemon.name}: after {sent[:60]!r} the reply is {reply!r}")
 
 
 for title, conversation in SAME.items():
@@ -98,7 +100,7 @@ for function in beyond.TESTS:
 # --- bytes --------------------------------------------------------------------------------
 
 def on_both(function):
-    """A decorator: a test that gets one daemon after the other."""
+    """A decorator: a test that runs with each daemon."""
     def run():
         for daemon in both():
             try:
@@ -146,6 +148,25 @@ def a_body_without_its_crlf_is_refused(daemon):
 
 
 @on_both
+def a_kick_and_what_is_behind_it_go_on_after_a_half_close(daemon):
+    with daemon.client() as client:
+        client.ask("use half-close")
+        numbers = [client.put(b"a") for _ in range(200)]
+        client.ask("watch half-close")
+        for number in numbers:
+            client.ask(f"reserve-job {number}")
+            client.ask(f"bury {number} 0")
+    with daemon.client() as client:
+        client.send(b"use half-close\r\nkick 1000\r\nkick 10\r\nlist-tube-used\r\n")
+        client.sock.shutdown(socket.SHUT_WR)
+        lines = [client.reply().line for _ in range(4)]
+        equal(lines, ["USING half-close", "KICKED 200", "KICKED 0", "USING half-close"])
+    with daemon.client() as client:
+        for number in numbers:
+            client.ask(f"delete {number}")
+
+
+@on_both
 def a_line_that_comes_byte_by_byte_is_a_line(daemon):
     with daemon.client() as client:
         for byte in b"put 5 0 60 3\r\na\r\n\r\nlist-tube-used\r\n":
@@ -176,6 +197,61 @@ def a_half_line_is_no_command(daemon):
         equal(client.reply().line, "USING default")
 
 
+def rest_of(client):
+    """The lines of all replies until the server closes the connection."""
+    lines = []
+    while True:
+        try:
+            lines.append(client.reply().line)
+        except Gone:
+            return lines
+
+
+@suite.together
+def a_line_that_ends_in_lf_alone_is_refused_and_the_connection_closes():
+    # nc ends its lines so. beanstalkd does not reply.
+    for sent, expected in (
+            (b"list-tube-used\n", []),
+            (b"\n", []),
+            (b"put 0 0 60 5\nhello\n", []),
+            (b"list-tube-used\nlist-tube-used\r\n", []),
+            (b"use lf\r\nlist-tube-used\nput 0 0 60 1\r\nx\r\n", ["USING lf"]),
+            (b"x" * 1000 + b"\nlist-tube-used\r\n", [])):
+        with own().client() as client:
+            client.send(sent)
+            equal(rest_of(client), expected + ["EXPECTED_CRLF"], repr(sent[:40]))
+    with own().client() as client:
+        equal(client.ask("stats-tube lf").line, "NOT_FOUND")
+
+
+@suite.together
+def a_job_whose_holder_sends_lf_alone_is_ready_again():
+    with own().client() as client, own().client() as other:
+        client.ask("use lf-holder")
+        number = client.put(b"x")
+        for command in ("watch lf-holder", "ignore default"):
+            client.ask(command)
+            other.ask(command)
+        equal(client.reserve()[0], number)
+        client.send(b"delete %d\n" % number)
+        equal(rest_of(client), ["EXPECTED_CRLF"])
+        equal(other.reserve("600")[0], number)
+        equal(other.ask(f"delete {number}").line, "DELETED")
+
+
+@on_both
+def lf_in_a_body_does_not_end_it(daemon):
+    with daemon.client() as client:
+        client.ask("use lf-body")
+        number = client.put(b"a\nb\n\n")
+        equal(client.ask(f"peek {number}").body, b"a\nb\n\n")
+        client.ask(f"delete {number}")
+        client.send(b"put 0 0 60 1\r\nx\n\n")
+        equal(client.reply().line, "EXPECTED_CRLF")
+        client.send(b"list-tube-used\r\n")
+        equal(client.reply().line, "USING lf-body")
+
+
 @on_both
 def pipelined_commands_are_answered_in_order(daemon):
     with daemon.client() as client:
@@ -204,7 +280,7 @@ def quit_closes_the_connection(daemon):
 
 
 @on_both
-def what_came_before_the_end_of_a_half_closed_connection_is_answered(daemon):
+def commands_before_a_half_close_are_answered(daemon):
     with daemon.client() as client:
         client.ask("use half-closed")
         client.send(b"put 5 0 60 1\r\nx\r\n")
@@ -254,7 +330,7 @@ def all_keys_of_beanstalkds_stats_are_there():
             holds(not missing, f"{daemon.name}: {command} lacks {sorted(missing)}")
 
 
-# Commands, each with what it counts as; $j is a job's id.
+# Commands, each with the counter that it increments; $j is the id of a job.
 COUNTED = [
     ("put 5 0 60 1", "cmd-put"), ("peek $j", "cmd-peek"), ("peek-ready", "cmd-peek-ready"),
     ("peek-delayed", "cmd-peek-delayed"), ("peek-buried", "cmd-peek-buried"),
@@ -308,7 +384,7 @@ def the_counts_of_all_tubes_add_up_to_those_of_stats():
 
 
 @suite.test
-def stats_know_connections_producers_workers_and_who_waits():
+def stats_count_connections_producers_workers_and_waiting_clients():
     for daemon in both():
         with daemon.client() as look:
             before = look.stats()
@@ -331,7 +407,7 @@ def stats_know_connections_producers_workers_and_who_waits():
 
 
 @suite.test
-def stats_say_who_and_what_the_daemon_is():
+def stats_describe_the_daemon():
     with own().client() as client:
         stats = client.stats()
         equal(int(stats["pid"]), own().pid())
@@ -354,7 +430,7 @@ def the_yaml_of_stats_is_what_a_plain_reader_takes():
 
 
 @suite.test
-def beanstalkd_knows_nothing_of_what_is_beyond_it():
+def beanstalkd_refuses_the_commands_beyond_it():
     if "beanstalkd" not in daemons:
         raise Skip("there is no beanstalkd")
     with daemons["beanstalkd"].client() as client:
@@ -386,7 +462,7 @@ def it_serves_tcp_on_the_loopback():
     for kind in [Twheelq] + [Beanstalkd] * beanstalkd_is_here():
         with kind(tcp=True) as daemon:
             daemon.start()
-            talk(daemon, SAME["put_answers_with_an_id_and_reserve_gives_the_body"])
+            talk(daemon, SAME["put_replies_with_an_id_and_reserve_with_the_body"])
 
 
 @suite.test
@@ -417,7 +493,7 @@ def max_jobs_is_a_limit_with_an_answer():
 
 
 def start_all():
-    """The daemons that tests share."""
+    """Start the daemons that tests share."""
     kinds = [Twheelq] + [Beanstalkd] * beanstalkd_is_here()
     for kind in kinds:
         daemons[kind.name] = kind().start()

@@ -2,29 +2,29 @@
 """Conversations with a daemon, as tables.
 
     a put 0 0 60 5 | hello	client a sends a line, and a body
-    < INSERTED $j		and has to get this; $j is what stands there the first time
+    < INSERTED $j		this must be the reply; the first time, $j is set
     b reserve
-    < ...			nothing comes, for a moment
+    < ...			no reply for a moment
     a release $j 0 0
     < RELEASED
-    b< RESERVED $j 5 | hello	now it comes
+    b< RESERVED $j 5 | hello	the reply to client b
     a stats-job $j
     < OK state=reserved pri=0	keys of YAML
     a list-tubes-watched
     < OK [$t]			a list, in any order
-    mark			before what comes next
+    mark			remember the time
     a reserve-with-timeout 1
-    < after 1 TIMED_OUT		not sooner after the mark than so many seconds
+    < after 1 TIMED_OUT		not before 1 second after the mark
     sleep 1.1
-    < before 3 RESERVED $j 1	if there came something else and it is later than that after
-				the mark, all begins again, with more time
+    < before 3 RESERVED $j 1	if another reply comes 3 seconds after the mark or later, begin
+				again, with more time
     b stats-job $j
-    < until OK state=ready	asked again until it is so
+    < until OK state=ready	repeat the command until this is the reply
 
-A client is connected when it is first named. It uses $t, watches it and nothing else; with
-a capital letter, it does none of these. $t, $u and $v are tubes that no other conversation
-has. "*" is any word, "A / B" either of the two. "4~" are 4 seconds at first, and more each
-time that it begins again. What follows "\\" at the end of a line goes on in the next one.
+A client connects when it is first named. It uses $t, and watches only $t; a client with a
+capital letter does neither. $t, $u and $v are tubes that no other conversation has. "*" is any
+word, "A / B" either of the two. "4~" are 4 seconds at first, and more each time that it begins
+again. A line that ends with "\\" continues in the next one.
 """
 
 import itertools
@@ -35,16 +35,16 @@ from client import dictionary
 
 numbers = itertools.count(1)
 MOMENT = 0.15
-# What "~" adds, the first time and whenever it begins again.
+# The seconds that "~" adds: at first, and each time that it begins again.
 MORE = (0, 2, 6, 14, 30, 62)
 
 
 class TooLate(AssertionError):
-    """What came may be wrong only because this machine took so long."""
+    """The reply may be wrong only because this machine was slow."""
 
 
 def words_match(pattern, line, variables):
-    """Does a line have these words? What it has for unknown variables is noted."""
+    """Does a line have these words? Sets the variables that are unknown."""
     expected, seen = pattern.split(), line.split()
     if len(expected) != len(seen):
         return False
@@ -59,12 +59,12 @@ def words_match(pattern, line, variables):
 
 
 def expand(text, variables):
-    """Put values for $names; a name that has none stays."""
+    """Replace $names by their values; a name without a value stays."""
     return re.sub(r"\$([a-z]\d*)", lambda name: variables.get(name[1], name[0]), text)
 
 
 class Talk:
-    """A conversation that goes on."""
+    """A conversation."""
 
     def __init__(self, daemon, text, patience, more):
         self.daemon = daemon
@@ -78,7 +78,7 @@ class Talk:
         self.mark = None
 
     def client(self, name):
-        """The client with a name, connected."""
+        """The client with this name; connects it."""
         if name not in self.clients:
             client = self.clients[name] = self.daemon.client(self.patience)
             if name.islower():
@@ -88,10 +88,10 @@ class Talk:
         return self.clients[name]
 
     def expect(self, client, pattern, body):
-        """The next reply has to be this."""
+        """The next reply must match."""
         if pattern == "...":
             if not client.silent(MOMENT):
-                raise AssertionError(f"{self.last}: there came {client.reply().line!r} at once")
+                raise AssertionError(f"{self.last}: the reply {client.reply().line!r} came at once")
             return
         if pattern.startswith("before "):
             self.expect_before(client, pattern, body)
@@ -108,7 +108,7 @@ class Talk:
         self.check(reply, pattern, body)
 
     def expect_before(self, client, pattern, body):
-        """The next reply has to be this, unless it is too late for that."""
+        """The next reply must match, unless it is late."""
         _, seconds, pattern = pattern.split(" ", 2)
         try:
             self.expect(client, pattern, body)
@@ -118,7 +118,7 @@ class Talk:
             raise
 
     def expect_at_last(self, client, pattern):
-        """A reply to the last command has to be this, however often it is asked."""
+        """Repeat the last command until the reply matches."""
         end = time.monotonic() + self.patience
         while not self.matches(reply := client.reply(), pattern):
             if time.monotonic() > end:
@@ -127,7 +127,7 @@ class Talk:
             client.tell(self.last.partition(" ")[2])
 
     def check(self, reply, pattern, body):
-        """A reply is this."""
+        """Fail unless a reply matches."""
         if not any(self.matches(reply, one) for one in pattern.split(" / ")):
             seen = reply.line if reply.body is None else f"{reply.line} | {reply.body[:600]!r}"
             raise AssertionError(f"{self.last}: {seen}, expected: "
@@ -137,7 +137,7 @@ class Talk:
                                  f"expected: {body!r}")
 
     def matches(self, reply, pattern):
-        """Is a reply what a pattern says?"""
+        """Does a reply match a pattern?"""
         word, _, rest = pattern.partition(" ")
         if word == "OK" and rest.startswith("["):
             names = expand(rest.strip("[]"), self.variables).split()
@@ -152,7 +152,7 @@ class Talk:
         return words_match(pattern, reply.line, self.variables)
 
     def step(self, line):
-        """A line of the table."""
+        """Run a line of the table."""
         line, *body = re.split(r" \|(?: |$)", line, maxsplit=1)
         body = body[0].encode() if body else None
         who, _, what = line.partition(" ")
@@ -169,7 +169,7 @@ class Talk:
             client.tell(expand(what, self.variables), body)
 
     def run(self):
-        """All of it."""
+        """Run all lines."""
         try:
             for line in self.text.strip().splitlines():
                 if line.strip():
@@ -180,8 +180,8 @@ class Talk:
 
 
 def talk(daemon, text, patience=300.0):
-    """Have a conversation; AssertionError where it goes otherwise, TimeoutError where a reply
-    does not come for @patience seconds."""
+    """Have a conversation. Raises AssertionError if a reply does not match, and TimeoutError if
+    none comes for @patience seconds."""
     for more in MORE:
         try:
             return Talk(daemon, text, patience, more).run()

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Load of jobs that were dumped. */
+#ifndef QUEUE_CLI_LOAD_H
+#define QUEUE_CLI_LOAD_H
+
+#include <stdio.h>
+#include "queue/store/config.h"
+
+/*
+ * Put the jobs of @in into a store. Jobs keep their ids, which must be free. If a line is
+ * wrong, logs it, changes nothing, and returns -EINVAL. Returns 0 or a negative errno.
+ */
+int store_load(const struct store_config *config, FILE *in);
+
+#endif /* QUEUE_CLI_LOAD_H */

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The subset of YAML that the daemon and beanstalkd write. */
+#include <stdio.h>
+#include <string.h>
+
+#include "queue/cli/yaml.h"
+
+/* Remove the quotes of a value, in place; "\x41" is a byte. */
+static char *unquote(char *value)
+{
+	char *to = value, *from = value + 1;
+	unsigned int byte;
+	int len;
+
+	if (*value != '"')
+		return value;
+	while (*from && *from != '"') {
+		len = 0;
+		if (sscanf(from, "\\x%2x%n", &byte, &len) == 1 && len == 4) {
+			*to++ = byte;
+			from += len;
+			continue;
+		}
+		if (*from == '\\' && from[1])
+			from++;
+		*to++ = *from++;
+	}
+	*to = '\0';
+	return value;
+}
+
+bool yaml_next(char **text, char **key, char **value)
+{
+	char *line, *colon;
+
+	while ((line = strsep(text, "\n"))) {
+		if (!strncmp(line, "- ", 2)) {
+			*value = unquote(line + 2);
+			*line = '\0';
+			*key = line;
+			return true;
+		}
+		colon = strstr(line, ": ");
+		if (!colon)
+			continue;
+		*colon = '\0';
+		*key = line;
+		*value = unquote(colon + 2);
+		return true;
+	}
+	return false;
+}

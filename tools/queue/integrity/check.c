@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * store_check(): read the whole store and check that it is consistent.
+ *
+ * All other entries are compared with the records. Each job has a body of the length in its
+ * record, an entry in the index of its state, and its key. There are no more entries, bodies
+ * and keys than the records need. Each mark belongs to a job. The tube of each job has a name.
+ * The counts equal the numbers of entries in the indexes. The next id is above all ids.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "queue/integrity/check.h"
+#include "queue/integrity/open.h"
+#include "queue/integrity/scan.h"
+#include "queue/store/counts.h"
+#include "queue/store/dir.h"
+#include "queue/store/keys.h"
+#include "queue/store/read.h"
+#include "queue/store/state.h"
+
+/**
+ * struct check - state of a check
+ * @store: the store.
+ * @out: where errors are printed.
+ * @errors: number of errors.
+ * @keyed: number of jobs that have a key.
+ * @kinds: number of entries by the first letter of their keys.
+ */
+struct check {
+	struct store *store;
+	FILE *out;
+	int errors;
+	uint64_t keyed;
+	uint64_t kinds[256];
+};
+
+static void __attribute__((format(printf, 2, 3)))
+report(struct check *check, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(check->out, format, args);
+	va_end(args);
+	fputc('\n', check->out);
+	check->errors++;
+}
+
+/* --- the entries of a record -------------------------------------------------------------- */
+
+/* Returns whether there is an entry with this key and this value. */
+static bool has_entry(struct check *check, const void *key, size_t key_len, const void *value,
+		      size_t len)
+{
+	char *error = NULL;
+	size_t seen_len = 0;
+	char *seen = rocksdb_get(check->store->db, check->store->read_options, key, key_len,
+				 &seen_len, &error);
+	bool same = seen && seen_len == len && !memcmp(seen, value, len);
+
+	if (error)
+		report(check, "cannot read: %s", error);
+	rocksdb_free(error);
+	rocksdb_free(seen);
+	return same;
+}
+
+static void check_body(struct check *check, const struct job_record *job)
+{
+	const void *body;
+	size_t len;
+	int ret = store_get_body(check->store, job->place.id, &body, &len);
+
+	if (ret)
+		report(check, "job %" PRIu64 ": its body is %s", job->place.id,
+		       ret == -ENOENT ? "missing" : "damaged");
+	else if (len != job->body_len)
+		report(check, "job %" PRIu64 ": its body has %zu bytes, not %" PRIu32,
+		       job->place.id, len, job->body_len);
+}
+
+static void check_job(struct check *check, const struct job_record *job)
+{
+	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
+	const struct job_place *place = &job->place;
+	struct tube_record tube;
+	size_t len;
+
+	check_body(check, job);
+	len = store_encode_place(value, place);
+	if (!has_entry(check, key, store_key_place(key, place), value, len))
+		report(check, "job %" PRIu64 ": it is missing in the index of its state",
+		       place->id);
+	len = store_encode_of_tube(value, place);
+	if (store_key_tube_kind(place->state) &&
+	    !has_entry(check, key, store_key_of_tube(key, place), value, len))
+		report(check, "job %" PRIu64 ": it is missing among the delayed jobs of its tube",
+		       place->id);
+	if (place->id >= check->store->next_id)
+		report(check, "job %" PRIu64 ": the next id is %" PRIu64, place->id,
+		       check->store->next_id);
+	if (store_get_tube(check->store, place->tube, &tube))
+		report(check, "job %" PRIu64 ": its tube %" PRIu32 " has no name", place->id,
+		       place->tube);
+	if (!job->key_len)
+		return;
+	check->keyed++;
+	len = store_encode_u64(value, place->id);
+	if (!has_entry(check, key, store_key_unique(key, place->tube, job->key, job->key_len),
+		       value, len))
+		report(check, "job %" PRIu64 ": it cannot be found by its key", place->id);
+}
+
+/* --- entry by entry ----------------------------------------------------------------------- */
+
+static void check_mark(struct check *check, uint64_t id)
+{
+	struct job_record job;
+
+	if (store_get(check->store, id, &job))
+		report(check, "job %" PRIu64 ": it has a mark, but no record", id);
+}
+
+static void check_entry(struct check *check, const struct store_entry *entry)
+{
+	check->kinds[(uint8_t)entry->kind]++;
+	if (store_is_place(entry))
+		store_tubes_see(check->store, &entry->job.place);
+	if (!entry->sound)
+		report(check, "an entry of kind '%c' is not valid", entry->kind);
+	else if (entry->kind == 'j')
+		check_job(check, &entry->job);
+	else if (entry->kind == 'v')
+		check_mark(check, entry->job.place.id);
+}
+
+static bool check_next(void *context, const struct store_entry *entry)
+{
+	check_entry(context, entry);
+	return true;
+}
+
+static void check_sums(struct check *check)
+{
+	uint64_t *kinds = check->kinds;
+	uint64_t places = kinds['r'] + kinds['d'] + kinds['w'] + kinds['b'];
+	uint32_t tube;
+
+	if (places != kinds['j'])
+		report(check, "the indexes have %" PRIu64 " entries for %" PRIu64 " jobs", places,
+		       kinds['j']);
+	if (kinds['q'] != kinds['d'] || kinds['u'] != kinds['w'])
+		report(check, "the tubes have %" PRIu64 " delayed jobs, and the store has %" PRIu64,
+		       kinds['q'] + kinds['u'], kinds['d'] + kinds['w']);
+	if (kinds['p'] != kinds['j'])
+		report(check, "there are %" PRIu64 " bodies for %" PRIu64 " jobs", kinds['p'],
+		       kinds['j']);
+	if (kinds['k'] != check->keyed)
+		report(check, "there are %" PRIu64 " keys for %" PRIu64 " jobs that have one",
+		       kinds['k'], check->keyed);
+	if (!store_tubes_agree(check->store, &tube))
+		report(check, "the counts of tube %" PRIu32 " do not match its jobs", tube);
+}
+
+int store_check(const struct store_config *config, FILE *out)
+{
+	struct check check = { .out = out };
+	bool unfinished;
+	int ret = store_open_unscanned(&check.store, config);
+
+	if (ret == -EBADMSG)
+		return 1;
+	if (ret)
+		return ret;
+	if (store_dir_is_marked(check.store, &unfinished))
+		report(&check, unfinished ? MARK_UNFINISHED :
+		       "damage was found while the store was in use");
+	if (store_scan_entries(check.store, 0, check_next, &check))
+		report(&check, "a part of the store cannot be read");
+	check_sums(&check);
+	store_close(check.store);
+	return check.errors;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Repair of a store: rebuild all that follows from the intact records.
+ *
+ * The readable data was copied before, see salvage.c. Here the entries of indexes, the keys and
+ * the counts are rebuilt from the records. A job whose record or body is missing is lost; its
+ * id is logged if it is known. A deleted job may be back if the delete was in damaged data;
+ * this is logged, too.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "queue/integrity/repair.h"
+#include "queue/integrity/scan.h"
+#include "queue/store/batch.h"
+#include "queue/store/counts.h"
+#include "queue/store/dir.h"
+#include "queue/store/read.h"
+#include "queue/store/state.h"
+#include "queue/store/sync.h"
+
+#define ENTRIES_A_COMMIT 1000
+
+struct repair {
+	struct store *store;
+	uint64_t last_id;
+	uint64_t entries;
+	uint64_t kept;
+	uint64_t lost;
+};
+
+static bool next_entry(struct repair *repair)
+{
+	if (++repair->entries % ENTRIES_A_COMMIT == 0)
+		store_commit(repair->store);
+	return true;
+}
+
+/* --- drop indexes, keys, marks and counts ------------------------------------------------- */
+
+static bool drop_next(void *context, const struct store_entry *entry)
+{
+	struct repair *repair = context;
+
+	/* Keep records, bodies, tubes and numbers. */
+	if (entry->sound && strchr("jptm", entry->kind))
+		return true;
+	store_delete_raw(repair->store, entry->key, entry->key_len);
+	return next_entry(repair);
+}
+
+/* --- rebuild them ------------------------------------------------------------------------- */
+
+static bool has_body(struct store *store, const struct job_record *job)
+{
+	const void *body;
+	size_t len;
+
+	return !store_get_body(store, job->place.id, &body, &len) && len == job->body_len;
+}
+
+static void drop_lost_job(struct repair *repair, uint64_t id)
+{
+	store_say(repair->store, LOG_ERR,
+		  "%s: job %" PRIu64 " is lost: its record or its body is missing",
+		  repair->store->dir, id);
+	store_drop_job(repair->store, id);
+	repair->lost++;
+}
+
+/* Give a tube whose name is lost a new name. */
+static void keep_tube(struct repair *repair, uint32_t number)
+{
+	struct tube_record tube;
+
+	if (store_get_tube(repair->store, number, &tube) != -ENOENT)
+		return;
+	memset(&tube, 0, sizeof(tube));
+	tube.tube = number;
+	snprintf(tube.name, sizeof(tube.name), "lost-name-%" PRIu32, number);
+	store_say(repair->store, LOG_ERR, "%s: the name of a tube is lost: its new name is '%s'",
+		  repair->store->dir, tube.name);
+	store_put_tube(repair->store, &tube);
+	store_commit(repair->store);
+}
+
+/* If two jobs have the same key, as a deleted one is back, the first one keeps it. */
+static void restore_job(struct repair *repair, struct job_record *job)
+{
+	uint64_t other;
+
+	if (job->key_len && !store_get_key(repair->store, job->place.tube, job->key,
+					   job->key_len, &other)) {
+		job->key_len = 0;
+		job->place.keyed = 0;
+	}
+	keep_tube(repair, job->place.tube);
+	store_keep_job(repair->store, job);
+	repair->kept++;
+}
+
+static bool restore_next(void *context, const struct store_entry *entry)
+{
+	struct repair *repair = context;
+	struct job_record job = entry->job;
+
+	if (entry->kind != 'j')
+		return false;
+	if (job.place.id > repair->last_id)
+		repair->last_id = job.place.id;
+	if (has_body(repair->store, &job))
+		restore_job(repair, &job);
+	else
+		drop_lost_job(repair, job.place.id);
+	return next_entry(repair);
+}
+
+static bool drop_body(void *context, const struct store_entry *entry)
+{
+	struct repair *repair = context;
+	struct job_record job;
+
+	if (entry->kind != 'p')
+		return false;
+	if (entry->job.place.id > repair->last_id)
+		repair->last_id = entry->job.place.id;
+	if (store_get(repair->store, entry->job.place.id, &job))
+		drop_lost_job(repair, entry->job.place.id);
+	return next_entry(repair);
+}
+
+/* Choose values for lost numbers that fit the jobs that are left. */
+static void repair_numbers(struct repair *repair)
+{
+	struct store *store = repair->store;
+	uint64_t next_id = store_get_number(store, NUMBER_NEXT_ID, 1);
+
+	store->next_id = next_id > repair->last_id ? next_id : repair->last_id + 1;
+	store->next_id_changed = true;
+	store_put_number(store, NUMBER_VERSION, STORE_VERSION);
+}
+
+static int rebuild(struct repair *repair)
+{
+	struct store *store = repair->store;
+	int ret = store_scan_entries(store, 0, drop_next, repair);
+
+	store_tubes_free(store);
+	if (!ret)
+		ret = store_scan_entries(store, 'j', restore_next, repair);
+	if (!ret)
+		ret = store_scan_entries(store, 'p', drop_body, repair);
+	if (ret)
+		return ret;
+	repair_numbers(repair);
+	store_flush(store);
+	store_say(store, LOG_WARNING,
+		  "%s: repaired: %" PRIu64 " jobs are there, %" PRIu64 " jobs are known to be lost",
+		  store->dir, repair->kept, repair->lost);
+	store_say(store, LOG_WARNING, "%s: some deleted jobs may be back", store->dir);
+	return 0;
+}
+
+int store_repair_jobs(struct store *store)
+{
+	struct repair repair = { .store = store };
+
+	store->changes = store_get_number(store, NUMBER_CHANGES, 0);
+	if (store->changes < store_witness(store))
+		store->changes = store_witness(store);
+	return rebuild(&repair);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Retries: a job whose attempt has failed is delayed, or is dead.
+ *
+ *	attempts = k < max_attempts:   delayed by min(cap, base * factor^(k-1)) +- jitter
+ *	attempts = max_attempts:       buried in the dead tube
+ *
+ * A dead job loses its key, so another job with this key can be put. Its record has the
+ * number of its first tube, so that tube stays on disk (@policy.dead of struct tube).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/stdlib.h>
+
+#include "queue/jobs/job.h"
+#include "queue/jobs/retry.h"
+#include "queue/jobs/tube.h"
+#include "queue/store/batch.h"
+
+/* <tube>.dead; the tube's name is cut if that is too long. */
+static void default_dead(char *dead, const char *tube)
+{
+	static const char suffix[] = ".dead";
+	size_t len = strnlen(tube, TUBE_NAME_MAX + 1 - sizeof(suffix));
+
+	memcpy(dead, tube, len);
+	memcpy(dead + len, suffix, sizeof(suffix));
+}
+
+struct retry_policy retry_policy_of(const struct tube *tube)
+{
+	struct retry_policy policy = tube->policy;
+
+	if (!policy.max_attempts)
+		policy = retry_policy_default;
+	if (!*policy.dead)
+		default_dead(policy.dead, tube->name);
+	return policy;
+}
+
+/* A random number from -1 to 1. */
+static double random_share(void)
+{
+	return arc4random() / (double)UINT32_MAX * 2 - 1;
+}
+
+/* Keep the number of the tube for retry_revive(). */
+static void keep_origin(struct queue *queue, struct tube *tube, const char *dead)
+{
+	if (*tube->policy.dead)
+		return;
+	strcpy(tube->policy.dead, dead);
+	tube_save(queue, tube);
+}
+
+static void drop_key(struct queue *queue, struct job_record *record)
+{
+	if (!record->key_len)
+		return;
+	store_drop_key(queue->store, record->place.tube, record->key, record->key_len);
+	record->key_len = 0;
+	record->place.keyed = false;
+}
+
+static void kill_job(struct queue *queue, struct tube *tube, struct job_record *record,
+		     const char *dead_name)
+{
+	/* It stays in its tube if it died before, or if there are too many tubes. */
+	struct tube *dead = record->origin ? tube : tube_get(queue, dead_name) ?: tube;
+
+	drop_key(queue, record);
+	if (!record->origin) {
+		record->origin = record->place.tube;
+		keep_origin(queue, tube, dead_name);
+		tube_keep(queue, dead);
+		record->place.tube = dead->number;
+	}
+	record->died_ns = alarms_now_ns(ALARM_WALL);
+	place_buried(queue, &record->place);
+	queue->stats.dead++;
+}
+
+bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *record,
+		   uint64_t *delay_ns)
+{
+	struct retry_policy policy = retry_policy_of(job->tube);
+
+	record->attempts++;
+	if (record->attempts >= policy.max_attempts) {
+		kill_job(queue, job->tube, record, policy.dead);
+		return true;
+	}
+	*delay_ns = retry_policy_delay_ns(&policy, record->attempts, random_share());
+	record->delay_ns = *delay_ns;
+	place_delayed(queue, &record->place, *delay_ns);
+	queue->stats.retries++;
+	return false;
+}
+
+void retry_revive(struct queue *queue, struct job_record *record)
+{
+	struct tube *origin = tube_by_number(queue, record->origin);
+
+	if (!record->origin)
+		return;
+	if (origin)
+		record->place.tube = origin->number;
+	record->origin = 0;
+	record->died_ns = 0;
+	record->attempts = 0;
+}

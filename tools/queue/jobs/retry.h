@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Retries of jobs whose attempt has failed, and dead jobs. */
+#ifndef QUEUE_JOBS_RETRY_H
+#define QUEUE_JOBS_RETRY_H
+
+#include "common/retry_policy.h"
+#include "queue/jobs/state.h"
+
+/* The policy of a tube: its own or the default one, and the name of its dead tube. */
+struct retry_policy retry_policy_of(const struct tube *tube);
+
+/*
+ * An attempt at a reserved job has failed: change @record, its record, so that the job is
+ * delayed for the next attempt, or is dead. Returns true if it is dead, else *@delay_ns is
+ * the delay. The caller hands @record to job_become().
+ */
+bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *record,
+		   uint64_t *delay_ns);
+
+/* Change the record of a dead job: it returns to its first tube, with no failed attempts. */
+void retry_revive(struct queue *queue, struct job_record *record);
+
+#endif /* QUEUE_JOBS_RETRY_H */

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The replies to list-tubes, list-tubes-watched and list-jobs. */
+#include "common/util.h"
+#include "queue/jobs/resident.h"
+#include "queue/jobs/tube.h"
+#include "queue/protocol/list.h"
+#include "queue/protocol/yaml.h"
+#include "queue/store/read.h"
+
+/* The limit of the jobs in a page of list-jobs. */
+#define MAX_LISTED	10000
+
+void list_tubes(struct peer *peer)
+{
+	struct tube *tube;
+	struct yaml yaml;
+
+	if (!yaml_begin(&yaml, peer))
+		return;
+	for (tube = tube_first(peer->session.queue); tube; tube = tube_next(tube))
+		yaml_item(&yaml, tube->name);
+	yaml_say(&yaml, peer, 0);
+}
+
+void list_watched(struct peer *peer)
+{
+	struct watch *watch;
+	struct yaml yaml;
+
+	if (!yaml_begin(&yaml, peer))
+		return;
+	TAILQ_FOREACH(watch, &peer->session.watches, entry)
+		yaml_item(&yaml, watch->tube->name);
+	yaml_say(&yaml, peer, 0);
+}
+
+/* --- list-jobs ------------------------------------------------------------------------ */
+
+/**
+ * struct page - a page of list-jobs
+ * @queue: the queue.
+ * @tube: the tube.
+ * @status: the status of the jobs.
+ * @after_id: the last job of the page before.
+ * @left: the number of jobs that still fit.
+ * @until_ns: by index: a delayed job that is due later is not ready.
+ * @file: the page.
+ */
+struct page {
+	struct queue *queue;
+	struct tube *tube;
+	enum job_status status;
+	uint64_t after_id;
+	uint64_t left;
+	uint64_t until_ns[JOB_BURIED + 1];
+	FILE *file;
+};
+
+/* When a delay or a time to run ends, by the wall clock; 0: the job has neither. */
+static uint64_t due_unix_ms(struct queue *queue, const struct job_place *place,
+			    enum job_status status)
+{
+	struct job *job = job_resident(queue, place->id);
+	uint64_t due_ns = 0;
+
+	if (status == IS_RESERVED)
+		due_ns = job->deadline_ns + queue->clock.base_ns +
+			 clock_skew_ns(&queue->clock);
+	else if (status == IS_DELAYED && place->state == JOB_WALL)
+		due_ns = place->order;
+	else if (status == IS_DELAYED)
+		due_ns = place->order + clock_skew_ns(&queue->clock);
+	return due_ns / NSEC_PER_MSEC;
+}
+
+static bool page_add(struct page *page, const struct job_place *place)
+{
+	fprintf(page->file, "%llu: %llu\n", (unsigned long long)place->id,
+		(unsigned long long)due_unix_ms(page->queue, place, page->status));
+	return --page->left > 0;
+}
+
+static bool page_one(void *context, const struct job_place *place)
+{
+	struct page *page = context;
+	struct job *job = job_resident(page->queue, place->id);
+
+	if (page->status == IS_READY && place->order > page->until_ns[place->state])
+		return false;
+	if (place->id == page->after_id || (job && job->status != page->status))
+		return true;
+	/* A job that is due counts as delayed until it is loaded. */
+	if (!job && page->status == IS_READY && place->state != JOB_READY)
+		return true;
+	return page_add(page, place);
+}
+
+static bool page_mark(void *context, uint64_t id)
+{
+	struct page *page = context;
+	struct job *job = job_resident(page->queue, id);
+	struct job_place place;
+
+	if (!job || job->status != IS_RESERVED ||
+	    job->tube != page->tube)
+		return true;
+	place = job_place(job);
+	return page_add(page, &place);
+}
+
+/*
+ * Walk the indexes that have jobs of the status, in this order, from the place of the last job
+ * of the page before.
+ */
+static void page_walk(struct page *page, const struct job_place *after)
+{
+	static const struct {
+		enum job_status status;
+		enum job_state state;
+	} indexes[] = {
+		{ IS_READY, JOB_READY }, { IS_READY, JOB_DELAYED }, { IS_READY, JOB_WALL },
+		{ IS_DELAYED, JOB_DELAYED }, { IS_DELAYED, JOB_WALL },
+		{ IS_BURIED, JOB_BURIED },
+	};
+	bool begun = !after->id;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(indexes) && page->left; i++) {
+		struct job_place from = { .tube = page->tube->number };
+
+		if (indexes[i].status != page->status)
+			continue;
+		from.state = indexes[i].state;
+		if (!begun && from.state == after->state)
+			from = *after;
+		else if (!begun)
+			continue;
+		begun = true;
+		if (from.state == JOB_DELAYED || from.state == JOB_WALL)
+			store_walk_tube(page->queue->store, &from, page_one, page);
+		else
+			store_walk(page->queue->store, &from, page_one, page);
+	}
+}
+
+/* Is the last job of the page before in an index that has jobs of this status? */
+static bool page_goes_on(const struct page *page, const struct job_place *after)
+{
+	switch (page->status) {
+	case IS_READY:
+		return after->state != JOB_BURIED &&
+		       after->order <= page->until_ns[after->state];
+	case IS_DELAYED:
+		return after->state == JOB_DELAYED || after->state == JOB_WALL;
+	default:
+		return after->state == JOB_BURIED;
+	}
+}
+
+void list_jobs(struct peer *peer, const struct command *command)
+{
+	static const enum job_status statuses[] = {
+		[LIST_READY] = IS_READY,
+		[LIST_RESERVED] = IS_RESERVED,
+		[LIST_DELAYED] = IS_DELAYED,
+		[LIST_BURIED] = IS_BURIED,
+	};
+	struct queue *queue = peer->session.queue;
+	struct job_record after = { .place.id = 0 };
+	struct page page = {
+		.queue = queue,
+		.tube = tube_find(queue, command->tube),
+		.status = statuses[command->state],
+		.after_id = command->id,
+		.left = command->count < MAX_LISTED ? command->count : MAX_LISTED,
+		.until_ns[JOB_DELAYED] = clock_now_ns(&queue->clock),
+		.until_ns[JOB_WALL] = alarms_now_ns(ALARM_WALL),
+	};
+	struct yaml yaml;
+
+	/* The last job of the page before must still exist. */
+	if (!page.tube || (page.status != IS_RESERVED && command->id &&
+			   (store_get(queue->store, command->id, &after) ||
+			    after.place.tube != page.tube->number ||
+			    !page_goes_on(&page, &after.place)))) {
+		peer_say(peer, 0, "NOT_FOUND");
+		return;
+	}
+	if (!yaml_begin(&yaml, peer))
+		return;
+	page.file = yaml.file;
+	if (page.left && page.tube->number && page.status == IS_RESERVED)
+		store_each_mark(queue->store, command->id, page_mark, &page);
+	else if (page.left && page.tube->number)
+		page_walk(&page, &after.place);
+	yaml_say(&yaml, peer, 0);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Parsing: a line becomes a command. Pure, so that it can be fuzzed. */
+#ifndef QUEUE_PROTOCOL_PARSE_H
+#define QUEUE_PROTOCOL_PARSE_H
+
+#include "queue/store/record.h"
+
+/* The limit of a line with its \r\n; beanstalkd's too. */
+#define LINE_MAX_LEN	224
+
+enum command_op {
+	OP_UNKNOWN,
+	OP_PUT,
+	OP_PEEK,
+	OP_PEEK_READY,
+	OP_PEEK_DELAYED,
+	OP_PEEK_BURIED,
+	OP_RESERVE,
+	OP_RESERVE_WITH_TIMEOUT,
+	OP_RESERVE_JOB,
+	OP_DELETE,
+	OP_RELEASE,
+	OP_USE,
+	OP_WATCH,
+	OP_IGNORE,
+	OP_BURY,
+	OP_KICK,
+	OP_KICK_JOB,
+	OP_TOUCH,
+	OP_STATS,
+	OP_STATS_JOB,
+	OP_STATS_TUBE,
+	OP_LIST_TUBES,
+	OP_LIST_TUBE_USED,
+	OP_LIST_TUBES_WATCHED,
+	OP_PAUSE_TUBE,
+	OP_QUIT,
+	/* Beyond beanstalkd. */
+	OP_PUT_AT,
+	OP_PUT_UNIQUE,
+	OP_RESCHEDULE,
+	OP_FAIL,
+	OP_POLICY,
+	OP_LIST_JOBS,
+	NR_OPS
+};
+
+/* For list-jobs: the states of the disk, and reserved. */
+enum list_state {
+	LIST_READY,
+	LIST_RESERVED,
+	LIST_DELAYED,
+	LIST_BURIED
+};
+
+/**
+ * struct command - a parsed line
+ * @op: which command; a field below is set by the commands that have it.
+ * @id: a job; list-jobs: begin behind this job.
+ * @pri: priority.
+ * @delay_ns: delay, pause, or the timeout of reserve-with-timeout.
+ * @ttr_ns: time to run; 0 becomes a second.
+ * @due_ns: put-at: the due time, ns since 1970.
+ * @count: kick, list-jobs: the most jobs.
+ * @body_len: bytes of the body that follows the line, without its \r\n.
+ * @has_body: a body follows.
+ * @state: list-jobs: the state of the jobs.
+ * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs.
+ * @key: put-unique, NUL-terminated.
+ * @policy: policy: the retry policy.
+ */
+struct command {
+	enum command_op op;
+	uint64_t id;
+	uint32_t pri;
+	uint64_t delay_ns;
+	uint64_t ttr_ns;
+	uint64_t due_ns;
+	uint64_t count;
+	uint64_t body_len;
+	bool has_body;
+	enum list_state state;
+	char tube[TUBE_NAME_MAX + 1];
+	char key[JOB_KEY_MAX + 1];
+	struct retry_policy policy;
+};
+
+enum command_error {
+	COMMAND_OK,
+	COMMAND_UNKNOWN,	/* UNKNOWN_COMMAND */
+	COMMAND_BAD_FORMAT,	/* BAD_FORMAT */
+};
+
+/*
+ * Parse a line of @len bytes, without its \r\n. After COMMAND_BAD_FORMAT has_body is false: the
+ * bytes behind the line are lines, as in beanstalkd.
+ */
+enum command_error command_parse(struct command *command, const char *line, size_t len);
+
+/* The name of a command, for stats ("put", "reserve-with-timeout"). */
+const char *command_name(enum command_op op);
+
+#endif /* QUEUE_PROTOCOL_PARSE_H */

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A peer: its replies, and what its session tells. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/util.h"
+#include "queue/jobs/state.h"
+#include "queue/protocol/peer.h"
+#include "queue/store/batch.h"
+
+void peer_say(struct peer *peer, uint64_t seq, const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line) - 2, format, args);
+	va_end(args);
+	strcat(line, "\r\n");
+	peer->ops->reply(peer, seq, line, NULL, 0);
+}
+
+void peer_say_kicked(struct peer *peer)
+{
+	peer_say(peer, store_last(peer->session.queue->store), "KICKED %llu",
+		 (unsigned long long)peer->session.kicked);
+}
+
+static void peer_reserved(struct session *session, const struct job *job, const void *body,
+			  size_t len)
+{
+	struct peer *peer = container_of(session, struct peer, session);
+	char line[64];
+
+	snprintf(line, sizeof(line), "RESERVED %llu %zu\r\n", (unsigned long long)job_id(job),
+		 len);
+	peer->ops->reply(peer, job->seq, line, body, len);
+}
+
+static void peer_resumed(struct session *session, enum session_event event)
+{
+	struct peer *peer = container_of(session, struct peer, session);
+
+	switch (event) {
+	case SESSION_RESERVED:
+		break;
+	case SESSION_TIMED_OUT:
+		peer_say(peer, 0, "TIMED_OUT");
+		break;
+	case SESSION_DEADLINE_SOON:
+		peer_say(peer, 0, "DEADLINE_SOON");
+		break;
+	case SESSION_KICKED:
+		peer_say_kicked(peer);
+		break;
+	}
+	peer->ops->resume(peer);
+}
+
+int peer_init(struct peer *peer, struct protocol *protocol, const struct peer_ops *ops)
+{
+	static const struct session_ops session_ops = {
+		.reserved = peer_reserved,
+		.resumed = peer_resumed,
+	};
+
+	peer->protocol = protocol;
+	peer->ops = ops;
+	return session_init(&peer->session, protocol->queue, &session_ops);
+}
+
+void peer_destroy(struct peer *peer)
+{
+	session_destroy(&peer->session);
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/* twheelq serve: open all parts of the daemon, run its loop, and close them. */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "common/exit.h"
+#include "common/log.h"
+#include "common/util.h"
+#include "common/version.h"
+#include "metrics/http.h"
+#include "queue/integrity/open.h"
+#include "queue/jobs/queue.h"
+#include "queue/protocol/peer.h"
+#include "queue/serve/options.h"
+#include "queue/serve/page.h"
+#include "queue/serve/serve.h"
+#include "queue/server/listen.h"
+#include "queue/server/loop.h"
+
+/* Files of the process that are not clients, most of them of the store. */
+#define OTHER_FILES	512
+
+/**
+ * struct daemon - the parts, in the order in which they are opened
+ */
+struct daemon {
+	struct serve_options options;
+	struct memory_split memory;
+	struct listeners listeners;
+	struct store *store;
+	struct alarms *alarms;
+	struct queue *queue;
+	struct protocol protocol;
+	struct metrics *metrics;
+};
+
+/* --- opening: each logs its error, and returns an exit status ------------------------- */
+
+/* Raise RLIMIT_NOFILE; if that is not enough, lower max_connections. */
+static void raise_files(struct serve_options *options)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return;
+	if (options->max_connections + OTHER_FILES <= limit.rlim_cur)
+		return;
+	options->max_connections = limit.rlim_cur > 2 * OTHER_FILES ?
+		limit.rlim_cur - OTHER_FILES : limit.rlim_cur / 2;
+	log_say(LOG_WARNING, "at most %llu clients: the process may open only %llu files",
+		(unsigned long long)options->max_connections,
+		(unsigned long long)limit.rlim_cur);
+}
+
+static int open_listener(struct daemon *daemon, const char *text)
+{
+	const char *wrong = listen_open(&daemon->listeners, text, daemon->options.socket_mode);
+
+	if (!wrong)
+		return 0;
+	log_say(LOG_ERR, "cannot listen on \"%s\": %s", text, wrong);
+	return EXIT_CANNOT;
+}
+
+/* The sockets of systemd and the addresses of --listen; without either, the default one. */
+static int open_listeners(struct daemon *daemon)
+{
+	const char *wrong = listen_inherit(&daemon->listeners);
+	struct address_option *address;
+	int status = 0;
+
+	if (wrong) {
+		log_say(LOG_ERR, "a file of LISTEN_FDS %s", wrong);
+		return EXIT_CANNOT;
+	}
+	STAILQ_FOREACH(address, &daemon->options.listen, entry) {
+		status = open_listener(daemon, address->text);
+		if (status)
+			return status;
+	}
+	if (TAILQ_EMPTY(&daemon->listeners))
+		status = open_listener(daemon, ADDRESS_DEFAULT);
+	return status;
+}
+
+static int open_store(struct daemon *daemon)
+{
+	const struct serve_options *options = &daemon->options;
+	const struct store_config config = {
+		.dir = options->dir,
+		.create = true,
+		.repair = options->repair,
+		.sync = options->sync,
+		.sync_interval_ns = options->sync_interval_ns,
+		.memory = daemon->memory.store,
+		.reserve = options->reserve,
+		.scrub_interval_ns = options->scrub_interval_ns,
+		.log = log_say,
+	};
+	int error = store_open(&daemon->store, &config);
+
+	return error ? store_cannot_open(options->dir, error) : 0;
+}
+
+static int open_alarms(struct daemon *daemon)
+{
+	int error = alarms_open(&daemon->alarms, daemon->options.wheel);
+
+	if (!error)
+		return 0;
+	log_say(LOG_ERR, "cannot open the timing wheel%s: %s",
+		daemon->options.wheel == ALARM_DEVICE ? " of /dev/twheel" : "", strerror(-error));
+	return EXIT_CANNOT;
+}
+
+static int open_queue(struct daemon *daemon)
+{
+	const struct serve_options *options = &daemon->options;
+	const struct queue_config config = {
+		.memory = daemon->memory.jobs,
+		.max_jobs = options->max_jobs,
+		.max_tube_jobs = options->max_tube_jobs,
+		.max_job_size = options->max_job_size,
+		.window_ns = options->window_ns,
+		.sync = options->sync,
+		.sync_interval_ns = options->sync_interval_ns,
+	};
+	int error = queue_create(&daemon->queue, &config, daemon->store, daemon->alarms);
+
+	daemon->protocol.queue = daemon->queue;
+	if (!error)
+		return 0;
+	log_say(LOG_ERR, "cannot read the jobs of %s: %s", options->dir, strerror(-error));
+	return store_status(error);
+}
+
+static int write_metrics(FILE *out, void *context)
+{
+	struct daemon *daemon = context;
+
+	return metrics_page_write(out, &daemon->protocol, daemon->store, daemon->alarms);
+}
+
+static int open_metrics(struct daemon *daemon)
+{
+	const struct metrics_source source = { .write = write_metrics, .context = daemon };
+	const char *address = daemon->options.metrics;
+	int error;
+
+	if (!address)
+		return 0;
+	error = metrics_open(&daemon->metrics, address, &source);
+	if (!error)
+		return 0;
+	log_say(LOG_ERR, "cannot listen on \"%s\" for metrics: %s", address, strerror(-error));
+	return EXIT_CANNOT;
+}
+
+static int open_all(struct daemon *daemon)
+{
+	static int (*const opens[])(struct daemon *daemon) = {
+		open_listeners, open_store, open_alarms, open_queue, open_metrics,
+	};
+	int status = 0;
+	size_t i;
+
+	for (i = 0; !status && i < ARRAY_SIZE(opens); i++)
+		status = opens[i](daemon);
+	return status;
+}
+
+/* Close the parts that are open, the last opened first. */
+static void close_all(struct daemon *daemon)
+{
+	if (daemon->metrics)
+		metrics_close(daemon->metrics);
+	if (daemon->queue)
+		queue_destroy(daemon->queue);
+	if (daemon->alarms)
+		alarms_close(daemon->alarms);
+	if (daemon->store)
+		store_close(daemon->store);
+	listen_close(&daemon->listeners);
+}
+
+/* --- running -------------------------------------------------------------------------- */
+
+static const char *sync_text(const struct serve_options *options, char *text, size_t size)
+{
+	switch (options->sync) {
+	case SYNC_ALWAYS:
+		return "always";
+	case SYNC_NEVER:
+		return "never";
+	default:
+		snprintf(text, size, "every %g ms", (double)options->sync_interval_ns / 1e6);
+		return text;
+	}
+}
+
+static void say_start(const struct daemon *daemon)
+{
+	const struct serve_options *options = &daemon->options;
+	struct listener *listener;
+	char text[32];
+
+	log_say(LOG_INFO, "twheelq " TWHEEL_VERSION ", jobs in %s, wheel: %s, sync: %s",
+		options->dir, alarms_name(daemon->alarms), sync_text(options, text, sizeof(text)));
+	TAILQ_FOREACH(listener, &daemon->listeners, entry)
+		log_say(LOG_INFO, "listening on %s", listener->name);
+	if (daemon->metrics)
+		log_say(LOG_INFO, "metrics on %s", metrics_address(daemon->metrics));
+}
+
+static void run_metrics(void *context)
+{
+	metrics_run(context);
+}
+
+static int metrics_timeout(void *context)
+{
+	return metrics_timeout_ms(context);
+}
+
+static int run_daemon(struct daemon *daemon)
+{
+	struct metrics *metrics = daemon->metrics;
+	const struct server_config config = {
+		.protocol = &daemon->protocol,
+		.store = daemon->store,
+		.alarms = daemon->alarms,
+		.listeners = &daemon->listeners,
+		.clients = {
+			.memory = daemon->memory.clients,
+			.max_job_size = daemon->options.max_job_size,
+		},
+		.max_connections = daemon->options.max_connections,
+		.extra = {
+			.fd = metrics ? metrics_fd(metrics) : -1,
+			.run = run_metrics,
+			.timeout_ms = metrics_timeout,
+			.context = metrics,
+		},
+	};
+	int error;
+
+	say_start(daemon);
+	error = server_run(&config);
+	if (!error)
+		return 0;
+	log_say(LOG_ERR, "cannot poll: %s", strerror(-error));
+	return EXIT_CANNOT;
+}
+
+int serve_main(int argc, char **argv)
+{
+	struct daemon daemon = { .listeners = TAILQ_HEAD_INITIALIZER(daemon.listeners) };
+	int status;
+
+	serve_options_parse(&daemon.options, argc, argv);
+	log_set_level(daemon.options.log_level);
+	split_memory(&daemon.memory, daemon.options.memory);
+	server_block_signals();
+	raise_files(&daemon.options);
+	status = open_all(&daemon);
+	if (!status)
+		status = run_daemon(&daemon);
+	close_all(&daemon);
+	return status;
+}

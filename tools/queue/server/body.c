@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Memory for incomplete bodies, which all clients share. */
+#include <stdlib.h>
+
+#include "queue/server/body.h"
+
+/* A client that sends nothing for this long loses its memory to others. */
+#define BODY_IDLE_NS		(5 * NSEC_PER_SEC)
+
+size_t client_body_memory(uint64_t len)
+{
+	return sizeof(struct body) + len + CRLF_LEN;
+}
+
+void client_body_free(struct client *client)
+{
+	if (!client->body)
+		return;
+	TAILQ_REMOVE(&client->clients->filling, client, filling_entry);
+	client->clients->bodies -= client_body_memory(client->body->command.body_len);
+	free(client->body);
+	client->body = NULL;
+}
+
+void client_swallow(struct client *client, uint64_t len, const char *reply)
+{
+	client->state = CLIENT_SWALLOW;
+	client->swallow = len;
+	client->swallow_reply = reply;
+}
+
+/* Free the memory of bodies whose clients have stopped sending. */
+static void free_idle_bodies(struct clients *clients, size_t needed)
+{
+	uint64_t now = time_now_ns(CLOCK_MONOTONIC);
+	struct client *client;
+
+	while (clients->bodies + needed > clients->max_bodies) {
+		client = TAILQ_FIRST(&clients->filling);
+		if (!client || now - client->body->moved_ns < BODY_IDLE_NS)
+			return;
+		client_swallow(client, client->body->len - client->body->got, "OUT_OF_MEMORY");
+		client_body_free(client);
+	}
+}
+
+static struct body *body_alloc(struct clients *clients, const struct command *command)
+{
+	size_t memory = client_body_memory(command->body_len);
+	struct body *body;
+
+	if (clients->bodies + memory > clients->max_bodies)
+		free_idle_bodies(clients, memory);
+	if (clients->bodies + memory > clients->max_bodies)
+		return NULL;
+	body = malloc(memory);
+	if (!body)
+		return NULL;
+	clients->bodies += memory;
+	body->command = *command;
+	body->len = command->body_len + CRLF_LEN;
+	body->got = 0;
+	body->moved_ns = time_now_ns(CLOCK_MONOTONIC);
+	return body;
+}
+
+void client_begin_body(struct client *client, const struct command *command)
+{
+	client->body = body_alloc(client->clients, command);
+	if (!client->body) {
+		client_swallow(client, command->body_len + CRLF_LEN, "OUT_OF_MEMORY");
+		return;
+	}
+	client->state = CLIENT_BODY;
+	TAILQ_INSERT_TAIL(&client->clients->filling, client, filling_entry);
+}

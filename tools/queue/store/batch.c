@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changes to the store: from calls to a batch, and from the batch to RocksDB.
+ *
+ * Changes are collected in a batch in memory. store_commit() passes the whole batch to
+ * RocksDB; so does, earlier, a read of something that the batch has changed. RocksDB copies
+ * the batch to its memtable and, as one record, to the buffer of its log; no system call is
+ * made here. A record of the log is on disk whole or not at all. Each batch also has the
+ * counts of the tubes that it changes, the next id, and a number that counts batches. So
+ * after a crash the store is as it was after some batch.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "queue/store/batch.h"
+#include "queue/store/counts.h"
+#include "queue/store/fault.h"
+#include "queue/store/keys.h"
+#include "queue/store/space.h"
+#include "queue/store/state.h"
+#include "queue/store/sync.h"
+
+/* --- the batch ---------------------------------------------------------------------------- */
+
+static void batch_put(struct store *store, const void *key, size_t key_len,
+		      const void *value, size_t len)
+{
+	rocksdb_writebatch_put(store->batch, key, key_len, value, len);
+	store->pending = true;
+	store->changed = true;
+	store->records++;
+}
+
+static void batch_delete(struct store *store, const void *key, size_t key_len)
+{
+	rocksdb_writebatch_delete(store->batch, key, key_len);
+	store->pending = true;
+	store->changed = true;
+	store->records++;
+}
+
+static void put_number(struct store *store, const char *name, uint64_t number)
+{
+	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
+
+	batch_put(store, key, store_key_number(key, name), value,
+		  store_encode_u64(value, number));
+}
+
+static unsigned int bit_of_key(uint32_t tube, const char *key, size_t len)
+{
+	uint32_t hash = 2166136261u ^ tube;
+
+	while (len--)
+		hash = (hash ^ (uint8_t)*key++) * 16777619u;
+	return hash % TOUCHED_BITS;
+}
+
+static void touch(struct store *store, unsigned int bit)
+{
+	store->touched[bit / 64] |= 1ULL << bit % 64;
+}
+
+static bool is_touched(const struct store *store, unsigned int bit)
+{
+	return store->touched[bit / 64] >> bit % 64 & 1;
+}
+
+static bool is_full(const char *error)
+{
+	return strstr(error, "No space") || strstr(error, "Space limit");
+}
+
+/*
+ * After RocksDB had no room for a table it refuses writes until it has room again. A refused
+ * write is not in the log, so it can be retried. After any other error it is unknown what is
+ * on disk: end the process.
+ */
+static void write_batch(struct store *store)
+{
+	unsigned int tries = 0;
+	char *error = NULL;
+	size_t bytes;
+
+	rocksdb_writebatch_data(store->batch, &bytes);
+	store_space_add(store, bytes);
+	for (;;) {
+		rocksdb_write(store->db, store->write_options, store->batch, &error);
+		if (!error)
+			return;
+		if (!is_full(error))
+			store_die(store, "cannot write", error);
+		rocksdb_free(error);
+		error = NULL;
+		store_space_retry(store, ++tries);
+	}
+}
+
+void store_hand_over(struct store *store)
+{
+	if (!store->pending)
+		return;
+	store_tubes_write(store);
+	if (store->next_id_changed)
+		put_number(store, NUMBER_NEXT_ID, store->next_id);
+	store->next_id_changed = false;
+	put_number(store, NUMBER_CHANGES, ++store->changes);
+	write_batch(store);
+	/* After the write: before it, RocksDB has no deletes to compact. */
+	if (store->deletes)
+		store->space.deleted = true;
+	store->deletes = false;
+	rocksdb_writebatch_clear(store->batch);
+	memset(store->touched, 0, sizeof(store->touched));
+	store->pending = false;
+}
+
+void store_hand_over_id(struct store *store, uint64_t id)
+{
+	if (is_touched(store, id % TOUCHED_BITS))
+		store_hand_over(store);
+}
+
+void store_hand_over_key(struct store *store, uint32_t tube, const char *key, size_t len)
+{
+	if (is_touched(store, bit_of_key(tube, key, len)))
+		store_hand_over(store);
+}
+
+/* --- changes ------------------------------------------------------------------------------ */
+
+static void put_entry(struct store *store, const struct job_place *place)
+{
+	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
+
+	batch_put(store, key, store_key_place(key, place), value,
+		  store_encode_place(value, place));
+	if (store_key_tube_kind(place->state))
+		batch_put(store, key, store_key_of_tube(key, place), value,
+			  store_encode_of_tube(value, place));
+	store_tubes_enter(store, place);
+}
+
+static void delete_entry(struct store *store, const struct job_place *place)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	batch_delete(store, key, store_key_place(key, place));
+	if (store_key_tube_kind(place->state))
+		batch_delete(store, key, store_key_of_tube(key, place));
+	store_tubes_leave(store, place);
+}
+
+static void put_record(struct store *store, const struct job_record *record)
+{
+	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
+
+	batch_put(store, key, store_key_id(key, 'j', record->place.id), value,
+		  store_encode_job(value, record));
+	touch(store, record->place.id % TOUCHED_BITS);
+}
+
+static void delete_of_id(struct store *store, char kind, uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	batch_delete(store, key, store_key_id(key, kind, id));
+	touch(store, id % TOUCHED_BITS);
+}
+
+static void put_key(struct store *store, const struct job_record *record)
+{
+	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
+	size_t len = store_key_unique(key, record->place.tube, record->key, record->key_len);
+
+	batch_put(store, key, len, value, store_encode_u64(value, record->place.id));
+	touch(store, bit_of_key(record->place.tube, record->key, record->key_len));
+}
+
+/*
+ * A batch becomes one table, however large it is, and a compaction reads a fixed number of
+ * tables: a batch of the jobs of many clients must not become a table that the disk has no
+ * room to compact. A put is the first change of its command, so no command is split.
+ */
+static void bound_batch(struct store *store)
+{
+	size_t bytes;
+
+	rocksdb_writebatch_data(store->batch, &bytes);
+	if (bytes >= store->write_buffer)
+		store_hand_over(store);
+}
+
+void store_put(struct store *store, const struct job_record *record, const void *body)
+{
+	uint64_t id = record->place.id;
+
+	bound_batch(store);
+	store_replace_body(store, id, body, record->body_len);
+	put_record(store, record);
+	put_entry(store, &record->place);
+	if (record->key_len)
+		put_key(store, record);
+	if (id >= store->next_id) {
+		store->next_id = id + 1;
+		store->next_id_changed = true;
+	}
+}
+
+void store_move(struct store *store, const struct job_place *old,
+		const struct job_record *record)
+{
+	delete_entry(store, old);
+	put_entry(store, &record->place);
+	put_record(store, record);
+	delete_of_id(store, 'v', record->place.id);
+}
+
+void store_replace_body(struct store *store, uint64_t id, const void *body, size_t len)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	batch_put(store, key, store_key_id(key, 'p', id), body, len);
+	touch(store, id % TOUCHED_BITS);
+}
+
+void store_delete(struct store *store, const struct job_place *old, const char *key,
+		  size_t key_len)
+{
+	delete_entry(store, old);
+	delete_of_id(store, 'j', old->id);
+	delete_of_id(store, 'p', old->id);
+	delete_of_id(store, 'v', old->id);
+	if (key_len)
+		store_drop_key(store, old->tube, key, key_len);
+	store->deletes = true;
+}
+
+void store_mark(struct store *store, uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	batch_put(store, key, store_key_id(key, 'v', id), "", 0);
+	touch(store, id % TOUCHED_BITS);
+}
+
+void store_drop_key(struct store *store, uint32_t tube, const char *unique, size_t len)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	batch_delete(store, key, store_key_unique(key, tube, unique, len));
+	touch(store, bit_of_key(tube, unique, len));
+}
+
+void store_put_tube(struct store *store, const struct tube_record *record)
+{
+	uint8_t key[STORE_KEY_MAX], value[3 + 2 * 4 + 3 * 8 + 2 * TUBE_NAME_MAX];
+
+	batch_put(store, key, store_key_tube(key, 't', record->tube), value,
+		  store_encode_tube(value, record));
+}
+
+void store_delete_tube(struct store *store, uint32_t tube)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	batch_delete(store, key, store_key_tube(key, 't', tube));
+	batch_delete(store, key, store_key_tube(key, 'c', tube));
+	store_tubes_forget(store, tube);
+}
+
+void store_put_number(struct store *store, const char *name, uint64_t number)
+{
+	put_number(store, name, number);
+	touch(store, bit_of_key(0, name, strlen(name)));
+}
+
+void store_delete_raw(struct store *store, const void *key, size_t key_len)
+{
+	batch_delete(store, key, key_len);
+}
+
+void store_drop_job(struct store *store, uint64_t id)
+{
+	delete_of_id(store, 'j', id);
+	delete_of_id(store, 'p', id);
+	delete_of_id(store, 'v', id);
+}
+
+void store_keep_job(struct store *store, const struct job_record *record)
+{
+	put_record(store, record);
+	put_entry(store, &record->place);
+	if (record->key_len)
+		put_key(store, record);
+}
+
+/* --- commits ------------------------------------------------------------------------------ */
+
+uint64_t store_commit(struct store *store)
+{
+	if (!store->changed)
+		return store->commits;
+	store_hand_over(store);
+	store->changed = false;
+	store->commits++;
+	store_sync_commit(store);
+	return store->commits;
+}
+
+uint64_t store_seq(const struct store *store)
+{
+	return store->commits + 1;
+}
+
+uint64_t store_last(const struct store *store)
+{
+	return store->commits + store->changed;
+}

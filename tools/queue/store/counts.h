@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Counts of jobs by tube and state. */
+#ifndef QUEUE_STORE_COUNTS_H
+#define QUEUE_STORE_COUNTS_H
+
+#include "queue/store/config.h"
+#include "queue/store/record.h"
+
+/* The current counts of a tube; all 0 if it is not known. */
+const struct tube_counts *store_counts(struct store *store, uint32_t tube);
+
+
+/* --- for store/ and integrity/ --- */
+
+struct store_head;
+
+/* Read the counts from disk. Returns 0 or a negative errno, as store_get(). */
+int store_tubes_load(struct store *store);
+void store_tubes_free(struct store *store);
+/* Count a job that entered a place, or left it. */
+void store_tubes_enter(struct store *store, const struct job_place *place);
+void store_tubes_leave(struct store *store, const struct job_place *place);
+/* Remove a deleted tube from memory. */
+void store_tubes_forget(struct store *store, uint32_t tube);
+/* Add the counts that have changed to the batch. */
+void store_tubes_write(struct store *store);
+/* The head of the index that @place is in, see state.h. */
+struct store_head *store_head(struct store *store, const struct job_place *place);
+/* Count an entry that a scan has read. */
+void store_tubes_see(struct store *store, const struct job_place *place);
+/* Returns whether the entries that a scan has read agree with the counts; if not, the tube. */
+bool store_tubes_agree(struct store *store, uint32_t *wrong);
+
+#endif /* QUEUE_STORE_COUNTS_H */

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The directory of a store: its marker, its lock, its damage mark, its witness.
+ *
+ *	twheelq		the marker: this is a store, and its version
+ *	twheelq.new	the same, while the store is being created
+ *	synced		the witness: the number of the last change that was synced
+ *	damaged		the damage mark: the damage that was found while the store was in use;
+ *			or a repair was started and has not ended
+ *	reserve		the ballast, see space.c
+ *	db/		RocksDB's files
+ *
+ * A directory that has no marker and is not empty belongs to something else: nothing in it is
+ * changed. The lock is flock() of the directory itself, held while the store is open.
+ *
+ * The witness is written after each sync, with one system call and no sync of its own. It is
+ * never newer than the log, and after a crash of the process alone it is exact. It shows that
+ * synced changes are missing where RocksDB sees nothing wrong, for example when the log was
+ * cut at the end of a record.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "queue/store/dir.h"
+#include "queue/store/keys.h"
+#include "queue/store/state.h"
+
+#define MARKER		"twheelq"
+#define MARKER_NEW	"twheelq.new"
+#define WITNESS		"synced"
+#define DAMAGED		"damaged"
+
+/* --- the marker --------------------------------------------------------------------------- */
+
+/* Returns the version of a marker; 0, the file is not a marker; or a negative errno. */
+static int marker_version(const struct store *store, const char *name)
+{
+	char text[32] = "", whole[32];
+	int fd = openat(store->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int version = 0;
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len < 0)
+		return -EIO;
+	if (sscanf(text, "twheelq store %9d", &version) != 1 || version < 1)
+		return 0;
+	snprintf(whole, sizeof(whole), "twheelq store %d\n", version);
+	return strcmp(text, whole) ? 0 : version;
+}
+
+static int make_marker(const struct store *store)
+{
+	int fd = openat(store->dir_fd, MARKER_NEW,
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (dprintf(fd, "twheelq store %d\n", STORE_VERSION) < 0 || fsync(fd) ||
+	    fsync(store->dir_fd))
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int store_dir_made(struct store *store)
+{
+	if (renameat(store->dir_fd, MARKER_NEW, store->dir_fd, MARKER) || fsync(store->dir_fd))
+		return -errno;
+	return 0;
+}
+
+/* --- the damage mark ---------------------------------------------------------------------- */
+
+bool store_dir_mark(struct store *store, const char *what)
+{
+	int fd = openat(store->dir_fd, DAMAGED,
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	bool marked = fd >= 0 && dprintf(fd, "%s\n", what) >= 0 && !fsync(fd) &&
+		!fsync(store->dir_fd);
+
+	if (!marked)
+		store_say(store, LOG_ERR, "%s/%s: cannot be written: %m", store->dir, DAMAGED);
+	if (fd >= 0)
+		close(fd);
+	return marked;
+}
+
+/* A mark that cannot be read may be one of an unfinished repair. */
+bool store_dir_is_marked(struct store *store, bool *unfinished)
+{
+	char what[80] = "";
+	int fd = openat(store->dir_fd, DAMAGED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	*unfinished = false;
+	if (fd < 0 && errno == ENOENT)
+		return false;
+	if (fd < 0 || read(fd, what, sizeof(what) - 1) < 0)
+		*what = 0;
+	if (fd >= 0)
+		close(fd);
+	what[strcspn(what, "\n")] = 0;
+	*unfinished = !*what || !strcmp(what, MARK_UNFINISHED);
+	if (*unfinished)
+		store_say(store, LOG_ERR, "%s: damaged: " MARK_UNFINISHED, store->dir);
+	else
+		store_say(store, LOG_ERR, "%s: damaged: found while the store was in use: %s",
+			  store->dir, what);
+	return true;
+}
+
+void store_dir_unmark(struct store *store)
+{
+	if (unlinkat(store->dir_fd, DAMAGED, 0) ? errno != ENOENT : fsync(store->dir_fd))
+		store_say(store, LOG_ERR, "%s/%s: cannot be removed: %m", store->dir, DAMAGED);
+}
+
+/* --- the directory ------------------------------------------------------------------------ */
+
+static DIR *open_list(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!list && fd >= 0)
+		close(fd);
+	return list;
+}
+
+/* Files of a new file system, and of a store whose creation was interrupted. */
+static bool is_ignored(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found") ||
+		!strcmp(name, MARKER_NEW);
+}
+
+static bool is_empty(const struct store *store)
+{
+	DIR *list = open_list(store->dir_fd, ".");
+	const struct dirent *file;
+	bool empty = true;
+
+	if (!list)
+		return false;
+	while (empty && (file = readdir(list)))
+		empty = is_ignored(file->d_name);
+	closedir(list);
+	return empty;
+}
+
+/* A directory without a marker: empty, a store whose creation was interrupted, or foreign. */
+static int check_unmarked(struct store *store)
+{
+	bool started = marker_version(store, MARKER_NEW) == STORE_VERSION;
+
+	if (!started && !is_empty(store))
+		return -ENOTEMPTY;
+	if (!store->config.create || store->config.read_only)
+		return -ENODATA;
+	store->fresh = true;
+	return make_marker(store);
+}
+
+static int check_marker(struct store *store)
+{
+	int version = marker_version(store, MARKER);
+
+	if (version == -ENOENT)
+		return check_unmarked(store);
+	if (version < 0)
+		return version;
+	if (version == STORE_VERSION)
+		return 0;
+	if (version)
+		store_say(store, LOG_ERR, "%s: has version %d; this program knows version %d",
+			  store->dir, version, STORE_VERSION);
+	else
+		store_say(store, LOG_ERR, "%s/%s: is not the marker of a job store", store->dir,
+			  MARKER);
+	return -EPROTO;
+}
+
+int store_dir_open(struct store *store)
+{
+	if (store->config.create && !store->config.read_only &&
+	    mkdir(store->dir, 0700) && errno != EEXIST)
+		return -errno;
+	store->dir_fd = open(store->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->dir_fd < 0)
+		return -errno;
+	if (flock(store->dir_fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return check_marker(store);
+}
+
+void store_dir_close(struct store *store)
+{
+	if (store->syncer.witness_fd >= 0)
+		close(store->syncer.witness_fd);
+	if (store->dir_fd >= 0)
+		close(store->dir_fd);
+}
+
+/* --- the witness -------------------------------------------------------------------------- */
+
+/* Two numbers; the second is the first with all bits changed. */
+#define WITNESS_LEN 16
+
+void store_witness_write(struct store *store, uint64_t changes)
+{
+	uint8_t bytes[WITNESS_LEN];
+	size_t len = store_encode_u64(bytes, changes);
+
+	len += store_encode_u64(bytes + len, ~changes);
+	/* If this fails, some damage is not detected after a crash; nothing else is lost. */
+	(void)!pwrite(store->syncer.witness_fd, bytes, len, 0);
+}
+
+/* Returns 0; -ENOENT, it is empty; -EBADMSG, it is damaged; another errno. */
+static int witness_read(const struct store *store, uint64_t *changes)
+{
+	uint8_t bytes[WITNESS_LEN];
+	uint64_t inverted;
+	ssize_t len = pread(store->syncer.witness_fd, bytes, sizeof(bytes), 0);
+
+	if (len < 0)
+		return -errno;
+	if (!len)
+		return -ENOENT;
+	if (len < WITNESS_LEN)
+		return -EBADMSG;
+	store_decode_u64(bytes, 8, changes);
+	store_decode_u64(bytes + 8, 8, &inverted);
+	return *changes == ~inverted ? 0 : -EBADMSG;
+}
+
+uint64_t store_witness(const struct store *store)
+{
+	uint64_t changes;
+
+	return witness_read(store, &changes) ? 0 : changes;
+}
+
+static int witness_check(struct store *store)
+{
+	uint64_t changes = 0;
+	int ret = witness_read(store, &changes);
+
+	if (ret == -ENOENT && store->fresh)
+		return 0;
+	if (ret) {
+		store_say(store, LOG_WARNING,
+			  "%s/%s: cannot be read; a lost end of the log is not detected",
+			  store->dir, WITNESS);
+		return 0;
+	}
+	if (changes <= store->changes)
+		return 0;
+	store_say(store, LOG_ERR,
+		  "%s: damaged: change %" PRIu64 " was synced, but the last one found is %"
+		  PRIu64, store->dir, changes, store->changes);
+	return -EBADMSG;
+}
+
+int store_witness_open(struct store *store)
+{
+	bool read_only = store->config.read_only;
+
+	/* The witness of a store whose creation was interrupted is not valid. */
+	if (store->fresh)
+		unlinkat(store->dir_fd, WITNESS, 0);
+	store->syncer.witness_fd = openat(store->dir_fd, WITNESS,
+					  read_only ? O_RDONLY | O_CLOEXEC | O_NOFOLLOW :
+					  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (store->syncer.witness_fd < 0)
+		return read_only && errno == ENOENT ? 0 : -errno;
+	return witness_check(store);
+}
+
+/* --- disk usage --------------------------------------------------------------------------- */
+
+static uint64_t list_bytes(int dir_fd, const char *name)
+{
+	DIR *list = open_list(dir_fd, name);
+	const struct dirent *file;
+	uint64_t bytes = 0;
+	struct stat stat;
+
+	if (!list)
+		return 0;
+	while ((file = readdir(list)))
+		if (strcmp(file->d_name, "reserve") &&
+		    !fstatat(dirfd(list), file->d_name, &stat, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(stat.st_mode))
+			bytes += (uint64_t)stat.st_blocks * 512;
+	closedir(list);
+	return bytes;
+}
+
+uint64_t store_dir_bytes(struct store *store)
+{
+	return list_bytes(store->dir_fd, ".") + list_bytes(store->dir_fd, "db");
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The directory of a store: its lock, its marker, its damage mark, its witness. */
+#ifndef QUEUE_STORE_DIR_H
+#define QUEUE_STORE_DIR_H
+
+#include "queue/store/config.h"
+
+/*
+ * Lock the directory, and check its marker. Sets @store->fresh if there is no store yet.
+ * Returns 0 or a negative errno, as store_open().
+ */
+int store_dir_open(struct store *store);
+/* Turn the marker of a fresh store into the final one. Returns 0 or a negative errno. */
+int store_dir_made(struct store *store);
+void store_dir_close(struct store *store);
+/* Mark the store as damaged for the next open. Returns whether the mark is on disk. */
+bool store_dir_mark(struct store *store, const char *what);
+/* Check for that mark, and log it. @unfinished: a repair was interrupted. */
+bool store_dir_is_marked(struct store *store, bool *unfinished);
+void store_dir_unmark(struct store *store);
+/*
+ * The content of the mark while a repair goes on. Older versions have written these words: a
+ * store of theirs is recognized by them, so they stay.
+ */
+#define MARK_UNFINISHED	"a repair did not come to its end"
+/* Open the witness. Returns 0; -EBADMSG, a synced change is missing; another errno. */
+int store_witness_open(struct store *store);
+void store_witness_write(struct store *store, uint64_t changes);
+/* The number of the last synced change; 0 if the witness cannot be read. */
+uint64_t store_witness(const struct store *store);
+/* Disk space that the store takes, in bytes, without the ballast. */
+uint64_t store_dir_bytes(struct store *store);
+
+#endif /* QUEUE_STORE_DIR_H */

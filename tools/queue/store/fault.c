@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Errors of RocksDB: damage, and errors that end the process. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "queue/store/dir.h"
+#include "queue/store/fault.h"
+#include "queue/store/state.h"
+
+void store_die(struct store *store, const char *what, const char *error)
+{
+	store_say(store, LOG_ERR, "%s: %s: %s; commands without a reply may be lost",
+		  store->dir, what, error);
+	/* A compaction has found damage. */
+	if (strstr(error, "Corruption"))
+		store_mark_damage(store, what);
+	_exit(STORE_EXIT_IO);
+}
+
+/* An error for lack of files or memory is temporary, and is not damage. */
+bool store_is_damage(const char *error)
+{
+	return !error || strstr(error, "Corruption") || strstr(error, "Input/output error");
+}
+
+/* If the mark cannot be written, the next damage tries again. */
+void store_mark_damage(struct store *store, const char *what)
+{
+	if (!store->served)
+		return;
+	store->damaged = true;
+	if (!atomic_exchange(&store->marked, true) && !store_dir_mark(store, what))
+		store->marked = false;
+}
+
+int store_damaged(struct store *store, const char *what, char *error)
+{
+	bool damage = store_is_damage(error);
+
+	store_say(store, LOG_ERR, "%s: %s: %s: %s", store->dir,
+		  damage ? "damaged" : "cannot be read", what,
+		  error ? error : "its contents are not valid");
+	if (damage)
+		store_mark_damage(store, what);
+	rocksdb_free(error);
+	return damage ? -EBADMSG : -EIO;
+}

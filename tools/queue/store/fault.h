@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Errors of RocksDB: damage, and errors that end the process. */
+#ifndef QUEUE_STORE_FAULT_H
+#define QUEUE_STORE_FAULT_H
+
+#include "queue/store/config.h"
+
+/* Log the failed action @what and RocksDB's @error, and end the process. */
+void store_die(struct store *store, const char *what, const char *error)
+	__attribute__((noreturn));
+
+
+/*
+ * Log a failed read of @what, and free RocksDB's @error; NULL stands for invalid contents.
+ * Returns -EBADMSG for damage, which a store that is in use also marks, or -EIO for an error
+ * that may be temporary. Any thread may call it.
+ */
+int store_damaged(struct store *store, const char *what, char *error);
+/* Returns whether an error is damage, and not a lack of files or memory. */
+bool store_is_damage(const char *error);
+/* Mark damage on disk, once, if the store is in use. Any thread may call it. */
+void store_mark_damage(struct store *store, const char *what);
+
+#endif /* QUEUE_STORE_FAULT_H */

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Space on the disk, which other programs use too.
+ *
+ * A file, the ballast, holds `reserve` bytes. New jobs are accepted while the ballast exists
+ * and a quarter of the reserve is free beside it:
+ *
+ *	free, with the ballast     < reserve / 4      no new jobs: deletes need some space at
+ *	                                              first; data that is in memory only
+ *	                                              counts as written
+ *	                           < reserve / 8      release the ballast: its space is used
+ *	free, without the ballast  > reserve * 3 / 2  take the ballast back, and accept jobs
+ *
+ * The most that RocksDB needs at once, its buffers and its largest compaction, is less than
+ * the reserve, see rocksdb.c. When RocksDB finds no space, it tries again some seconds later,
+ * and then starts no compaction unless twice the space is free that it takes. So the ballast
+ * is also released after such an error, and is not taken back in the next 10 s. The free
+ * space is checked before each write of the log; by store_has_room(), at most every 10 ms
+ * unless much has been put since; and every second by the scrub thread.
+ *
+ * While there is no room, the scrub thread asks RocksDB, every second after deletes, to compact
+ * them with the data that they delete, although that costs writes. By itself RocksDB would wait
+ * for more deletes, and there may be none, as no new jobs are put. Each such push moves the
+ * deletes down by about a level. The pushes end when all data is in the last level. If they
+ * have not ended 20 s after the last delete, because another program left no space, they go
+ * on every 30 s only. The scrub thread does this because it may block.
+ *
+ * RocksDB cannot go on after a failed write of its log. So when there is no space even without
+ * the ballast, as another program has taken it, that write waits for space; so does the
+ * queue's thread when much of the log is in memory. Replies are late then, and nothing is lost.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/time.h"
+#include "queue/store/fault.h"
+#include "queue/store/rocksdb.h"
+#include "queue/store/space.h"
+#include "queue/store/state.h"
+
+#define CHECK_NS	10000000ull
+/* Seconds with a push in each after the last delete, and seconds between later pushes. */
+#define PUSHES		20
+#define PUSHES_RARE	30
+/* Number of levels of RocksDB; merged data is in the last one. */
+#define LEVELS		7
+/* Seconds after RocksDB had no space in which the ballast is not taken back. */
+#define LACK_S		10
+/* Keys before and after all others. */
+#define FIRST_KEY	"a"
+#define LAST_KEY	"z"
+#define RESERVE_MOST	(128ull << 20)
+#define RESERVE_LEAST	(4ull << 20)
+/* Bytes of the log that may be in memory; RocksDB itself writes them at twice that. */
+#define UNWRITTEN_MOST	(512u << 10)
+/* Space that a write of the log needs beside its bytes: for its last block and for files. */
+#define MARGIN		(256u << 10)
+#define WAIT_US		10000
+/* Retries of a write that has enough space: about 20 s. */
+#define RETRIES		2000
+
+/* Called for each write: an error of some ms does not matter. */
+static uint64_t coarse_ns(void)
+{
+	return time_now_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+static uint64_t free_bytes(const struct store *store)
+{
+	struct statvfs disk;
+
+	if (fstatvfs(store->dir_fd, &disk))
+		return 0;
+	return (uint64_t)disk.f_bavail * disk.f_frsize;
+}
+
+static uint64_t default_reserve(const struct store *store)
+{
+	struct statvfs disk;
+	uint64_t quarter;
+
+	if (fstatvfs(store->dir_fd, &disk))
+		return RESERVE_LEAST;
+	quarter = (uint64_t)disk.f_blocks * disk.f_frsize / 4;
+	if (quarter > RESERVE_MOST)
+		return RESERVE_MOST;
+	return quarter < RESERVE_LEAST ? RESERVE_LEAST : quarter;
+}
+
+/* --- the ballast; callers hold the lock --------------------------------------------------- */
+
+static void take_ballast(struct store *store)
+{
+	struct store_space *space = &store->space;
+
+	if (posix_fallocate(space->ballast_fd, 0, (off_t)space->reserve)) {
+		(void)!ftruncate(space->ballast_fd, 0);
+		return;
+	}
+	space->held = true;
+}
+
+static void release_ballast(struct store *store)
+{
+	struct store_space *space = &store->space;
+
+	if (!space->held)
+		return;
+	if (ftruncate(space->ballast_fd, 0))
+		store_say(store, LOG_ERR, "%s: cannot release the reserve: %m", store->dir);
+	else
+		store_say(store, LOG_WARNING, "%s: the disk is full: the reserve is used",
+			  store->dir);
+	space->held = false;
+}
+
+/* Data in memory will be written twice: to a table and, if it is not there, to the log. */
+static uint64_t owed_bytes(const struct store *store)
+{
+	uint64_t bytes = 0;
+
+	if (store->served)
+		rocksdb_property_int(store->db, "rocksdb.cur-size-all-mem-tables", &bytes);
+	return bytes + 2 * store->space.unwritten;
+}
+
+static void check_space(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t bytes = free_bytes(store), owed = owed_bytes(store);
+
+	space->added = 0;
+	if (space->held && bytes < space->reserve / 8) {
+		release_ballast(store);
+	} else if (!space->held && !space->lack_s && bytes > space->reserve / 2 * 3) {
+		take_ballast(store);
+		bytes -= space->held ? space->reserve : 0;
+	}
+	space->room = space->held && bytes >= space->reserve / 4 + owed;
+}
+
+/* --- freeing the space of deletes --------------------------------------------------------- */
+
+static void warn_and_free(struct store *store, const char *what, char *error)
+{
+	if (error)
+		store_say(store, LOG_WARNING, "%s: %s: %s", store->dir, what, error);
+	rocksdb_free(error);
+}
+
+static uint64_t property(struct store *store, const char *name)
+{
+	uint64_t value = 0;
+
+	rocksdb_property_int(store->db, name, &value);
+	return value;
+}
+
+/*
+ * RocksDB had no space for a compaction, or later considers the free space too small, and will
+ * retry for ever: release the ballast, although more than an eighth of the reserve is free.
+ * The error may have another reason; then the ballast is missing for some seconds only.
+ */
+static void check_errors(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t errors = property(store, "rocksdb.background-errors");
+
+	pthread_mutex_lock(&space->lock);
+	if (errors != space->errors && free_bytes(store) < 2 * space->reserve) {
+		space->lack_s = LACK_S;
+		space->room = false;
+		release_ballast(store);
+	} else if (space->lack_s) {
+		space->lack_s--;
+	}
+	space->errors = errors;
+	pthread_mutex_unlock(&space->lock);
+}
+
+static uint64_t files_of_level(struct store *store, int level)
+{
+	char name[] = "rocksdb.num-files-at-level0";
+	uint64_t nr = 0;
+	char *files;
+
+	name[sizeof(name) - 2] = (char)('0' + level);
+	files = rocksdb_property_value(store->db, name);
+	if (files)
+		nr = strtoull(files, NULL, 10);
+	rocksdb_free(files);
+	return nr;
+}
+
+/* Returns whether all data is in the last level: then no deleted data is left. */
+static bool is_merged(struct store *store)
+{
+	int level;
+
+	if (property(store, "rocksdb.num-entries-active-mem-table") ||
+	    property(store, "rocksdb.num-immutable-mem-table"))
+		return false;
+	for (level = 0; level < LEVELS - 1; level++)
+		if (files_of_level(store, level))
+			return false;
+	return true;
+}
+
+/*
+ * A flush blocks when too many tables wait to be written or compacted. So do not start one when
+ * there are some: this thread must not wait for the space that it has to free.
+ */
+static void flush_deletes(struct store *store)
+{
+	rocksdb_flushoptions_t *options;
+	char *error = NULL;
+
+	if (property(store, "rocksdb.num-immutable-mem-table") ||
+	    files_of_level(store, 0) >= STORE_TABLES_COMPACT)
+		return;
+	options = rocksdb_flushoptions_create();
+	rocksdb_flushoptions_set_wait(options, 0);
+	rocksdb_flush(store->db, options, &error);
+	rocksdb_flushoptions_destroy(options);
+	warn_and_free(store, "cannot flush deletes", error);
+}
+
+/* A flush moves deletes to level 0, and compactions move them down to the data they delete. */
+static void push_deletes_down(struct store *store)
+{
+	char *error = NULL;
+
+	flush_deletes(store);
+	rocksdb_suggest_compact_range(store->db, FIRST_KEY, 1, LAST_KEY, 1, &error);
+	warn_and_free(store, "cannot compact deletes", error);
+}
+
+static bool is_time_to_push(struct store_space *space)
+{
+	if (atomic_exchange(&space->deleted, false)) {
+		space->pushing = true;
+		space->pushes = 0;
+	}
+	if (!space->pushing)
+		return false;
+	space->pushes++;
+	return space->pushes <= PUSHES || space->pushes % PUSHES_RARE == 0;
+}
+
+void store_space_push(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t now = coarse_ns();
+
+	if (now - space->pushed_ns < NSEC_PER_SEC)
+		return;
+	space->pushed_ns = now;
+	check_errors(store);
+	store_space_check(store);
+	if (space->room || !is_time_to_push(space))
+		return;
+	if (is_merged(store))
+		space->pushing = false;
+	else
+		push_deletes_down(store);
+}
+
+/* --- for the other files ------------------------------------------------------------------ */
+
+void store_space_check(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t now = coarse_ns();
+
+	if (now - space->checked_ns < CHECK_NS)
+		return;
+	space->checked_ns = now;
+	pthread_mutex_lock(&space->lock);
+	check_space(store);
+	pthread_mutex_unlock(&space->lock);
+}
+
+/* Check again at once if many bytes were added since the last check. */
+bool store_has_room(struct store *store)
+{
+	if (store->space.added > store->space.reserve / 64)
+		store->space.checked_ns = 0;
+	store_space_check(store);
+	return store->space.room;
+}
+
+static void wait_for_room(struct store *store, uint64_t bytes)
+{
+	bool logged = false;
+
+	while (free_bytes(store) < bytes) {
+		pthread_mutex_lock(&store->space.lock);
+		store->space.room = false;
+		release_ballast(store);
+		pthread_mutex_unlock(&store->space.lock);
+		if (free_bytes(store) >= bytes)
+			break;
+		if (!logged)
+			store_say(store, LOG_ERR,
+				  "%s: the disk is full, even without the reserve: replies wait",
+				  store->dir);
+		logged = true;
+		usleep(WAIT_US);
+	}
+}
+
+void store_space_add(struct store *store, size_t bytes)
+{
+	store->space.unwritten += bytes;
+	store->space.added += bytes;
+	if (store->space.unwritten > UNWRITTEN_MOST)
+		wait_for_room(store, store->space.unwritten + MARGIN);
+}
+
+void store_space_write_out(struct store *store)
+{
+	uint64_t bytes = atomic_exchange(&store->space.unwritten, 0);
+
+	store_space_check(store);
+	wait_for_room(store, bytes + MARGIN);
+}
+
+/*
+ * After an error for lack of space RocksDB may demand more space for a compaction than is free,
+ * although there is enough for the write. Then only a restart makes it go on.
+ */
+void store_space_retry(struct store *store, unsigned int tries)
+{
+	wait_for_room(store, store->space.reserve / 8);
+	if (tries >= RETRIES)
+		store_die(store, "cannot write", "RocksDB does not recover from a full disk");
+	usleep(WAIT_US);
+}
+
+/* Opening a store on a full disk needs the space of the ballast. */
+int store_space_open(struct store *store)
+{
+	struct store_space *space = &store->space;
+	struct stat file;
+
+	pthread_mutex_init(&space->lock, NULL);
+	space->reserve = store->config.reserve;
+	if (!space->reserve)
+		space->reserve = default_reserve(store);
+	space->ballast_fd = openat(store->dir_fd, "reserve",
+				   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (space->ballast_fd < 0)
+		return -errno;
+	if (fstat(space->ballast_fd, &file))
+		return -errno;
+	space->held = (uint64_t)file.st_blocks * 512 >= space->reserve;
+	if ((uint64_t)file.st_size != space->reserve || !space->held)
+		space->held = !ftruncate(space->ballast_fd,
+					 space->held ? (off_t)space->reserve : 0) && space->held;
+	if (space->held && free_bytes(store) < space->reserve / 2)
+		release_ballast(store);
+	check_space(store);
+	return 0;
+}
+
+void store_space_close(struct store *store)
+{
+	if (store->space.ballast_fd >= 0)
+		close(store->space.ballast_fd);
+}

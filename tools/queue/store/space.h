@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Space on the disk: the reserve and its ballast. */
+#ifndef QUEUE_STORE_SPACE_H
+#define QUEUE_STORE_SPACE_H
+
+#include "queue/store/config.h"
+
+/*
+ * Returns whether there is room for new jobs. If not, the caller refuses puts; all other
+ * changes go on and use the reserve. The file system is checked at intervals, not each time.
+ */
+bool store_has_room(struct store *store);
+
+
+/* --- for store/ and integrity/ --- */
+
+int store_space_open(struct store *store);
+void store_space_close(struct store *store);
+/* Check the free space, and release the ballast or take it back. */
+void store_space_check(struct store *store);
+/* Before a write to the log's buffer, or of that buffer to disk: wait for space if need be. */
+void store_space_add(struct store *store, size_t bytes);
+void store_space_write_out(struct store *store);
+/* Make RocksDB free the space of deleted jobs; at most once a second. It may block. */
+void store_space_push(struct store *store);
+/* Wait for space after a write failed for lack of it. */
+void store_space_retry(struct store *store, unsigned int tries);
+
+#endif /* QUEUE_STORE_SPACE_H */

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Statistics of a store. */
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "queue/store/dir.h"
+#include "queue/store/state.h"
+#include "queue/store/stats.h"
+
+static uint64_t memory_bytes(struct store *store)
+{
+	uint64_t buffers = 0;
+
+	rocksdb_property_int(store->db, "rocksdb.cur-size-all-mem-tables", &buffers);
+	return buffers + rocksdb_cache_get_usage(store->cache);
+}
+
+void store_stats(struct store *store, struct store_stats *stats)
+{
+	struct statvfs disk;
+
+	memset(stats, 0, sizeof(*stats));
+	if (!fstatvfs(store->dir_fd, &disk))
+		stats->free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	stats->changes = store->records;
+	stats->syncs = store->syncer.syncs;
+	stats->sync_ns = store->syncer.sync_ns;
+	stats->sync_max_ns = store->syncer.sync_max_ns;
+	stats->disk_bytes = store_dir_bytes(store);
+	stats->memory_bytes = memory_bytes(store);
+	stats->scrubs = store->scrubber.passes;
+	stats->scrubbed_bytes = store->scrubber.bytes;
+	stats->damaged = store->damaged;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The sync thread, and the number of the last commit that is on disk. */
+#ifndef QUEUE_STORE_SYNC_H
+#define QUEUE_STORE_SYNC_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+#include "queue/store/config.h"
+
+/*
+ * The number of the last commit that is on disk, and of all before it; and a file descriptor
+ * that becomes readable when this number has grown.
+ */
+uint64_t store_synced(struct store *store);
+int store_fd(const struct store *store);
+
+/* Wait until everything is on disk. */
+void store_flush(struct store *store);
+
+
+/* --- for store/ and integrity/ --- */
+
+/* Initialize a condition whose timeouts use CLOCK_MONOTONIC. Returns 0 or a negative errno. */
+int store_monotonic_cond(pthread_cond_t *cond);
+/* Start the sync thread. Returns 0 or a negative errno. */
+int store_sync_start(struct store *store);
+void store_sync_stop(struct store *store);
+/* Tell the sync thread of a new commit. */
+void store_sync_commit(struct store *store);
+
+#endif /* QUEUE_STORE_SYNC_H */

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How often commands read the record of a job: once, wherever the job is. The linker has all
+ * calls of store_get() go through __wrap_store_get().
+ */
+#include <string.h>
+
+#include "common/log.h"
+#include "queue/test/queue_lib.h"
+
+#define LONG	(100000 * NSEC_PER_SEC)
+
+static unsigned int nr_reads;
+
+int __wrap_store_get(struct store *store, uint64_t id, struct job_record *record);
+int __real_store_get(struct store *store, uint64_t id, struct job_record *record);
+
+int __wrap_store_get(struct store *store, uint64_t id, struct job_record *record)
+{
+	nr_reads++;
+	return __real_store_get(store, id, record);
+}
+
+/* Put a job with a key; one that is due late is on disk only. */
+static uint64_t put_keyed(bool in_memory)
+{
+	struct command command = {
+		.op = OP_PUT_UNIQUE, .key = "key", .ttr_ns = LONG, .has_body = true,
+		.body_len = 1, .delay_ns = in_memory ? 0 : 1000 * NSEC_PER_SEC,
+	};
+	uint64_t id = queue->next_id;
+
+	ASSERT(!strncmp(client_run(0, &command, "x"), "INSERTED ", 9));
+	ASSERT_EQ(!!job_resident(queue, id), in_memory);
+	return id;
+}
+
+/* The command reads the record once; @reply is how its reply begins. */
+static void reads_once(struct command command, const char *reply)
+{
+	const char *line;
+
+	command.ttr_ns = LONG;
+	command.has_body = command.op == OP_PUT_UNIQUE;
+	command.body_len = command.has_body;
+	nr_reads = 0;
+	line = client_run(0, &command, command.has_body ? "y" : NULL);
+	if (strncmp(line, reply, strlen(reply)))
+		test_fail(__FILE__, __LINE__, "\"%s\", not \"%s\"", line, reply);
+	ASSERT_EQ(nr_reads, 1);
+}
+
+static void open_queue(void)
+{
+	struct queue_config config = queue_test_config(100);
+
+	log_set_level(LOG_CRIT);
+	queue_open(&config);
+}
+
+static void commands_read_once(bool in_memory)
+{
+	struct command replace = { .op = OP_PUT_UNIQUE, .key = "key", .delay_ns = 2 * LONG };
+	uint64_t id;
+
+	open_queue();
+	id = put_keyed(in_memory);
+	reads_once((struct command){ .op = OP_STATS_JOB, .id = id }, "OK ");
+	reads_once((struct command){ .op = OP_RESCHEDULE, .id = id, .delay_ns = LONG },
+		   "RESCHEDULED");
+	reads_once((struct command){ .op = OP_KICK_JOB, .id = id }, "KICKED");
+	reads_once((struct command){ .op = OP_RESERVE_JOB, .id = id }, "RESERVED ");
+	reads_once((struct command){ .op = OP_RELEASE, .id = id, .delay_ns = 2 * LONG },
+		   "RELEASED");
+	reads_once((struct command){ .op = OP_RESERVE_JOB, .id = id }, "RESERVED ");
+	reads_once((struct command){ .op = OP_BURY, .id = id }, "BURIED");
+	reads_once((struct command){ .op = OP_RESERVE_JOB, .id = id }, "RESERVED ");
+	reads_once((struct command){ .op = OP_RELEASE, .id = id, .delay_ns = 2 * LONG },
+		   "RELEASED");
+	reads_once(replace, "REPLACED ");
+	reads_once((struct command){ .op = OP_DELETE, .id = id }, "DELETED");
+	queue_remove();
+}
+
+TEST(commands_about_a_keyed_job_in_memory_read_its_record_once)
+{
+	commands_read_once(true);
+}
+
+TEST(commands_about_a_keyed_job_on_disk_read_its_record_once)
+{
+	commands_read_once(false);
+}
+
+TEST(delete_of_a_job_in_memory_without_a_key_reads_no_record)
+{
+	uint64_t id;
+
+	open_queue();
+	id = client_put(0, 1, 0, LONG);
+	nr_reads = 0;
+	ASSERT_SAID(client_run_id(0, OP_DELETE, id), "DELETED");
+	ASSERT_EQ(nr_reads, 0);
+	queue_remove();
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A file of settings of librdkafka, so that a password does not have to be on the command
+ * line, which everybody on the machine can read.
+ *
+ * A line is NAME=VALUE, or is empty, or begins with #. White space at both ends and around
+ * the first = is ignored.
+ */
+#ifndef RELAY_CONFIG_H
+#define RELAY_CONFIG_H
+
+#include <stdbool.h>
+
+#include "relay/options.h"
+
+#define RELAY_CONFIG_WHY	512
+
+/*
+ * Add the settings of the file @path to @settings; the string @path must stay. Returns false
+ * if the file cannot be read or a line is wrong; @why then says why, without any text of the
+ * file.
+ */
+bool relay_config_read(const char *path, struct relay_settings *settings,
+		       char why[RELAY_CONFIG_WHY]);
+
+/* Can everybody on the machine read it? No, if it is not a regular file, such as a pipe. */
+bool relay_config_is_open(const char *path);
+
+#endif /* RELAY_CONFIG_H */

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The clients of librdkafka: their settings, log and errors. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "common/exit.h"
+#include "common/log.h"
+#include "common/util.h"
+#include "relay/commit.h"
+#include "relay/doubt.h"
+#include "relay/group.h"
+#include "relay/kafka.h"
+#include "relay/send.h"
+#include "relay/settings.h"
+#include "relay/state.h"
+
+/* How long closing waits for records in flight. */
+#define FLUSH_MS	1000
+
+struct setting {
+	const char *name;
+	const char *value;
+};
+
+static const struct setting both_settings[] = {
+	{ "client.id", "twheel-relay" },
+	/* A single record may be this large; producers and brokers set the lower limits. */
+	{ "receive.message.max.bytes", "1100000000" },
+};
+
+static const struct setting consumer_settings[] = {
+	/* Only the relay knows which records are done. */
+	{ "enable.auto.commit", "false" },
+	{ "enable.auto.offset.store", "false" },
+	/* Missing records are an error: see partition.c. */
+	{ "auto.offset.reset", "error" },
+	{ "isolation.level", "read_committed" },
+	{ "enable.partition.eof", "false" },
+	{ "check.crcs", "true" },
+	/* Buckets of another horizon may appear. */
+	{ "topic.metadata.refresh.interval.ms", "60000" },
+	/*
+	 * These buffers are not part of --memory, and when a partition is paused, they were
+	 * fetched in vain. A broker's answer may be larger than this if one batch is.
+	 */
+	{ "fetch.max.bytes", "16777216" },
+	{ "queued.max.messages.kbytes", "16384" },
+	{ "queued.min.messages", "10000" },
+};
+
+static const struct setting producer_settings[] = {
+	/* Brokers decide how large a record may be. */
+	{ "message.max.bytes", "1000000000" },
+	{ "enable.idempotence", "true" },
+	{ "acks", "all" },
+	/* The partitioner of Kafka's own clients: records of a key stay in one partition. */
+	{ "partitioner", "murmur2_random" },
+	/* A record that was compressed when it was read may be too large without compression. */
+	{ "compression.type", "lz4" },
+	/* After this time without success, a record is reported to us as failed. */
+	{ "message.timeout.ms", "30000" },
+};
+
+/* --- log and errors of librdkafka ----------------------------------------------------- */
+
+/* librdkafka's threads call this too; log_say() writes a line in one call. */
+static void on_log(const rd_kafka_t *client, int level, const char *what, const char *text)
+{
+	(void)client;
+	/* Expected: a setting of both clients that only one has, or that old brokers lack. */
+	if (!strcmp(what, "CONFWARN") || !strcmp(what, "AUTOCREATE"))
+		level = LOG_DEBUG;
+	log_say(level, "kafka: %s: %s", what, text);
+}
+
+static void on_error(rd_kafka_t *client, int error, const char *text, void *context)
+{
+	struct relay *relay = context;
+	char why[512];
+
+	/* librdkafka logs the other errors, too, and recovers by itself. */
+	if (error != RD_KAFKA_RESP_ERR__FATAL) {
+		log_say(LOG_DEBUG, "kafka: %s", text);
+		return;
+	}
+	rd_kafka_fatal_error(client, why, sizeof(why));
+	log_say(LOG_ERR, "kafka: fatal error: %s: start the relay again", why);
+	relay_end(relay, EX_UNAVAILABLE);
+}
+
+/* --- settings ------------------------------------------------------------------------- */
+
+static bool set(rd_kafka_conf_t *conf, const char *name, const char *value)
+{
+	char why[512];
+
+	if (!rd_kafka_conf_set(conf, name, value, why, sizeof(why)))
+		return true;
+	log_say(LOG_ERR, "%s: %s", name, why);
+	return false;
+}
+
+static bool set_all(rd_kafka_conf_t *conf, const struct setting *settings, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!set(conf, settings[i].name, settings[i].value))
+			return false;
+	return true;
+}
+
+/* Not settings that the relay's promises depend on, and those that have their own option. */
+static bool is_allowed(const struct relay_setting *setting)
+{
+	static const char *const names[] = {
+		"bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit",
+		"enable.auto.offset.store", "auto.offset.reset", "enable.idempotence", "acks",
+		"request.required.acks", "transactional.id", "message.max.bytes",
+		/* The relay needs a report of every record, and a time-out must not be fatal. */
+		"delivery.report.only.error", "enable.gapless.guarantee",
+		/* Records of aborted transactions and damaged records must not be delivered. */
+		"isolation.level", "check.crcs", "enable.partition.eof",
+	};
+	const char *name = setting->name;
+	size_t i;
+
+	/* Settings of topics have two names. */
+	if (!strncmp(name, "topic.", 6))
+		name += 6;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return false;
+	/* The relay expects that the whole assignment is revoked at once. */
+	return strcmp(setting->name, "partition.assignment.strategy") ||
+		!strstr(setting->value, "cooperative");
+}
+
+static bool set_user_setting(rd_kafka_conf_t *conf, const struct relay_setting *setting)
+{
+	char why[512] = "this is the relay's own to set";
+
+	if (is_allowed(setting) &&
+	    !rd_kafka_conf_set(conf, setting->name, setting->value, why, sizeof(why)))
+		return true;
+	if (setting->path)
+		log_say(LOG_ERR, "%s:%u: %s: %s", setting->path, setting->line, setting->name,
+			why);
+	else
+		log_say(LOG_ERR, "-X %s: %s", setting->name, why);
+	return false;
+}
+
+static bool set_user_settings(rd_kafka_conf_t *conf, const struct relay *relay)
+{
+	const struct relay_setting *setting;
+
+	STAILQ_FOREACH(setting, &relay->options.settings, entry)
+		if (!set_user_setting(conf, setting))
+			return false;
+	return set(conf, "bootstrap.servers", relay->options.brokers);
+}
+
+static rd_kafka_conf_t *make_conf(struct relay *relay, const struct setting *settings,
+				  size_t nr)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+
+	rd_kafka_conf_set_opaque(conf, relay);
+	rd_kafka_conf_set_log_cb(conf, on_log);
+	rd_kafka_conf_set_error_cb(conf, on_error);
+	if (set_all(conf, both_settings, ARRAY_SIZE(both_settings)) &&
+	    set_all(conf, settings, nr) && set_user_settings(conf, relay))
+		return conf;
+	rd_kafka_conf_destroy(conf);
+	return NULL;
+}
+
+static rd_kafka_t *make_client(rd_kafka_type_t type, rd_kafka_conf_t *conf)
+{
+	char why[512];
+	rd_kafka_t *client = rd_kafka_new(type, conf, why, sizeof(why));
+
+	if (client)
+		return client;
+	rd_kafka_conf_destroy(conf);
+	log_say(LOG_ERR, "kafka: %s", why);
+	return NULL;
+}
+
+/* --- opening and closing -------------------------------------------------------------- */
+
+/* Returns an eventfd that becomes readable when an event is added to the queue. */
+static int watch_queue(rd_kafka_queue_t *queue)
+{
+	static const uint64_t one = 1;
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (fd >= 0)
+		rd_kafka_queue_io_event_enable(queue, fd, &one, sizeof(one));
+	return fd;
+}
+
+static bool open_producer(struct relay *relay)
+{
+	rd_kafka_conf_t *conf = make_conf(relay, producer_settings,
+					  ARRAY_SIZE(producer_settings));
+	rd_kafka_queue_t *queue;
+
+	if (!conf)
+		return false;
+	rd_kafka_conf_set_dr_msg_cb(conf, relay_send_report);
+	relay->producer = make_client(RD_KAFKA_PRODUCER, conf);
+	if (!relay->producer)
+		return false;
+	queue = rd_kafka_queue_get_main(relay->producer);
+	relay->sender_fd = watch_queue(queue);
+	rd_kafka_queue_destroy(queue);
+	return relay->sender_fd >= 0;
+}
+
+static bool set_group(rd_kafka_conf_t *conf, const struct relay *relay)
+{
+	char name[RELAY_TOPIC_MAX + 16];
+
+	if (relay->options.group)
+		return set(conf, "group.id", relay->options.group);
+	/* The default group of earlier versions: committed offsets belong to it. */
+	snprintf(name, sizeof(name), "twheelq-%s", relay->options.topic);
+	return set(conf, "group.id", name);
+}
+
+static bool open_consumer(struct relay *relay)
+{
+	rd_kafka_conf_t *conf = make_conf(relay, consumer_settings,
+					  ARRAY_SIZE(consumer_settings));
+
+	if (!conf || !set_group(conf, relay)) {
+		if (conf)
+			rd_kafka_conf_destroy(conf);
+		return false;
+	}
+	rd_kafka_conf_set_rebalance_cb(conf, relay_group_rebalance);
+	rd_kafka_conf_set_offset_commit_cb(conf, relay_commit_report);
+	relay->consumer = make_client(RD_KAFKA_CONSUMER, conf);
+	if (!relay->consumer)
+		return false;
+	rd_kafka_poll_set_consumer(relay->consumer);
+	relay->reader = rd_kafka_queue_get_consumer(relay->consumer);
+	relay->reader_fd = watch_queue(relay->reader);
+	relay_doubt_init(relay);
+	return relay->reader_fd >= 0;
+}
+
+/* The user's settings are right: they are refused before anything begins. */
+static bool check_user_settings(const struct relay *relay)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	bool right = set_user_settings(conf, relay);
+
+	rd_kafka_conf_destroy(conf);
+	return right;
+}
+
+int relay_client_open(struct relay *relay)
+{
+	if (!check_user_settings(relay))
+		return EXIT_USAGE;
+	return open_producer(relay) && open_consumer(relay) ? 0 : EXIT_CANNOT;
+}
+
+void relay_client_close(struct relay *relay)
+{
+	relay_settings_end(relay);
+	if (relay->reader) {
+		rd_kafka_queue_io_event_enable(relay->reader, -1, NULL, 0);
+		rd_kafka_queue_destroy(relay->reader);
+	}
+	/* The producer first: its reports refer to the consumer's partitions. */
+	if (relay->producer) {
+		rd_kafka_flush(relay->producer, FLUSH_MS);
+		rd_kafka_destroy(relay->producer);
+	}
+	if (relay->consumer)
+		rd_kafka_destroy(relay->consumer);
+	if (relay->reader_fd >= 0)
+		close(relay->reader_fd);
+	if (relay->sender_fd >= 0)
+		close(relay->sender_fd);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How many records were not read yet. */
+#ifndef RELAY_LAG_H
+#define RELAY_LAG_H
+
+#include "relay/state.h"
+
+/* Ask for the ends of paused partitions, unless that was done a moment ago. */
+void relay_lag_ask(struct relay *relay);
+
+/* Records of a partition in Kafka that were not read; -1 if that is not known yet. */
+int64_t relay_lag(struct relay *relay, const struct relay_partition *partition);
+
+#endif /* RELAY_LAG_H */

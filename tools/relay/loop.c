@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The loop of twheel-relay: it opens everything, runs until it is told to end, and closes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "common/exit.h"
+#include "common/log.h"
+#include "common/notify.h"
+#include "common/util.h"
+#include "common/version.h"
+#include "metrics/http.h"
+#include "relay/commit.h"
+#include "relay/doubt.h"
+#include "relay/group.h"
+#include "relay/kafka.h"
+#include "relay/loop.h"
+#include "relay/page.h"
+#include "relay/partition.h"
+#include "relay/send.h"
+#include "relay/settings.h"
+#include "relay/state.h"
+#include "relay/topics.h"
+#include "relay/wake.h"
+
+/* How often the relay commits and checks for rare events. */
+#define TICK_MS	1000
+
+/**
+ * struct loop - the loop and what it waits for
+ * @relay: the relay.
+ * @metrics: the server of its page; NULL: none.
+ * @epoll_fd: has all files that wake the loop.
+ * @signal_fd: SIGTERM and SIGINT.
+ * @tick_ms: the time of the next tick, by the clock since boot.
+ */
+struct loop {
+	struct relay relay;
+	struct metrics *metrics;
+	int epoll_fd;
+	int signal_fd;
+	uint64_t tick_ms;
+};
+
+/* --- opening: each function logs what is wrong, and returns an exit status ------------ */
+
+static int open_alarms(struct loop *loop)
+{
+	struct relay *relay = &loop->relay;
+	int error = alarms_open(&relay->alarms, relay->options.wheel);
+
+	if (!error)
+		return 0;
+	log_say(LOG_ERR, "cannot open the timing wheel%s: %s",
+		relay->options.wheel == ALARM_DEVICE ? " of /dev/twheel" : "", strerror(-error));
+	return EXIT_CANNOT;
+}
+
+static int open_metrics(struct loop *loop)
+{
+	const struct metrics_source source = {
+		.write = relay_page_write,
+		.context = &loop->relay,
+	};
+	const char *address = loop->relay.options.metrics;
+	int error;
+
+	if (!address)
+		return 0;
+	error = metrics_open(&loop->metrics, address, &source);
+	if (!error) {
+		log_say(LOG_INFO, "metrics on %s", metrics_address(loop->metrics));
+		return 0;
+	}
+	log_say(LOG_ERR, "cannot listen on \"%s\" for metrics: %s", address, strerror(-error));
+	return EXIT_CANNOT;
+}
+
+static int open_clients(struct loop *loop)
+{
+	return relay_client_open(&loop->relay);
+}
+
+static int open_topics(struct loop *loop)
+{
+	return relay_topics_open(&loop->relay);
+}
+
+static int watch(struct loop *loop, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int open_epoll(struct loop *loop)
+{
+	struct relay *relay = &loop->relay;
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	loop->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->signal_fd >= 0 && loop->epoll_fd >= 0 && !watch(loop, loop->signal_fd) &&
+	    !watch(loop, relay->reader_fd) && !watch(loop, relay->sender_fd) &&
+	    !watch(loop, alarms_fd(relay->alarms)) &&
+	    (!loop->metrics || !watch(loop, metrics_fd(loop->metrics))))
+		return 0;
+	log_say(LOG_ERR, "cannot poll: %m");
+	return EXIT_CANNOT;
+}
+
+static int join_group(struct loop *loop)
+{
+	return relay_group_join(&loop->relay);
+}
+
+static int open_all(struct loop *loop)
+{
+	static int (*const opens[])(struct loop *loop) = {
+		open_alarms, open_metrics, open_clients, open_topics, open_epoll, join_group,
+	};
+	int status = 0;
+	size_t i;
+
+	for (i = 0; !status && i < ARRAY_SIZE(opens); i++)
+		status = opens[i](loop);
+	return status;
+}
+
+static void close_all(struct loop *loop)
+{
+	relay_client_close(&loop->relay);
+	if (loop->metrics)
+		metrics_close(loop->metrics);
+	alarms_close(loop->relay.alarms);
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
+	if (loop->signal_fd >= 0)
+		close(loop->signal_fd);
+}
+
+/* --- the loop ------------------------------------------------------------------------- */
+
+static int timeout_ms(const struct loop *loop, bool busy)
+{
+	uint64_t now_ms = relay_boot_ms();
+	int timeout = loop->tick_ms > now_ms ? loop->tick_ms - now_ms : 0;
+	int other = loop->metrics ? metrics_timeout_ms(loop->metrics) : -1;
+
+	if (busy)
+		return 0;
+	return other >= 0 && other < timeout ? other : timeout;
+}
+
+/* Returns false if a signal tells the relay to end. */
+static bool wait_for_work(struct loop *loop, bool busy)
+{
+	struct epoll_event events[8];
+	uint64_t count;
+	int nr, i;
+
+	nr = epoll_wait(loop->epoll_fd, events, ARRAY_SIZE(events), timeout_ms(loop, busy));
+	for (i = 0; i < nr; i++) {
+		int fd = events[i].data.fd;
+
+		if (fd == loop->signal_fd)
+			return false;
+		/* Drain the eventfd. */
+		if ((fd == loop->relay.reader_fd || fd == loop->relay.sender_fd) &&
+		    read(fd, &count, sizeof(count)) < 0)
+			continue;
+	}
+	return true;
+}
+
+static void tick(struct loop *loop)
+{
+	if (relay_boot_ms() < loop->tick_ms)
+		return;
+	loop->tick_ms = relay_boot_ms() + TICK_MS;
+	relay_settings_check(&loop->relay);
+	relay_commit(&loop->relay);
+}
+
+/* Do what there is to do, up to limits. Returns whether there may be more. */
+static bool turn(struct loop *loop)
+{
+	struct relay *relay = &loop->relay;
+	bool busy;
+
+	relay_doubt_check(relay);
+	relay_send_poll(relay, 0);
+	busy = relay_wake_due(relay);
+	busy |= relay_group_read(relay);
+	relay_partition_backpressure(relay);
+	tick(loop);
+	if (loop->metrics)
+		metrics_run(loop->metrics);
+	relay_wake_flush(relay);
+	return busy || relay->doubt_over;
+}
+
+static void run_loop(struct loop *loop)
+{
+	bool busy = true;
+
+	notify("READY=1");
+	while (!loop->relay.ending && wait_for_work(loop, busy))
+		busy = turn(loop);
+	notify("STOPPING=1");
+	relay_group_leave(&loop->relay);
+}
+
+static void log_start(const struct relay *relay)
+{
+	log_say(LOG_INFO, "twheel-relay " TWHEEL_VERSION " of topic %s, horizon %" PRIu64
+		" s, %u buckets, wheel: %s", relay->options.topic,
+		relay->options.horizon_ms / 1000, relay->rules.nr_buckets,
+		alarms_name(relay->alarms));
+	if (relay->options.scale > 1)
+		log_say(LOG_WARNING, "times are divided by %" PRIu64, relay->options.scale);
+}
+
+static void init(struct loop *loop)
+{
+	struct relay *relay = &loop->relay;
+
+	loop->epoll_fd = -1;
+	loop->signal_fd = -1;
+	relay->reader_fd = -1;
+	relay->sender_fd = -1;
+	relay->started_ms = relay_boot_ms();
+	relay->pressure.cap = relay->options.memory;
+	relay->handlers = (struct relay_handlers){
+		.done = relay_partition_done,
+		.reconsider = relay_partition_reconsider,
+		.ask = relay_commit_ask,
+	};
+	RB_INIT(&relay->partitions);
+	RB_INIT(&relay->targets);
+	TAILQ_INIT(&relay->blocked);
+	relay_rules_init(&relay->rules, relay->options.topic, relay->options.horizon_ms,
+			 relay->options.scale);
+}
+
+/* Only the loop handles signals: the threads of librdkafka inherit that they are blocked. */
+static void block_signals(void)
+{
+	sigset_t signals;
+
+	sigfillset(&signals);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int relay_run(const struct relay_options *options)
+{
+	struct loop loop = { .relay.options = *options };
+	int status;
+
+	block_signals();
+	init(&loop);
+	status = open_all(&loop);
+	if (!status) {
+		log_start(&loop.relay);
+		run_loop(&loop);
+		status = loop.relay.status;
+	}
+	close_all(&loop);
+	return status;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The options of twheel-relay. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alarm/options.h"
+#include "common/exit.h"
+#include "common/log.h"
+#include "common/options.h"
+#include "common/retry_policy.h"
+#include "common/text.h"
+#include "common/time.h"
+#include "common/util.h"
+#include "relay/config.h"
+#include "relay/options.h"
+
+#define MS_PER_S	1000ULL
+
+#define MEMORY_MIN	MIB
+
+/* Room for the numbers of a policy. */
+#define POLICY_TEXT	256
+#define SCALE_MAX	10000000ULL
+
+/* Leaves room for the width of a bucket and for ".invalid". */
+#define TOPIC_MAX	(RELAY_TOPIC_MAX - 16)
+
+/* Memory for an option; relay_options_free() frees it. */
+static void *get_memory(struct argp_state *state, size_t size)
+{
+	void *memory = calloc(1, size);
+
+	if (!memory)
+		argp_failure(state, EXIT_CANNOT, ENOMEM, "an option");
+	return memory;
+}
+
+/* Split "NAME=VALUE", and return the value. */
+static char *split(struct argp_state *state, const char *option, char *arg)
+{
+	char *equals = strchr(arg, '=');
+
+	if (!equals || equals == arg)
+		argp_error(state, "%s \"%s\" is not NAME=VALUE", option, arg);
+	else
+		*equals++ = '\0';
+	return equals;
+}
+
+/* "MAX,BASE,FACTOR,CAP,JITTER": the words of a policy, with commas between them. */
+static bool parse_policy(struct retry_policy *policy, const char *arg)
+{
+	char words[POLICY_TEXT];
+	struct text text = { words, words + strlen(arg) };
+	char *comma;
+
+	if (strlen(arg) >= sizeof(words) || strchr(arg, ' '))
+		return false;
+	strcpy(words, arg);
+	while ((comma = strchr(words, ',')))
+		*comma = ' ';
+	return retry_policy_parse(policy, &text) && text_empty(&text);
+}
+
+static void parse_policies(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+	struct relay_policy *policy = get_memory(state, sizeof(*policy));
+	const char *text = split(state, "--policy", arg);
+
+	policy->target = arg;
+	if (!parse_policy(&policy->policy, text))
+		argp_error(state, "--policy %s=%s is not a policy, such as %s=25,1s,2,1h,10", arg,
+			   text, arg);
+	STAILQ_INSERT_HEAD(&options->policies, policy, entry);
+}
+
+static void parse_setting(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+	struct relay_setting *setting = get_memory(state, sizeof(*setting));
+
+	setting->value = split(state, "-X", arg);
+	setting->name = arg;
+	STAILQ_INSERT_TAIL(&options->settings, setting, entry);
+}
+
+static void parse_config(struct argp_state *state, char *path, void *values)
+{
+	struct relay_options *options = values;
+	char why[RELAY_CONFIG_WHY];
+
+	if (!relay_config_read(path, &options->settings, why))
+		argp_failure(state, EXIT_CANNOT, 0, "--config: %s", why);
+	if (relay_config_is_open(path))
+		log_say(LOG_WARNING, "everybody can read %s; chmod o-r if it has a secret", path);
+}
+
+static void parse_topic(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+	size_t len = 0;
+
+	while (isalnum((unsigned char)arg[len]) || (arg[len] && strchr("._-", arg[len])))
+		len++;
+	if (!len || arg[len] || len > TOPIC_MAX)
+		argp_error(state, "--topic \"%s\" is not up to %d letters, digits and \"._-\"", arg,
+			   (int)TOPIC_MAX);
+	options->topic = arg;
+}
+
+static void parse_horizon(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+	uint64_t ns = 0;
+
+	if (!text_duration(arg, &ns))
+		argp_error(state, "--horizon \"%s\" is not a time, such as 10m", arg);
+	options->horizon_ms = ns / NSEC_PER_SEC * MS_PER_S;
+	if (ns % NSEC_PER_SEC || options->horizon_ms < RELAY_HORIZON_MIN_MS ||
+	    options->horizon_ms > RELAY_HORIZON_MAX_MS)
+		argp_error(state, "--horizon %s is not whole seconds from 1s to 1d", arg);
+}
+
+static void parse_wheel(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	options->wheel = alarm_backend_option(state, arg);
+}
+
+/* --- the table -------------------------------------------------------------------------- */
+
+#define AT(member)	offsetof(struct relay_options, member)
+
+static const struct option_rule rules[] = {
+	{ "brokers", 'b', "HOST:PORT,...", "The brokers of Kafka to ask first",
+	  OPTION_TEXT, AT(brokers), 0, 0, NULL },
+	{ "group", 'g', "NAME", "The consumer group that relays share (default twheelq-TOPIC)",
+	  OPTION_TEXT, AT(group), 0, 0, NULL },
+	{ "topic", 't', "NAME", "The topic of delays (default delays)",
+	  OPTION_OTHER, 0, 0, 0, parse_topic },
+	{ "horizon", 0, "DURATION",
+	  "Keep records that are due within twice this time in memory (default 10m, from 1s to 1d)",
+	  OPTION_OTHER, 0, 0, 0, parse_horizon },
+	{ "memory", 'm', "SIZE",
+	  "Limit of records in memory; when it is reached, partitions are paused (default 256M)",
+	  OPTION_SIZE, AT(memory), MEMORY_MIN, INT64_MAX, NULL },
+	{ "policy", 0, "TARGET=MAX,BASE,FACTOR,CAP,JITTER",
+	  "How attempts for a target are retried; may be repeated (default 25,1s,2,1h,10)",
+	  OPTION_OTHER, 0, 0, 0, parse_policies },
+	{ "create", 0, NULL, "Create the topics that are missing",
+	  OPTION_FLAG, AT(create), 0, 0, NULL },
+	{ "from-beginning", 0, NULL,
+	  "If nothing is committed and the first records are deleted, begin with those that are left",
+	  OPTION_FLAG, AT(from_beginning), 0, 0, NULL },
+	{ "partitions", 0, "N",
+	  "Partitions of each topic that is created (default 12, or as many as TOPIC has)",
+	  OPTION_COUNT, AT(partitions), 1, 100000, NULL },
+	{ "wheel", 0, "auto|device|process",
+	  "Which timing wheel to use (default auto: /dev/twheel if it is there)",
+	  OPTION_OTHER, 0, 0, 0, parse_wheel },
+	{ "metrics", 0, "ADDRESS", "Serve /metrics for Prometheus at HOST:PORT",
+	  OPTION_TEXT, AT(metrics), 0, 0, NULL },
+	{ "log-level", 0, "LEVEL", "error, warning, notice, info (default) or debug",
+	  OPTION_LOG_LEVEL, AT(log_level), 0, 0, NULL },
+	{ NULL, 'X', "NAME=VALUE",
+	  "A setting of librdkafka, such as security.protocol=ssl; may be repeated",
+	  OPTION_OTHER, 0, 0, 0, parse_setting },
+	{ "config", 0, "FILE", "A file of such settings, for passwords; may be repeated",
+	  OPTION_OTHER, 0, 0, 0, parse_config },
+	{ "time-scale", 0, "N", NULL, OPTION_COUNT, AT(scale), 1, SCALE_MAX, NULL },
+};
+
+static void check_options(struct argp_state *state, const void *values)
+{
+	const struct relay_options *options = values;
+
+	if (!options->brokers)
+		argp_error(state, "--brokers is missing");
+}
+
+void relay_options_parse(struct relay_options *options, int argc, char **argv)
+{
+	static const struct option_table table = {
+		.rules = rules,
+		.nr = ARRAY_SIZE(rules),
+		.doc = "Delay and retry records of Kafka, until SIGTERM or SIGINT.",
+		.check = check_options,
+	};
+
+	*options = (struct relay_options){
+		.topic = "delays",
+		.horizon_ms = 600 * MS_PER_S,
+		.memory = 256 * MIB,
+		.wheel = ALARM_AUTO,
+		.log_level = LOG_INFO,
+		.scale = 1,
+	};
+	STAILQ_INIT(&options->policies);
+	STAILQ_INIT(&options->settings);
+	options_parse(&table, options, argc, argv);
+}
+
+void relay_options_free(struct relay_options *options)
+{
+	struct relay_setting *setting;
+	struct relay_policy *policy;
+
+	while ((policy = STAILQ_FIRST(&options->policies))) {
+		STAILQ_REMOVE_HEAD(&options->policies, entry);
+		free(policy);
+	}
+	while ((setting = STAILQ_FIRST(&options->settings))) {
+		STAILQ_REMOVE_HEAD(&options->settings, entry);
+		free(setting);
+	}
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The options of twheel-relay. */
+#ifndef RELAY_OPTIONS_H
+#define RELAY_OPTIONS_H
+
+#include <stdbool.h>
+#include <bsd/sys/queue.h>
+
+#include "alarm/alarm.h"
+#include "relay/rules/rules.h"
+
+/* The policy of a target. */
+struct relay_policy {
+	const char *target;
+	struct retry_policy policy;
+	STAILQ_ENTRY(relay_policy) entry;
+};
+
+/**
+ * struct relay_setting - a setting of librdkafka
+ * @name: its name.
+ * @value: its value. It may be a secret, so no message has it.
+ * @path: the file that it is from; NULL: the command line.
+ * @line: its line in the file.
+ * @entry: in the list.
+ * @text: the memory of name and value, if it is from a file.
+ */
+struct relay_setting {
+	const char *name;
+	const char *value;
+	const char *path;
+	unsigned int line;
+	STAILQ_ENTRY(relay_setting) entry;
+	char text[];
+};
+
+STAILQ_HEAD(relay_policies, relay_policy);
+STAILQ_HEAD(relay_settings, relay_setting);
+
+/**
+ * struct relay_options - the options, or their defaults
+ * @brokers: the brokers of Kafka to ask first.
+ * @group: the consumer group; NULL: "twheelq-" and the topic.
+ * @topic: the topic of delays.
+ * @horizon_ms: records due within twice this time are in memory.
+ * @memory: limit of the records in memory, in bytes.
+ * @policies: by target; of several for one, the last on the command line holds.
+ * @settings: in their order; of several with one name, the last holds.
+ * @metrics: the address of /metrics; NULL: none.
+ * @create: create the topics that are missing.
+ * @from_beginning: if nothing is committed, begin with the first record that is left.
+ * @partitions: of a topic that is created; 0: as many as @topic has, or 12.
+ * @wheel: where the alarms wait.
+ * @log_level: the least urgent lines that are logged.
+ * @scale: divisor of all times, for tests.
+ */
+struct relay_options {
+	const char *brokers;
+	const char *group;
+	const char *topic;
+	uint64_t horizon_ms;
+	uint64_t memory;
+	struct relay_policies policies;
+	struct relay_settings settings;
+	const char *metrics;
+	bool create;
+	bool from_beginning;
+	uint64_t partitions;
+	enum alarm_backend wheel;
+	int log_level;
+	uint64_t scale;
+};
+
+/* Ends the program if an option is wrong. */
+void relay_options_parse(struct relay_options *options, int argc, char **argv);
+
+void relay_options_free(struct relay_options *options);
+
+#endif /* RELAY_OPTIONS_H */

@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records of a partition: they are read and decided in the order of offsets, and done in any
+ * order.
+ *
+ * A partition is paused while it has at least one reason for it (enum relay_pause). Records
+ * that librdkafka had handed over before the pause, or hands over all the same, are not lost:
+ * they wait in @undecided. Records that come again are recognised by their offset.
+ *
+ * The head of a bucket may wait for weeks, in each of its partitions. A large head is not kept
+ * in memory for that long: it is freed, librdkafka is told to seek to it, and it is read again
+ * when it is ready.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "common/log.h"
+#include "common/retry_policy.h"
+#include "common/util.h"
+#include "relay/entry.h"
+#include "relay/partition.h"
+#include "relay/send.h"
+#include "relay/state.h"
+#include "relay/wake.h"
+
+/* A head that is ready sooner than this is kept in memory. */
+#define REWIND_MIN_MS	10000
+
+/* Limit of a seek, which librdkafka does at once, and of the seeks to one head. */
+#define SEEK_MS		5000
+#define SEEKS_MAX	5
+
+/* How long to wait for brokers to say where a partition begins. */
+#define QUERY_MS	10000
+
+int relay_partition_compare(const struct relay_partition *a, const struct relay_partition *b)
+{
+	return a->number != b->number ? (a->number > b->number) - (a->number < b->number) :
+		strcmp(a->topic, b->topic);
+}
+
+RB_GENERATE(relay_partitions, relay_partition, node, relay_partition_compare);
+
+struct relay_partition *relay_partition_find(struct relay *relay, const char *topic,
+					     int32_t number)
+{
+	const struct relay_partition key = { .topic = (char *)topic, .number = number };
+
+	return RB_FIND(relay_partitions, &relay->partitions, (struct relay_partition *)&key);
+}
+
+/* --- pauses --------------------------------------------------------------------------- */
+
+/**
+ * struct change - partitions to pause, and to resume
+ *
+ * librdkafka is told of many at once, because each call waits for its thread.
+ */
+struct change {
+	rd_kafka_topic_partition_list_t *pause;
+	rd_kafka_topic_partition_list_t *resume;
+};
+
+/* Add a partition to the change if librdkafka has to pause or resume it. */
+static void note_change(struct change *change, struct relay_partition *partition)
+{
+	rd_kafka_topic_partition_list_t **list;
+
+	if (!partition->pauses == !partition->is_paused)
+		return;
+	partition->is_paused = partition->pauses;
+	list = partition->pauses ? &change->pause : &change->resume;
+	if (!*list)
+		*list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(*list, partition->topic, partition->number);
+}
+
+static void apply_change(struct relay *relay, const struct change *change)
+{
+	if (change->pause) {
+		rd_kafka_pause_partitions(relay->consumer, change->pause);
+		rd_kafka_topic_partition_list_destroy(change->pause);
+	}
+	if (change->resume) {
+		rd_kafka_resume_partitions(relay->consumer, change->resume);
+		rd_kafka_topic_partition_list_destroy(change->resume);
+	}
+}
+
+static void set_pauses(struct relay *relay, struct relay_partition *partition,
+		       unsigned int pauses)
+{
+	struct change change = { 0 };
+
+	partition->pauses = pauses;
+	note_change(&change, partition);
+	apply_change(relay, &change);
+}
+
+static void pause_for(struct relay *relay, struct relay_partition *partition,
+		      enum relay_pause reason)
+{
+	set_pauses(relay, partition, partition->pauses | reason);
+}
+
+static void end_pause(struct relay *relay, struct relay_partition *partition,
+		      enum relay_pause reason)
+{
+	set_pauses(relay, partition, partition->pauses & ~reason);
+}
+
+void relay_partition_backpressure(struct relay *relay)
+{
+	if (memcmp(relay->memory_pauses, relay->pressure.paused, sizeof(relay->memory_pauses)))
+		relay_partition_backpressure_all(relay);
+}
+
+void relay_partition_backpressure_all(struct relay *relay)
+{
+	struct relay_partition *partition;
+	struct change change = { 0 };
+
+	memcpy(relay->memory_pauses, relay->pressure.paused, sizeof(relay->memory_pauses));
+	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
+		if (relay->memory_pauses[partition->kind])
+			partition->pauses |= PAUSE_MEMORY;
+		else
+			partition->pauses &= ~PAUSE_MEMORY;
+		note_change(&change, partition);
+	}
+	apply_change(relay, &change);
+}
+
+/* Records are missing or cannot be read: leave all others of the partition as they are. */
+static void stop_partition(struct relay *relay, struct relay_partition *partition,
+			   const char *why)
+{
+	if (!(partition->pauses & PAUSE_STOPPED))
+		log_say(LOG_ERR, "%s [%" PRId32 "] is stopped at offset %" PRId64
+			": records may be missing. Stop the relays and set the group's offset: %s",
+			partition->topic, partition->number, partition->next, why);
+	pause_for(relay, partition, PAUSE_STOPPED);
+}
+
+/* --- deciding ------------------------------------------------------------------------- */
+
+static const struct retry_policy *find_policy(const struct relay *relay,
+					      const struct relay_text *target)
+{
+	const struct relay_policy *policy;
+
+	STAILQ_FOREACH(policy, &relay->options.policies, entry)
+		if (strlen(policy->target) == target->len &&
+		    !memcmp(policy->target, target->data, target->len))
+			return &policy->policy;
+	return &retry_policy_default;
+}
+
+static void decide(struct relay *relay, struct relay_entry *entry)
+{
+	const struct relay_partition *partition = entry->partition;
+	struct relay_record record = {
+		.width_ms = partition->width_ms,
+		.timestamp_ms = entry->timestamp_ms,
+		.seed = (uint64_t)partition->number << 48 ^ (uint64_t)entry->offset,
+		.target = relay_entry_header(entry, RELAY_TARGET),
+		.deliver_at = relay_entry_header(entry, RELAY_DELIVER_AT),
+		.delay = relay_entry_header(entry, RELAY_DELAY),
+		.attempt = relay_entry_header(entry, RELAY_ATTEMPT),
+		.due = relay_entry_header(entry, RELAY_DUE),
+		.parked = relay_entry_header(entry, RELAY_PARKED),
+	};
+
+	record.policy = find_policy(relay, &record.target);
+	relay_decide(&relay->rules, &record, relay_now_ms(), &entry->decision);
+}
+
+/* A near entry is due, unless somebody has set the clock back. */
+static void wake_entry(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
+
+	if (entry->decision.due_ms > relay_now_ms()) {
+		relay_wake_at(relay, waker, entry->decision.due_ms);
+	} else {
+		relay->nr_near--;
+		relay_send(relay, entry);
+	}
+}
+
+/* Carry out the decision about an entry, which is in no list. */
+static void carry_out(struct relay *relay, struct relay_entry *entry)
+{
+	if (entry->decision.action == RELAY_NEAR) {
+		entry->state = ENTRY_NEAR;
+		relay->nr_near++;
+		entry->waker.wake = wake_entry;
+		relay_wake_at(relay, &entry->waker, entry->decision.due_ms);
+	} else {
+		relay_send(relay, entry);
+	}
+}
+
+bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_decision before = entry->decision;
+
+	if (before.action != RELAY_PARK)
+		return false;
+	decide(relay, entry);
+	/* Somebody has set the clock back: the earlier decision stands. */
+	if (entry->decision.action == RELAY_WAIT || entry->decision.action == RELAY_REFUSE)
+		entry->decision = before;
+	if (entry->decision.action == RELAY_PARK && entry->decision.bucket == before.bucket)
+		return false;
+	relay_send_forget(relay, entry);
+	entry->isolated = false;
+	carry_out(relay, entry);
+	return true;
+}
+
+/* The window cannot grow any more: read on when the lowest offsets are done. */
+static void pause_for_window(struct relay *relay, struct relay_partition *partition)
+{
+	if (!(partition->pauses & PAUSE_WINDOW))
+		log_say(LOG_WARNING, "%s [%" PRId32 "] is paused: %" PRIu64
+			" records are done above the first one that is not done", partition->topic,
+			partition->number, watermark_done_above(&partition->mark));
+	pause_for(relay, partition, PAUSE_WINDOW);
+}
+
+static void end_for_memory(struct relay *relay, const char *what)
+{
+	log_say(LOG_ERR, "out of memory for %s", what);
+	relay_end(relay, EX_OSERR);
+}
+
+static void finish_entry(struct relay *relay, struct relay_entry *entry);
+
+/* Another relay has done the record, before the partition was assigned to us. */
+static void skip_done(struct relay *relay, struct relay_entry *entry)
+{
+	relay->stats.done_before++;
+	finish_entry(relay, entry);
+}
+
+/* --- heads that wait ------------------------------------------------------------------ */
+
+static bool seek(struct relay *relay, struct relay_partition *partition, int64_t offset)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_error_t *error;
+	bool done;
+
+	rd_kafka_topic_partition_list_add(list, partition->topic, partition->number)->offset =
+		offset;
+	error = rd_kafka_seek_partitions(relay->consumer, list, SEEK_MS);
+	done = !error && !list->elems[0].err;
+	rd_kafka_error_destroy(error);
+	rd_kafka_topic_partition_list_destroy(list);
+	return done;
+}
+
+/* All heads that wait may take an eighth of the memory together. */
+static bool is_large(const struct relay *relay, const struct relay_partition *partition)
+{
+	return partition->undecided_bytes > relay->pressure.cap / 8 / relay->nr_partitions;
+}
+
+/* Free the undecided entries, if that is worth it, and seek to them: Kafka has them still. */
+static void rewind_to_head(struct relay *relay, struct relay_partition *partition)
+{
+	struct relay_entry *entry = TAILQ_FIRST(&partition->undecided);
+
+	if (!entry || !is_large(relay, partition) || relay->revoking ||
+	    partition->head.time_ms < relay_now_ms() + REWIND_MIN_MS ||
+	    !seek(relay, partition, entry->offset))
+		return;
+	partition->next = entry->offset;
+	partition->reread_offset = entry->offset;
+	partition->reread_timestamp_ms = entry->timestamp_ms;
+	while ((entry = TAILQ_FIRST(&partition->undecided)))
+		relay_send_free(relay, entry);
+}
+
+/*
+ * May the record at this offset be read now? Not if the head that was freed is before it and has
+ * not come again: the head would then be taken for a gap, which counts as done.
+ */
+static bool may_read(struct relay *relay, struct relay_partition *partition, int64_t offset)
+{
+	if (partition->reread_offset < 0 || offset < partition->reread_offset)
+		return true;
+	if (offset == partition->reread_offset) {
+		partition->reread_offset = -1;
+		partition->nr_rereads = 0;
+		return true;
+	}
+	if (partition->nr_rereads++ >= SEEKS_MAX ||
+	    !seek(relay, partition, partition->reread_offset))
+		stop_partition(relay, partition, "Kafka does not return the record again");
+	return false;
+}
+
+/* --- undecided entries ---------------------------------------------------------------- */
+
+/* The window takes its memory from the same limit as records. */
+static void account_mark(struct relay *relay, struct relay_partition *partition)
+{
+	size_t bytes = watermark_bytes(&partition->mark);
+
+	if (bytes > partition->mark_bytes)
+		relay_pressure_add(&relay->pressure, bytes - partition->mark_bytes);
+	else if (bytes < partition->mark_bytes)
+		relay_pressure_sub(&relay->pressure, partition->mark_bytes - bytes);
+	partition->mark_bytes = bytes;
+}
+
+/* Decide the first undecided entry. Returns whether there may be more to decide. */
+static bool decide_first(struct relay *relay, struct relay_partition *partition)
+{
+	struct relay_entry *entry = TAILQ_FIRST(&partition->undecided);
+	bool done;
+	int error;
+
+	if (!entry)
+		return false;
+	done = runs_has(&partition->done_before, entry->offset, entry->timestamp_ms);
+	if (!done)
+		decide(relay, entry);
+	if (!done && entry->decision.action == RELAY_WAIT) {
+		pause_for(relay, partition, PAUSE_HEAD);
+		relay_wake_at(relay, &partition->head,
+			      entry->decision.until_ms + relay->rules.linger_ms);
+		rewind_to_head(relay, partition);
+		return false;
+	}
+	error = watermark_read(&partition->mark, entry->offset);
+	account_mark(relay, partition);
+	if (error == -ENOMEM)
+		end_for_memory(relay, "the list of done offsets");
+	else if (error)
+		pause_for_window(relay, partition);
+	if (error)
+		return false;
+	relay_entry_decided(entry);
+	if (done)
+		skip_done(relay, entry);
+	else
+		carry_out(relay, entry);
+	return true;
+}
+
+/* Decide entries until one has to wait. */
+static void decide_undecided(struct relay *relay, struct relay_partition *partition)
+{
+	if (partition->pauses & (PAUSE_HEAD | PAUSE_WINDOW))
+		return;
+	while (decide_first(relay, partition))
+		;
+}
+
+static void wake_head(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_partition *partition = container_of(waker, struct relay_partition, head);
+
+	/* librdkafka is told only if the next head does not pause the partition again at once. */
+	partition->pauses &= ~PAUSE_HEAD;
+	decide_undecided(relay, partition);
+	set_pauses(relay, partition, partition->pauses);
+}
+
+/* --- reading -------------------------------------------------------------------------- */
+
+static void start_partition(struct relay_partition *partition, int64_t offset)
+{
+	partition->started = true;
+	partition->next = offset;
+	watermark_init(&partition->mark, offset);
+}
+
+/*
+ * Does the error mean that we miss records? librdkafka skips those that it cannot read: they
+ * would be taken for a gap, which counts as done.
+ */
+static bool means_missing_records(rd_kafka_resp_err_t error)
+{
+	switch (error) {
+	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+	case RD_KAFKA_RESP_ERR__BAD_MSG:
+	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+	case RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED:
+	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void handle_read_error(struct relay *relay, struct relay_partition *partition,
+			      const rd_kafka_message_t *message)
+{
+	if (means_missing_records(message->err))
+		stop_partition(relay, partition, rd_kafka_message_errstr(message));
+	else
+		log_say(LOG_WARNING, "%s [%" PRId32 "]: %s", partition->topic,
+			partition->number, rd_kafka_message_errstr(message));
+}
+
+/*
+ * Nothing is committed, and the record at @offset is the first that Kafka has. Were there
+ * earlier ones, which no relay has read? Logs begin at 0, and retention deletes from there.
+ */
+static bool is_first(struct relay *relay, struct relay_partition *partition, int64_t offset)
+{
+	rd_kafka_resp_err_t error;
+	int64_t low, high;
+
+	if (!offset || relay->options.from_beginning)
+		return true;
+	error = rd_kafka_query_watermark_offsets(relay->consumer, partition->topic,
+						 partition->number, &low, &high, QUERY_MS);
+	if (!error && !low)
+		return true;
+	partition->next = offset;
+	stop_partition(relay, partition, error ? rd_kafka_err2str(error) :
+	     "nothing is committed, and the records before this one are deleted (--from-beginning)");
+	return false;
+}
+
+static bool has_readable_headers(const rd_kafka_message_t *message)
+{
+	rd_kafka_headers_t *headers;
+	rd_kafka_resp_err_t error = rd_kafka_message_headers(message, &headers);
+
+	return !error || error == RD_KAFKA_RESP_ERR__NOENT;
+}
+
+static void read_record(struct relay *relay, struct relay_partition *partition,
+			const rd_kafka_message_t *message)
+{
+	struct relay_entry *entry;
+
+	if (!partition->started && !is_first(relay, partition, message->offset))
+		return;
+	if (!partition->started)
+		start_partition(partition, message->offset);
+	if (message->offset < partition->next) {
+		relay->stats.repeated++;
+		return;
+	}
+	if (!may_read(relay, partition, message->offset))
+		return;
+	if (!has_readable_headers(message)) {
+		stop_partition(relay, partition, "the record's headers are damaged");
+		return;
+	}
+	entry = relay_entry_new(relay, message);
+	if (!entry) {
+		/* The record cannot be skipped, and librdkafka does not return it again. */
+		end_for_memory(relay, "a record");
+		return;
+	}
+	partition->next = message->offset + 1;
+	entry->partition = partition;
+	entry->state = ENTRY_UNDECIDED;
+	TAILQ_INSERT_TAIL(&partition->entries, entry, in_partition);
+	TAILQ_INSERT_TAIL(&partition->undecided, entry, in_queue);
+	partition->undecided_bytes += entry->size;
+	decide_undecided(relay, partition);
+	/* The record was in flight to us when its partition was paused. */
+	if (partition->pauses & PAUSE_HEAD)
+		rewind_to_head(relay, partition);
+	relay_partition_backpressure(relay);
+}
+
+void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message)
+{
+	struct relay_partition *partition;
+
+	partition = relay_partition_find(relay, rd_kafka_topic_name(message->rkt),
+					 message->partition);
+	if (!partition || (partition->pauses & PAUSE_STOPPED))
+		return;
+	if (message->err)
+		handle_read_error(relay, partition, message);
+	else
+		read_record(relay, partition, message);
+}
+
+/* Does the window have room for more offsets again? */
+static bool has_window(const struct relay_partition *partition)
+{
+	uint64_t window = partition->mark.next - partition->mark.low;
+
+	return window < WATERMARK_SPAN_MAX / 8 * 7;
+}
+
+/* An entry is done, by this relay or an earlier one. */
+static void finish_entry(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_partition *partition = entry->partition;
+
+	watermark_done(&partition->mark, entry->offset);
+	account_mark(relay, partition);
+	partition->dirty = true;
+	relay_send_free(relay, entry);
+	if ((partition->pauses & PAUSE_WINDOW) && has_window(partition)) {
+		end_pause(relay, partition, PAUSE_WINDOW);
+		decide_undecided(relay, partition);
+	}
+}
+
+void relay_partition_done(struct relay *relay, struct relay_entry *entry)
+{
+	entry->partition->done++;
+	relay->nr_done++;
+	finish_entry(relay, entry);
+}
+
+/* --- assigned and revoked ------------------------------------------------------------- */
+
+static enum relay_kind kind_of(struct relay *relay, const char *topic, uint64_t *width_ms)
+{
+	*width_ms = 0;
+	return relay_is_bucket(&relay->rules, topic, width_ms) ? RELAY_BUCKET : RELAY_INPUT;
+}
+
+/* Copy the name, and the text that was committed with the offset, if any. */
+static struct relay_partition *new_partition(const rd_kafka_topic_partition_t *assigned)
+{
+	struct relay_partition *partition = calloc(1, sizeof(*partition));
+
+	if (!partition)
+		return NULL;
+	partition->topic = strdup(assigned->topic);
+	partition->done_text = strndup(assigned->metadata ?: "", assigned->metadata_size);
+	if (partition->topic && partition->done_text)
+		return partition;
+	free(partition->topic);
+	free(partition->done_text);
+	free(partition);
+	return NULL;
+}
+
+void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *assigned)
+{
+	struct relay_partition *partition = new_partition(assigned);
+
+	if (!partition) {
+		end_for_memory(relay, "a partition");
+		return;
+	}
+	partition->number = assigned->partition;
+	partition->kind = kind_of(relay, assigned->topic, &partition->width_ms);
+	partition->committed = assigned->offset;
+	partition->done_at_assign = relay->nr_done;
+	partition->done = relay->nr_done;
+	partition->done_committed = relay->nr_done;
+	TAILQ_INIT(&partition->entries);
+	TAILQ_INIT(&partition->undecided);
+	partition->head.wake = wake_head;
+	partition->reread_offset = -1;
+	partition->end = -1;
+	if (assigned->offset >= 0)
+		start_partition(partition, assigned->offset);
+	runs_begin(&partition->done_before, partition->done_text, assigned->offset);
+	RB_INSERT(relay_partitions, &relay->partitions, partition);
+	relay->nr_partitions++;
+}
+
+void relay_partition_forget(struct relay *relay, struct relay_partition *partition)
+{
+	struct relay_entry *entry;
+
+	while ((entry = TAILQ_FIRST(&partition->entries))) {
+		if (entry->state != ENTRY_SENDING) {
+			relay_send_free(relay, entry);
+			continue;
+		}
+		TAILQ_REMOVE(&partition->entries, entry, in_partition);
+		entry->partition = NULL;
+	}
+	relay_wake_never(relay, &partition->head);
+	/* Otherwise librdkafka remembers the pause, for when the partition is assigned again. */
+	set_pauses(relay, partition, 0);
+	RB_REMOVE(relay_partitions, &relay->partitions, partition);
+	relay->nr_partitions--;
+	watermark_free(&partition->mark);
+	account_mark(relay, partition);
+	free(partition->topic);
+	free(partition->done_text);
+	free(partition);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Assigned partitions: records read, decided and done, and pauses. */
+#ifndef RELAY_PARTITION_H
+#define RELAY_PARTITION_H
+
+#include "relay/state.h"
+
+/* A partition is assigned. Its offset is RD_KAFKA_OFFSET_INVALID if none was committed. */
+void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *assigned);
+
+/* Forget a partition and its entries, except those that librdkafka has. */
+void relay_partition_forget(struct relay *relay, struct relay_partition *partition);
+
+struct relay_partition *relay_partition_find(struct relay *relay, const char *topic,
+					     int32_t number);
+
+/* A record, or an error of its partition, has come. */
+void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message);
+
+/*
+ * Decide again about an entry that could not be parked until now. Returns false if the earlier
+ * decision stands; else the entry was handled by the new one.
+ */
+bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry);
+
+/* An entry is done: note its offset, and free it. */
+void relay_partition_done(struct relay *relay, struct relay_entry *entry);
+
+/* Pause the kinds of partitions that memory is kept from, or resume them. */
+void relay_partition_backpressure(struct relay *relay);
+
+/* The same for partitions that were just assigned. */
+void relay_partition_backpressure_all(struct relay *relay);
+
+int relay_partition_compare(const struct relay_partition *a, const struct relay_partition *b);
+RB_PROTOTYPE(relay_partitions, relay_partition, node, relay_partition_compare);
+
+#endif /* RELAY_PARTITION_H */

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A producer for the demonstration. It delays records, and knows nothing of the relay except its
+ * headers.
+ *
+ * Usage: delay_records BROKERS TARGET COUNT SPAN_MS
+ *
+ * It writes COUNT records to the topic "delays", for the topic TARGET, with random delays from 0
+ * to SPAN_MS. One half of them has a time (twheel-deliver-at), the other a delay (twheel-delay).
+ * For each record that Kafka has acknowledged, it prints a line: key, value, and when it is due,
+ * in ms since 1970. The exit status is 0 if all were acknowledged.
+ */
+#include <inttypes.h>
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TOPIC		"delays"
+#define KEYS		100
+#define POLL_MS		100
+#define FLUSH_MS	60000
+
+static uint64_t acknowledged;
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
+{
+	(void)client;
+	(void)context;
+	if (message->err) {
+		fprintf(stderr, "delay_records: %s\n", rd_kafka_err2str(message->err));
+		return;
+	}
+	printf("%.*s %.*s %" PRIuPTR "\n", (int)message->key_len, (const char *)message->key,
+	       (int)message->len, (const char *)message->payload, (uintptr_t)message->_private);
+	acknowledged++;
+}
+
+static rd_kafka_t *open_client(const char *brokers)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	char why[256] = "";
+	rd_kafka_t *client;
+
+	rd_kafka_conf_set(conf, "bootstrap.servers", brokers, why, sizeof(why));
+	rd_kafka_conf_set(conf, "enable.idempotence", "true", why, sizeof(why));
+	rd_kafka_conf_set(conf, "partitioner", "murmur2_random", why, sizeof(why));
+	rd_kafka_conf_set_dr_msg_cb(conf, on_report);
+	client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+	if (!client)
+		fprintf(stderr, "delay_records: %s\n", why);
+	return client;
+}
+
+static rd_kafka_resp_err_t delay(rd_kafka_t *client, const char *target, uint64_t number,
+				 uint64_t delay_ms)
+{
+	bool says_when = number % 2;
+	uint64_t made_ms = now_ms(), due_ms = made_ms + delay_ms;
+	char key[32], value[32], text[32];
+
+	snprintf(key, sizeof(key), "customer-%" PRIu64, number % KEYS);
+	snprintf(value, sizeof(value), "reminder-%" PRIu64, number);
+	snprintf(text, sizeof(text), "%" PRIu64, says_when ? due_ms : delay_ms);
+	return rd_kafka_producev(client,
+				 RD_KAFKA_V_TOPIC(TOPIC),
+				 RD_KAFKA_V_TIMESTAMP((int64_t)made_ms),
+				 RD_KAFKA_V_KEY(key, strlen(key)),
+				 RD_KAFKA_V_VALUE(value, strlen(value)),
+				 RD_KAFKA_V_HEADER("twheel-target", target, -1),
+				 RD_KAFKA_V_HEADER(says_when ? "twheel-deliver-at" :
+						   "twheel-delay", text, -1),
+				 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+				 RD_KAFKA_V_OPAQUE((void *)(uintptr_t)due_ms),
+				 RD_KAFKA_V_END);
+}
+
+static bool delay_all(rd_kafka_t *client, const char *target, uint64_t count, uint64_t span_ms)
+{
+	rd_kafka_resp_err_t error = 0;
+	uint64_t number = 0;
+
+	while (!error && number < count) {
+		error = delay(client, target, number, random() % (span_ms + 1));
+		if (!error)
+			number++;
+		rd_kafka_poll(client, error ? POLL_MS : 0);
+		if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+			error = 0;
+	}
+	if (error)
+		fprintf(stderr, "delay_records: %s\n", rd_kafka_err2str(error));
+	rd_kafka_flush(client, FLUSH_MS);
+	return acknowledged == count;
+}
+
+int main(int argc, char **argv)
+{
+	rd_kafka_t *client;
+	bool all;
+
+	if (argc != 5) {
+		fputs("usage: delay_records BROKERS TARGET COUNT SPAN_MS\n", stderr);
+		return 2;
+	}
+	client = open_client(argv[1]);
+	if (!client)
+		return 1;
+	all = delay_all(client, argv[2], strtoull(argv[3], NULL, 10),
+			strtoull(argv[4], NULL, 10));
+	rd_kafka_destroy(client);
+	return all ? 0 : 1;
+}

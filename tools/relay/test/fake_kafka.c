@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The fake of librdkafka. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alarm/test/fake_alarm.h"
+#include "relay/commit.h"
+#include "relay/send.h"
+#include "relay/test/fake_kafka.h"
+#include "test/device/harness.h"
+
+struct fake_kafka kafka = { .queue_size = 100000 };
+
+/* --- producing ------------------------------------------------------------------------ */
+
+static struct fake_produced *new_produced(void)
+{
+	struct fake_produced *produced;
+
+	if (kafka.nr_produced == kafka.room) {
+		kafka.room = kafka.room * 2 + 64;
+		kafka.produced = reallocarray(kafka.produced, kafka.room, sizeof(*produced));
+	}
+	produced = &kafka.produced[kafka.nr_produced];
+	memset(produced, 0, sizeof(*produced));
+	return produced;
+}
+
+static void parse_arguments(struct fake_produced *produced, va_list arguments)
+{
+	for (;;) {
+		switch (va_arg(arguments, rd_kafka_vtype_t)) {
+		case RD_KAFKA_VTYPE_END:
+			return;
+		case RD_KAFKA_VTYPE_TOPIC:
+			strcpy(produced->topic, va_arg(arguments, const char *));
+			break;
+		case RD_KAFKA_VTYPE_PARTITION:
+			produced->partition = va_arg(arguments, int32_t);
+			break;
+		case RD_KAFKA_VTYPE_KEY:
+			va_arg(arguments, void *);
+			va_arg(arguments, size_t);
+			break;
+		case RD_KAFKA_VTYPE_VALUE:
+			va_arg(arguments, void *);
+			produced->value_len = va_arg(arguments, size_t);
+			break;
+		case RD_KAFKA_VTYPE_HEADERS:
+			produced->headers = va_arg(arguments, rd_kafka_headers_t *);
+			break;
+		case RD_KAFKA_VTYPE_OPAQUE:
+			produced->opaque = va_arg(arguments, void *);
+			break;
+		default:
+			ASSERT(false);
+		}
+	}
+}
+
+/* librdkafka would write the entry twice, and report it twice. */
+static void refuse_twin(const struct fake_produced *produced)
+{
+	const struct relay_entry *entry = produced->opaque;
+	size_t i;
+
+	if (kafka.nr_in_flight < 1000)
+		for (i = 0; i < kafka.nr_produced; i++)
+			ASSERT(!kafka.produced[i].in_flight ||
+			       kafka.produced[i].opaque != produced->opaque);
+	ASSERT_NE(entry->state, ENTRY_SENDING);
+}
+
+rd_kafka_resp_err_t rd_kafka_producev(rd_kafka_t *client, ...)
+{
+	struct fake_produced *produced = new_produced();
+	rd_kafka_resp_err_t error;
+	va_list arguments;
+
+	(void)client;
+	va_start(arguments, client);
+	parse_arguments(produced, arguments);
+	va_end(arguments);
+	refuse_twin(produced);
+	if (kafka.nr_in_flight >= kafka.queue_size)
+		return RD_KAFKA_RESP_ERR__QUEUE_FULL;
+	error = kafka.at_once ? kafka.at_once(produced) : 0;
+	if (error)
+		return error;
+	produced->in_flight = true;
+	kafka.nr_in_flight++;
+	kafka.nr_produced++;
+	return 0;
+}
+
+static void report_with(size_t i, rd_kafka_message_t *message)
+{
+	ASSERT(kafka.produced[i].in_flight);
+	message->_private = kafka.produced[i].opaque;
+	kafka.produced[i].in_flight = false;
+	kafka.nr_in_flight--;
+	kafka.nr_events++;
+	relay_send_report(NULL, message, kafka.relay);
+}
+
+void fake_report(size_t i, rd_kafka_resp_err_t error)
+{
+	report_with(i, &(rd_kafka_message_t){ .err = error });
+}
+
+void fake_report_inferred(size_t i)
+{
+	report_with(i, &(rd_kafka_message_t){ .offset = RD_KAFKA_OFFSET_INVALID });
+}
+
+void fake_report_all(const char *topic, rd_kafka_resp_err_t error)
+{
+	size_t nr = kafka.nr_produced, i;
+
+	for (i = 0; i < nr; i++)
+		if (kafka.produced[i].in_flight &&
+		    (!topic || !strcmp(kafka.produced[i].topic, topic)))
+			fake_report(i, error);
+}
+
+size_t fake_count(const char *topic, bool in_flight)
+{
+	size_t nr = 0, i;
+
+	for (i = 0; i < kafka.nr_produced; i++)
+		nr += !strcmp(kafka.produced[i].topic, topic) &&
+			kafka.produced[i].in_flight >= in_flight;
+	return nr;
+}
+
+const char *fake_header(size_t i, const char *name)
+{
+	static char text[512];
+	const void *value;
+	size_t len;
+
+	if (rd_kafka_header_get_last(kafka.produced[i].headers, name, &value, &len))
+		return "";
+	snprintf(text, sizeof(text), "%.*s", (int)len, (const char *)value);
+	return text;
+}
+
+int rd_kafka_poll(rd_kafka_t *client, int timeout_ms)
+{
+	(void)client;
+	kafka.nr_events = 0;
+	if (kafka.at_poll)
+		kafka.at_poll();
+	if (!kafka.nr_events && timeout_ms > 0)
+		fake_advance(timeout_ms * NSEC_PER_MSEC);
+	return kafka.nr_events;
+}
+
+rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *message)
+{
+	(void)message;
+	return RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
+}
+
+/* --- partitions ----------------------------------------------------------------------- */
+
+struct fake_partition *fake_partition(const char *topic, int32_t number)
+{
+	struct fake_partition *partition;
+	unsigned int i;
+
+	for (i = 0; i < kafka.nr_partitions; i++)
+		if (kafka.partitions[i].number == number &&
+		    !strcmp(kafka.partitions[i].topic, topic))
+			return &kafka.partitions[i];
+	ASSERT_LT(kafka.nr_partitions, FAKE_PARTITIONS_MAX);
+	partition = &kafka.partitions[kafka.nr_partitions++];
+	strcpy(partition->topic, topic);
+	partition->number = number;
+	partition->committed = RD_KAFKA_OFFSET_INVALID;
+	partition->seek = -1;
+	return partition;
+}
+
+static struct fake_partition *partition_of(const rd_kafka_topic_partition_t *partition)
+{
+	return fake_partition(partition->topic, partition->partition);
+}
+
+rd_kafka_resp_err_t rd_kafka_pause_partitions(rd_kafka_t *client,
+					      rd_kafka_topic_partition_list_t *list)
+{
+	int i;
+
+	(void)client;
+	kafka.nr_pause_calls++;
+	for (i = 0; i < list->cnt; i++)
+		partition_of(&list->elems[i])->paused = true;
+	return 0;
+}
+
+rd_kafka_resp_err_t rd_kafka_resume_partitions(rd_kafka_t *client,
+					       rd_kafka_topic_partition_list_t *list)
+{
+	int i;
+
+	(void)client;
+	kafka.nr_resume_calls++;
+	for (i = 0; i < list->cnt; i++)
+		partition_of(&list->elems[i])->paused = false;
+	return 0;
+}
+
+rd_kafka_error_t *rd_kafka_seek_partitions(rd_kafka_t *client,
+					   rd_kafka_topic_partition_list_t *list,
+					   int timeout_ms)
+{
+	int i;
+
+	(void)client;
+	ASSERT_GT(timeout_ms, 0);
+	for (i = 0; i < list->cnt; i++) {
+		list->elems[i].err = kafka.seek_error;
+		if (!kafka.seek_error)
+			partition_of(&list->elems[i])->seek = list->elems[i].offset;
+	}
+	kafka.nr_seeks++;
+	return NULL;
+}
+
+rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *client,
+				       rd_kafka_topic_partition_list_t *list, int timeout_ms)
+{
+	int i;
+
+	(void)client;
+	(void)timeout_ms;
+	for (i = 0; i < list->cnt; i++) {
+		rd_kafka_topic_partition_t *to = &list->elems[i];
+		struct fake_partition *from = partition_of(to);
+
+		free(to->metadata);
+		to->metadata = strdup(from->text);
+		to->metadata_size = strlen(from->text);
+		to->offset = from->error ? RD_KAFKA_OFFSET_INVALID : from->committed;
+		to->err = from->error;
+		if (from->nr_errors && !--from->nr_errors)
+			from->error = 0;
+	}
+	return 0;
+}
+
+rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *client,
+				    const rd_kafka_topic_partition_list_t *list)
+{
+	(void)client;
+	kafka.nr_assigned = list ? list->cnt : 0;
+	return 0;
+}
+
+int rd_kafka_assignment_lost(rd_kafka_t *client)
+{
+	(void)client;
+	return kafka.lost;
+}
+
+rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *client, const char *topic,
+						   int32_t partition, int64_t *low,
+						   int64_t *high)
+{
+	(void)client;
+	*low = fake_partition(topic, partition)->begins;
+	*high = *low;
+	return 0;
+}
+
+rd_kafka_resp_err_t rd_kafka_query_watermark_offsets(rd_kafka_t *client, const char *topic,
+						     int32_t partition, int64_t *low,
+						     int64_t *high, int timeout_ms)
+{
+	(void)timeout_ms;
+	return rd_kafka_get_watermark_offsets(client, topic, partition, low, high);
+}
+
+/* Revokes nothing, as after a fatal error. */
+rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *client)
+{
+	(void)client;
+	return 0;
+}
+
+/* --- records -------------------------------------------------------------------------- */
+
+rd_kafka_resp_err_t rd_kafka_message_headers(const rd_kafka_message_t *message,
+					     rd_kafka_headers_t **headers)
+{
+	const struct fake_message *fake_message = message->_private;
+
+	*headers = fake_message->headers;
+	if (fake_message->headers_error)
+		return fake_message->headers_error;
+	return *headers ? 0 : RD_KAFKA_RESP_ERR__NOENT;
+}
+
+int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *message,
+				   rd_kafka_timestamp_type_t *type)
+{
+	const struct fake_message *fake_message = message->_private;
+
+	*type = RD_KAFKA_TIMESTAMP_CREATE_TIME;
+	return fake_message->timestamp_ms;
+}
+
+const char *rd_kafka_message_errstr(const rd_kafka_message_t *message)
+{
+	return rd_kafka_err2str(message->err);
+}
+
+const char *rd_kafka_topic_name(const rd_kafka_topic_t *topic)
+{
+	return (const char *)topic;
+}
+
+/* --- commits -------------------------------------------------------------------------- */
+
+static struct fake_commit *add_commit(const rd_kafka_topic_partition_list_t *list)
+{
+	struct fake_commit *commit = &kafka.commits[kafka.nr_unanswered++];
+
+	ASSERT_LE(kafka.nr_unanswered, FAKE_COMMITS_MAX);
+	commit->list = rd_kafka_topic_partition_list_copy(list);
+	commit->report = relay_commit_report;
+	kafka.nr_commits++;
+	if (list->cnt > kafka.most_committed)
+		kafka.most_committed = list->cnt;
+	return commit;
+}
+
+static void store_offset(const rd_kafka_topic_partition_t *committed)
+{
+	struct fake_partition *partition = partition_of(committed);
+
+	ASSERT_LT(committed->metadata_size, RUNS_TEXT_MAX);
+	partition->committed = committed->offset;
+	snprintf(partition->text, sizeof(partition->text), "%.*s",
+		 (int)committed->metadata_size, (const char *)committed->metadata ?: "");
+}
+
+void fake_drop_commit(void)
+{
+	ASSERT_EQ(kafka.nr_unanswered, 1);
+	kafka.nr_unanswered = 0;
+	rd_kafka_topic_partition_list_destroy(kafka.commits[0].list);
+}
+
+void fake_answer_commit(rd_kafka_resp_err_t error)
+{
+	struct fake_commit commit = kafka.commits[0];
+	rd_kafka_topic_partition_list_t *list = commit.list;
+	int i;
+
+	ASSERT_GT(kafka.nr_unanswered, 0);
+	memmove(kafka.commits, kafka.commits + 1,
+		--kafka.nr_unanswered * sizeof(kafka.commits[0]));
+	for (i = 0; i < list->cnt; i++) {
+		list->elems[i].err = error;
+		if (!error)
+			store_offset(&list->elems[i]);
+	}
+	commit.report(NULL, error, list, kafka.relay);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+void fake_answer_commits(rd_kafka_resp_err_t error)
+{
+	while (kafka.nr_unanswered)
+		fake_answer_commit(error);
+}
+
+rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *client,
+				    const rd_kafka_topic_partition_list_t *list, int async)
+{
+	(void)client;
+	ASSERT(async);
+	if (kafka.commit_refused)
+		return kafka.commit_refused;
+	add_commit(list);
+	return 0;
+}
+
+rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *client,
+					  const rd_kafka_topic_partition_list_t *list,
+					  rd_kafka_queue_t *queue,
+					  void (*report)(rd_kafka_t *client,
+							 rd_kafka_resp_err_t error,
+							 rd_kafka_topic_partition_list_t *list,
+							 void *context),
+					  void *context)
+{
+	(void)client;
+	(void)queue;
+	ASSERT(context == kafka.relay);
+	if (kafka.commit_refused)
+		return kafka.commit_refused;
+	add_commit(list)->report = report;
+	return 0;
+}
+
+rd_kafka_queue_t *rd_kafka_queue_new(rd_kafka_t *client)
+{
+	(void)client;
+	return (rd_kafka_queue_t *)&kafka;
+}
+
+void rd_kafka_queue_destroy(rd_kafka_queue_t *queue)
+{
+	(void)queue;
+}
+
+int rd_kafka_queue_poll_callback(rd_kafka_queue_t *queue, int timeout_ms)
+{
+	(void)queue;
+	(void)timeout_ms;
+	if (!kafka.nr_unanswered)
+		return 0;
+	fake_answer_commit(kafka.wait_answer);
+	return 1;
+}

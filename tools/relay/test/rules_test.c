@@ -1,0 +1,758 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The rules of the relay one by one; model_test.c tests them together. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/device/harness.h"
+#include "relay/rules/rules.h"
+#include "relay/rules/runs.h"
+#include "relay/rules/watermark.h"
+#include "common/retry_policy.h"
+#include "common/util.h"
+
+#define MINUTE_MS	(60 * 1000ULL)
+#define HOUR_MS		(60 * MINUTE_MS)
+#define DAY_MS		(24 * HOUR_MS)
+#define H_MS		(10 * MINUTE_MS)
+#define NOW_MS		1700000000000ULL
+
+static struct relay_rules rules;
+
+static void make_rules(uint64_t horizon_ms, uint64_t scale)
+{
+	relay_rules_init(&rules, "delays", horizon_ms, scale);
+}
+
+static struct relay_text text(const char *string)
+{
+	return (struct relay_text){ string, string ? strlen(string) : 0 };
+}
+
+/* --- headers -------------------------------------------------------------------------- */
+
+/**
+ * struct headers - the headers of a record, and what is decided
+ * @reason: for RELAY_REFUSE: the beginning of the reason.
+ * @due_ms: otherwise: when it is due.
+ */
+struct headers {
+	const char *target;
+	const char *deliver_at;
+	const char *delay;
+	const char *attempt;
+	enum relay_action action;
+	const char *reason;
+	uint64_t due_ms;
+};
+
+static void look_at(const struct headers *headers)
+{
+	struct retry_policy policy = retry_policy_default;
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS - 1000,
+		.policy = &policy,
+		.target = text(headers->target),
+		.deliver_at = text(headers->deliver_at),
+		.delay = text(headers->delay),
+		.attempt = text(headers->attempt),
+	};
+	struct relay_decision decision;
+
+	policy.jitter_percent = 0;
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	test_about("target %s, deliver-at %s, delay %s, attempt %s", headers->target,
+		   headers->deliver_at, headers->delay, headers->attempt);
+	ASSERT_EQ(decision.action, headers->action);
+	if (decision.action == RELAY_REFUSE)
+		ASSERT(!strncmp(decision.reason, headers->reason, strlen(headers->reason)));
+	else
+		ASSERT_EQ(decision.due_ms, headers->due_ms);
+}
+
+static void look_at_all(const struct headers *headers, size_t nr)
+{
+	size_t i;
+
+	make_rules(H_MS, 1);
+	for (i = 0; i < nr; i++)
+		look_at(&headers[i]);
+}
+
+TEST(a_record_is_due_when_its_headers_say)
+{
+	static const struct headers headers[] = {
+		{ "t", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "t", NULL, "1000", NULL, RELAY_DELIVER, NULL, NOW_MS },
+		{ "t", NULL, "1001", NULL, RELAY_NEAR, NULL, NOW_MS + 1 },
+		{ "t", NULL, "0001001", NULL, RELAY_NEAR, NULL, NOW_MS + 1 },
+		{ "t", NULL, "1200999", NULL, RELAY_NEAR, NULL, NOW_MS + 2 * H_MS - 1 },
+		{ "t", NULL, "1201000", NULL, RELAY_PARK, NULL, NOW_MS + 2 * H_MS },
+		{ "t", "0", NULL, NULL, RELAY_DELIVER, NULL, 0 },
+		{ "t", "1700000000000", NULL, NULL, RELAY_DELIVER, NULL, NOW_MS },
+		{ "t", "1700000000001", NULL, NULL, RELAY_NEAR, NULL, NOW_MS + 1 },
+		{ "t", "1700000000001", NULL, "7", RELAY_NEAR, NULL, NOW_MS + 1 },
+		{ "t", NULL, NULL, "1", RELAY_DELIVER, NULL, NOW_MS },
+		{ "t", NULL, NULL, "2", RELAY_NEAR, NULL, NOW_MS + 1000 },
+		{ "t", NULL, NULL, "3", RELAY_NEAR, NULL, NOW_MS + 3000 },
+		{ "t", NULL, NULL, "24", RELAY_PARK, NULL, NOW_MS - 1000 + HOUR_MS },
+		{ "t", NULL, NULL, "25", RELAY_BURY, NULL, NOW_MS - 1000 },
+		{ "t", NULL, NULL, "4294967295", RELAY_BURY, NULL, NOW_MS - 1000 },
+		{ "Az.0_9-", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-b600", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-bs", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-b600s-x", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays.b600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delay-b600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+	};
+
+	look_at_all(headers, ARRAY_SIZE(headers));
+}
+
+struct wrong_headers {
+	const char *target;
+	const char *deliver_at;
+	const char *delay;
+	const char *attempt;
+	const char *reason;
+};
+
+TEST(a_record_with_wrong_headers_is_refused_with_the_reason)
+{
+	static const struct wrong_headers wrong[] = {
+		{ NULL, NULL, "1", NULL, "there is no twheel-target" },
+		{ "", NULL, "1", NULL, "there is no twheel-target" },
+		{ ".", NULL, "1", NULL, "twheel-target is not a name" },
+		{ "..", NULL, "1", NULL, "twheel-target is not a name" },
+		{ "a b", NULL, "1", NULL, "twheel-target is not a name" },
+		{ "a\xc3\xa4", NULL, "1", NULL, "twheel-target is not a name" },
+		{ "delays", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b600s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b77s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b0600s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b0s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-b99999999999s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "t", NULL, NULL, NULL, "there is no twheel-deliver-at" },
+		{ "t", "1", "1", NULL, "there are both" },
+		{ "t", NULL, "", NULL, "twheel-delay is not a time" },
+		{ "t", NULL, "-1", NULL, "twheel-delay is not a time" },
+		{ "t", NULL, "+1", NULL, "twheel-delay is not a time" },
+		{ "t", NULL, " 1", NULL, "twheel-delay is not a time" },
+		{ "t", NULL, "1.5", NULL, "twheel-delay is not a time" },
+		{ "t", NULL, "1s", NULL, "twheel-delay is not a time" },
+		{ "t", NULL, "0x10", NULL, "twheel-delay is not a time" },
+		{ "t", NULL, "18446744073709551617", NULL, "twheel-delay is no" },
+		{ "t", NULL, "9223372036854775807", NULL, "twheel-delay is no" },
+		{ "t", "soon", NULL, NULL, "twheel-deliver-at is not a time" },
+		{ "t", "9223372036854775808", NULL, NULL, "twheel-deliver-at is" },
+		{ "t", "9223372036854775807", NULL, NULL, "it is due in more" },
+		{ "t", "1700000000000000", NULL, NULL, "it is due in more" },
+		{ "t", NULL, NULL, "0", "twheel-attempt of a retry is 0" },
+		{ "t", NULL, NULL, "one", "twheel-attempt is not a number" },
+		{ "t", NULL, NULL, "4294967296", "twheel-attempt is not a number" },
+		{ "t", NULL, "1", "x", "twheel-attempt is not a number" },
+	};
+
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct headers headers = {
+			wrong[i].target, wrong[i].deliver_at, wrong[i].delay, wrong[i].attempt,
+			RELAY_REFUSE, wrong[i].reason, 0
+		};
+
+		look_at_all(&headers, 1);
+	}
+}
+
+TEST(a_target_leaves_room_for_its_suffix)
+{
+	char name[RELAY_TARGET_MAX + 2] = "";
+	struct headers headers = { name, NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 };
+
+	memset(name, 'x', RELAY_TARGET_MAX);
+	look_at_all(&headers, 1);
+	name[RELAY_TARGET_MAX] = 'x';
+	headers.action = RELAY_REFUSE;
+	headers.reason = "twheel-target is longer";
+	look_at_all(&headers, 1);
+}
+
+/* 8 bytes of a binary number, or digits with a NUL at the end, are not a number. */
+TEST(a_header_of_bytes_is_not_a_number)
+{
+	static const struct relay_text values[] = {
+		{ "\0\0\0\0\0\0\0\1", 8 }, { "12\0", 3 }, { "1\n", 2 },
+	};
+	struct relay_record record = { .timestamp_ms = NOW_MS, .target = text("t") };
+	struct relay_decision decision;
+	size_t i;
+
+	make_rules(H_MS, 1);
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		record.delay = values[i];
+		relay_decide(&rules, &record, NOW_MS, &decision);
+		ASSERT_EQ(decision.action, RELAY_REFUSE);
+	}
+}
+
+TEST(a_target_with_a_nul_is_not_a_name)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .target = { "a\0b", 3 }, .delay = text("1"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_REFUSE);
+}
+
+TEST(a_record_without_a_timestamp_needs_a_time_in_place_of_a_delay)
+{
+	struct relay_record record = {
+		.timestamp_ms = -1, .policy = &retry_policy_default, .target = text("t"),
+		.delay = text("1"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_REFUSE);
+	record.delay = text(NULL);
+	record.attempt = text("1");
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_REFUSE);
+	record.deliver_at = text("1");
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_DELIVER);
+}
+
+TEST(the_jitter_of_a_retry_is_the_same_each_time_it_is_read)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .policy = &retry_policy_default, .target = text("t"),
+		.attempt = text("8"),
+	};
+	struct relay_decision first, second;
+	uint64_t seed, least = UINT64_MAX, most = 0;
+
+	make_rules(H_MS, 1);
+	for (seed = 0; seed < 1000; seed++) {
+		record.seed = seed;
+		relay_decide(&rules, &record, NOW_MS, &first);
+		relay_decide(&rules, &record, NOW_MS + 60, &second);
+		ASSERT_EQ(first.due_ms, second.due_ms);
+		least = first.due_ms < least ? first.due_ms : least;
+		most = first.due_ms > most ? first.due_ms : most;
+	}
+	/* 128 s, and 10 % of it. */
+	ASSERT_GE(least, NOW_MS + 115200);
+	ASSERT_LE(most, NOW_MS + 140800);
+	ASSERT_GT(most - least, 20000);
+}
+
+TEST(all_times_but_those_of_the_wall_clock_are_scaled)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .policy = &retry_policy_default, .target = text("t"),
+		.delay = text("86400000"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1000);
+	ASSERT_EQ(rules.horizon_ms, 600);
+	ASSERT_EQ(rules.width_ms[1], 1200);
+	ASSERT_EQ(rules.width_s[1], 1200);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_PARK);
+	ASSERT_EQ(decision.due_ms, NOW_MS + 86400);
+	record.delay = text(NULL);
+	record.attempt = text("24");
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_GE(decision.due_ms, NOW_MS + 3240);
+	ASSERT_LE(decision.due_ms, NOW_MS + 3960);
+}
+
+/* --- buckets -------------------------------------------------------------------------- */
+
+TEST(widths_double_from_the_horizon_to_30_days)
+{
+	unsigned int i;
+
+	make_rules(H_MS, 1);
+	ASSERT_EQ(rules.nr_buckets, 13);
+	for (i = 0; i < rules.nr_buckets; i++)
+		ASSERT_EQ(rules.width_ms[i], H_MS << i);
+	make_rules(RELAY_HORIZON_MIN_MS, 1);
+	ASSERT_EQ(rules.nr_buckets, RELAY_BUCKETS_MAX);
+	make_rules(RELAY_HORIZON_MAX_MS, 1);
+	ASSERT_EQ(rules.nr_buckets, 5);
+}
+
+TEST(the_bucket_is_the_widest_that_leaves_the_horizon)
+{
+	uint64_t remaining_ms;
+
+	make_rules(H_MS, 1);
+	for (remaining_ms = 2 * H_MS; remaining_ms < 60 * DAY_MS; remaining_ms += 59999) {
+		unsigned int bucket = relay_bucket(&rules, remaining_ms);
+
+		ASSERT_LE(rules.width_ms[bucket], remaining_ms - H_MS);
+		if (bucket + 1 < rules.nr_buckets)
+			ASSERT_GT(rules.width_ms[bucket + 1], remaining_ms - H_MS);
+	}
+}
+
+TEST(buckets_are_recognised_by_their_names)
+{
+	static const char * const others[] = {
+		"delays", "delays-b", "delays-bs", "delays-b600", "delays-b+600s",
+		"delays-b0600s", "delays-b-600s", "delays-b600s.dead", "delays.invalid",
+		"other-b600s", "delays-c600s", "delays-b 600s", "delays-b0s",
+		"delays-b99999999999999999999s",
+	};
+	char name[RELAY_TOPIC_MAX + 1];
+	uint64_t width_ms;
+	size_t i;
+
+	make_rules(H_MS, 1);
+	relay_bucket_name(&rules, rules.width_s[2], name);
+	ASSERT(!strcmp(name, "delays-b2400s"));
+	ASSERT(relay_is_bucket(&rules, name, &width_ms));
+	ASSERT_EQ(width_ms, 4 * H_MS);
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		test_about("%s", others[i]);
+		ASSERT(!relay_is_bucket(&rules, others[i], &width_ms));
+	}
+}
+
+static enum relay_action parked(const char *due, const char *parked_at,
+				struct relay_decision *decision)
+{
+	struct relay_record record = {
+		.width_ms = 2 * H_MS,
+		.timestamp_ms = NOW_MS,
+		.target = text("t"),
+		.due = text(due),
+		.parked = text(parked_at),
+		/* These were decided when the record was first read. */
+		.delay = text("1"),
+		.attempt = text("99"),
+	};
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, decision);
+	return decision->action;
+}
+
+TEST(a_parked_record_waits_its_width_and_is_decided_again)
+{
+	struct relay_decision decision;
+
+	/* Due in 100,000 s, parked a second ago, or 1200 s. */
+	ASSERT_EQ(parked("1700100000000", "1699999999000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS - 1000 + 2 * H_MS);
+	ASSERT_EQ(parked("1700100000000", "1699998800001", &decision), RELAY_WAIT);
+	ASSERT_EQ(parked("1700100000000", "1699998800000", &decision), RELAY_PARK);
+	ASSERT_EQ(decision.attempt, 99);
+	/* A near or due record does not wait. */
+	ASSERT_EQ(parked("1700001199999", "1700000000000", &decision), RELAY_NEAR);
+	ASSERT_EQ(parked("1700000000000", "1700000000000", &decision), RELAY_DELIVER);
+}
+
+TEST(a_record_parked_in_the_future_does_not_wait)
+{
+	struct relay_decision decision;
+	char ten_years[24];
+
+	/* A minute in the future may be the difference of clocks. */
+	ASSERT_EQ(parked("1700100000000", "1700000060000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 60000 + 2 * H_MS);
+	ASSERT_EQ(parked("1700100000000", "1700000060001", &decision), RELAY_PARK);
+	ASSERT_EQ(parked("1700100000000", "1900000000000", &decision), RELAY_PARK);
+	/* It is due in 30 minutes, in a bucket of 20. */
+	ASSERT_EQ(parked("1700001800000", "1700000030000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 2 * H_MS);
+	ASSERT_EQ(parked("1700100000000", "x", &decision), RELAY_PARK);
+	ASSERT_EQ(parked("1700100000000", NULL, &decision), RELAY_PARK);
+	ASSERT_EQ(parked(NULL, "1700000000000", &decision), RELAY_REFUSE);
+	/* Its delay of ten years was valid by the clock of the relay that parked it. */
+	snprintf(ten_years, sizeof(ten_years), "%llu", NOW_MS + RELAY_DELAY_MAX_MS + 1);
+	ASSERT_EQ(parked(ten_years, "1700000001000", &decision), RELAY_WAIT);
+	ASSERT_EQ(parked("x", "1700000000000", &decision), RELAY_REFUSE);
+}
+
+/* --- memory --------------------------------------------------------------------------- */
+
+TEST(new_records_are_paused_first_and_resumed_last)
+{
+	struct relay_pressure pressure = { .cap = 800 };
+
+	relay_pressure_add(&pressure, 599);
+	ASSERT(!pressure.paused[RELAY_INPUT]);
+	relay_pressure_add(&pressure, 1);
+	ASSERT(pressure.paused[RELAY_INPUT]);
+	relay_pressure_add(&pressure, 199);
+	ASSERT(!pressure.paused[RELAY_BUCKET]);
+	relay_pressure_add(&pressure, 1);
+	ASSERT(pressure.paused[RELAY_BUCKET]);
+	relay_pressure_sub(&pressure, 100);
+	ASSERT(pressure.paused[RELAY_BUCKET]);
+	relay_pressure_sub(&pressure, 1);
+	ASSERT(!pressure.paused[RELAY_BUCKET]);
+	relay_pressure_sub(&pressure, 199);
+	ASSERT(pressure.paused[RELAY_INPUT]);
+	relay_pressure_sub(&pressure, 1);
+	ASSERT(!pressure.paused[RELAY_INPUT]);
+}
+
+/* --- the watermark -------------------------------------------------------------------- */
+
+#define OFFSETS	5000
+
+/* The simplest watermark: an array that is searched from the beginning. */
+static struct {
+	bool pending[OFFSETS];
+	int64_t next;
+} plain;
+
+static int64_t plain_low(void)
+{
+	int64_t low;
+
+	for (low = 0; low < plain.next && !plain.pending[low]; low++)
+		;
+	return low;
+}
+
+static void done_one(struct watermark *mark)
+{
+	int64_t offset = random() % (mark->next ?: 1);
+
+	ASSERT_EQ(watermark_done(mark, offset), plain.pending[offset]);
+	plain.pending[offset] = false;
+}
+
+TEST(the_watermark_is_the_lowest_offset_that_is_not_done)
+{
+	struct watermark mark;
+	int i;
+
+	watermark_init(&mark, 0);
+	for (i = 0; i < 200000; i++) {
+		/* Some offsets are skipped. */
+		int64_t offset = mark.next + (random() % 8 ? 0 : random() % 50);
+
+		if (random() % 20 == 0 && offset < OFFSETS) {
+			ASSERT_EQ(watermark_read(&mark, offset), 0);
+			plain.pending[offset] = true;
+			plain.next = offset + 1;
+		} else {
+			done_one(&mark);
+		}
+		ASSERT_EQ(mark.low, plain_low());
+	}
+	while (mark.pending)
+		done_one(&mark);
+	ASSERT_EQ(mark.low, mark.next);
+	ASSERT_GT(mark.next, OFFSETS - 100);
+	watermark_free(&mark);
+}
+
+TEST(an_offset_is_read_once_and_done_once)
+{
+	struct watermark mark;
+
+	watermark_init(&mark, 100);
+	ASSERT_EQ(watermark_read(&mark, 99), -EEXIST);
+	ASSERT_EQ(watermark_read(&mark, 100), 0);
+	ASSERT_EQ(watermark_read(&mark, 100), -EEXIST);
+	ASSERT_EQ(watermark_read(&mark, 101), 0);
+	ASSERT(watermark_done(&mark, 101));
+	ASSERT(!watermark_done(&mark, 101));
+	ASSERT(!watermark_done(&mark, 99));
+	ASSERT(!watermark_done(&mark, 102));
+	ASSERT_EQ(mark.low, 100);
+	ASSERT_EQ(watermark_done_above(&mark), 1);
+	ASSERT(watermark_done(&mark, 100));
+	ASSERT_EQ(mark.low, 102);
+	watermark_free(&mark);
+}
+
+TEST(the_window_of_a_watermark_is_bounded)
+{
+	int64_t first = 123456789;
+	struct watermark mark;
+
+	watermark_init(&mark, 0);
+	/* Offsets before the first pending one take no memory. */
+	ASSERT_EQ(watermark_read(&mark, first), 0);
+	ASSERT_EQ(mark.low, first);
+	ASSERT_LE(mark.size, 1024);
+	ASSERT_EQ(watermark_read(&mark, first + WATERMARK_SPAN_MAX), -ENOSPC);
+	ASSERT_EQ(watermark_read(&mark, first + WATERMARK_SPAN_MAX - 1), 0);
+	ASSERT_LE(watermark_bytes(&mark), 8 << 20);
+	ASSERT(watermark_done(&mark, first));
+	ASSERT_EQ(mark.low, first + (int64_t)WATERMARK_SPAN_MAX - 1);
+	/* When nothing is pending, there is no long window. */
+	ASSERT(watermark_done(&mark, mark.low));
+	ASSERT_EQ(watermark_bytes(&mark), 0);
+	ASSERT_EQ(mark.low, mark.next);
+	ASSERT_EQ(watermark_read(&mark, mark.next), 0);
+	watermark_free(&mark);
+}
+
+/* --- done offsets above it, as text ---------------------------------------------------- */
+
+/* Read offsets from @low on, of which @permille are done; the first is not. */
+static void make_mark(struct watermark *mark, int64_t low, int nr, int permille)
+{
+	int64_t offset;
+
+	watermark_init(mark, low);
+	for (offset = low; offset < low + nr; offset++)
+		ASSERT_EQ(watermark_read(mark, offset), 0);
+	for (offset = low + 1; offset < low + nr; offset++)
+		if (random() % 1000 < permille)
+			watermark_done(mark, offset);
+}
+
+/* Write a text, as of now and without one of an earlier owner. */
+static size_t write_runs(const struct watermark *mark, char text[RUNS_TEXT_MAX],
+			 uint64_t *left_out)
+{
+	struct runs none;
+
+	runs_begin(&none, NULL, mark->low);
+	return runs_write(mark, &none, NOW_MS, text, left_out);
+}
+
+/* All offsets of the text are done; those that are done and not in it are after its end. */
+static int64_t compare(const struct watermark *mark, const char *text)
+{
+	int64_t offset, wrong = 0;
+	struct runs runs;
+
+	ASSERT(runs_begin(&runs, text, mark->low));
+	for (offset = mark->low; offset < mark->next + 100; offset++) {
+		bool done = offset < mark->next && !watermark_is_pending(mark, offset);
+		bool said = runs_has(&runs, offset, NOW_MS);
+
+		ASSERT(done || !said);
+		wrong += done && !said;
+		if (wrong)
+			ASSERT(!said && runs_over(&runs, offset));
+	}
+	return wrong;
+}
+
+TEST(offsets_done_above_the_watermark_are_written_as_text)
+{
+	static const int permilles[] = { 1, 20, 500, 980, 1000 };
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	uint64_t left_out;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(permilles); i++) {
+		make_mark(&mark, 1234567890123 + i, 3000, permilles[i]);
+		ASSERT_GT(write_runs(&mark, text, &left_out), 0);
+		ASSERT_EQ(compare(&mark, text), 0);
+		ASSERT_EQ(left_out, 0);
+		watermark_free(&mark);
+	}
+}
+
+TEST(a_text_that_is_too_long_has_the_lowest_offsets_and_counts_those_left_out)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	uint64_t left_out;
+	int64_t missing;
+
+	make_mark(&mark, 77, 200000, 500);
+	ASSERT_LT(write_runs(&mark, text, &left_out), RUNS_TEXT_MAX);
+	ASSERT_GT(strlen(text), RUNS_TEXT_MAX - 40);
+	missing = compare(&mark, text);
+	ASSERT_GT(missing, 90000);
+	ASSERT_LT(missing, 99000);
+	ASSERT_EQ(left_out, missing);
+	watermark_free(&mark);
+}
+
+TEST(long_runs_take_few_letters)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	uint64_t left_out;
+
+	make_mark(&mark, 5, 1000000, 1000);
+	ASSERT_EQ(write_runs(&mark, text, &left_out), strlen("2:5:1700000000000:Bxxxx"));
+	ASSERT_EQ(compare(&mark, text), 0);
+	ASSERT_EQ(left_out, 0);
+	watermark_free(&mark);
+}
+
+TEST(if_nothing_is_done_above_there_is_no_text)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	struct runs runs;
+	uint64_t left_out;
+
+	make_mark(&mark, 5, 100, 0);
+	ASSERT_EQ(write_runs(&mark, text, &left_out), 0);
+	ASSERT(!*text);
+	ASSERT(!runs_begin(&runs, text, 5));
+	ASSERT(!runs_has(&runs, 6, NOW_MS));
+	watermark_free(&mark);
+	watermark_init(&mark, 9);
+	ASSERT_EQ(write_runs(&mark, text, &left_out), 0);
+	ASSERT_EQ(left_out, 0);
+}
+
+/* "T" stands for the time. */
+static void with_time(char text[64], const char *from)
+{
+	const char *t = strchr(from, 'T');
+
+	if (t)
+		snprintf(text, 64, "%.*s%llu%s", (int)(t - from), from, NOW_MS, t + 1);
+	else
+		snprintf(text, 64, "%s", from);
+}
+
+TEST(a_text_that_is_not_complete_is_ignored)
+{
+	static const char * const texts[] = {
+		"", "2:", "2:5", "2:5:", "2:5:BB", "2:5:T", "2:5:T:B", "2:5:T:BB*", "2:5:T:B*B",
+		"2:6:T:BB", "1:5:BB", "3:5:T:BB", "2:5:T:BBB", "2:5:T:BAAA", "2:5:x:BB",
+		"2:5:T:ggggggggggB", "2:5:T:BBg", "2:05:T:BB", " 2:5:T:BB", "2:5:T:BB ",
+		"2:-5:T:BB", "hello",
+	};
+	char text[64];
+	struct runs runs;
+	size_t i;
+
+	with_time(text, "2:5:T:BB");
+	ASSERT(runs_begin(&runs, text, 5));
+	ASSERT(!runs_has(&runs, 5, NOW_MS));
+	ASSERT(runs_has(&runs, 6, NOW_MS));
+	ASSERT(!runs_has(&runs, 7, NOW_MS));
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		test_about("\"%s\"", texts[i]);
+		with_time(text, texts[i]);
+		ASSERT(!runs_begin(&runs, text, 5));
+		ASSERT(!runs_has(&runs, 6, NOW_MS));
+		ASSERT(runs_over(&runs, 5));
+	}
+	ASSERT(!runs_begin(&runs, NULL, 5));
+}
+
+TEST(a_record_that_is_younger_than_the_text_is_not_done)
+{
+	char text[RUNS_TEXT_MAX];
+	struct watermark mark;
+	uint64_t left_out;
+	struct runs runs;
+
+	make_mark(&mark, 5, 3, 1000);
+	write_runs(&mark, text, &left_out);
+	ASSERT(runs_begin(&runs, text, 5));
+	ASSERT(runs_has(&runs, 6, -1));
+	ASSERT(runs_has(&runs, 6, NOW_MS));
+	ASSERT(!runs_has(&runs, 7, NOW_MS + 1));
+	watermark_free(&mark);
+}
+
+/* --- one owner after the other --------------------------------------------------------- */
+
+#define LOG	400
+
+/* The record that Kafka has at an offset, and whether it was done. */
+static struct {
+	bool gap;
+	bool done;
+} log_of_records[LOG];
+
+/*
+ * An owner reads some of the log from the committed offset on, does some of it, and commits at
+ * @now_ms. Returns the committed offset. Checks that no record is skipped that is not done, and
+ * that no record is done twice.
+ */
+static int64_t own(int64_t low, char text[RUNS_TEXT_MAX], uint64_t now_ms)
+{
+	int64_t end = low + random() % (LOG - low + 1), offset;
+	struct watermark mark;
+	uint64_t left_out;
+	struct runs before;
+	char old[RUNS_TEXT_MAX];
+
+	strcpy(old, text);
+	runs_begin(&before, old, low);
+	watermark_init(&mark, low);
+	for (offset = low; offset < end; offset++) {
+		if (log_of_records[offset].gap)
+			continue;
+		ASSERT_EQ(runs_has(&before, offset, NOW_MS), log_of_records[offset].done);
+		ASSERT_EQ(watermark_read(&mark, offset), 0);
+		if (log_of_records[offset].done || random() % 3 == 0) {
+			log_of_records[offset].done = true;
+			watermark_done(&mark, offset);
+		}
+	}
+	runs_write(&mark, &before, now_ms, text, &left_out);
+	ASSERT_EQ(left_out, 0);
+	low = mark.low;
+	watermark_free(&mark);
+	return low;
+}
+
+TEST(records_that_an_owner_has_done_are_skipped_by_all_later_owners)
+{
+	uint64_t now_ms = NOW_MS;
+	int round;
+
+	for (round = 0; round < 300; round++) {
+		char text[RUNS_TEXT_MAX] = "";
+		int64_t low = 0, offset;
+		int owners = 0;
+
+		for (offset = 0; offset < LOG; offset++) {
+			log_of_records[offset].gap = random() % 8 == 0;
+			log_of_records[offset].done = false;
+		}
+		/* The last offset of the log is not a gap: otherwise the end would be unknown. */
+		log_of_records[LOG - 1].gap = false;
+		while (low < LOG && owners++ < 1000)
+			low = own(low, text, ++now_ms);
+		ASSERT_EQ(low, LOG);
+	}
+}
+
+TEST(the_part_of_an_earlier_owner_keeps_the_time_of_its_text)
+{
+	char text[RUNS_TEXT_MAX], next[RUNS_TEXT_MAX];
+	struct watermark mark;
+	struct runs before, runs;
+	uint64_t left_out;
+
+	make_mark(&mark, 5, 10, 1000);
+	write_runs(&mark, text, &left_out);
+	watermark_free(&mark);
+	ASSERT(runs_begin(&before, text, 5));
+	make_mark(&mark, 5, 5, 0);
+	ASSERT_GT(runs_write(&mark, &before, NOW_MS + 10, next, &left_out), 0);
+	ASSERT(runs_begin(&runs, next, 5));
+	ASSERT(runs_has(&runs, 10, NOW_MS));
+	ASSERT(!runs_has(&runs, 11, NOW_MS + 1));
+	watermark_free(&mark);
+	/* When all of the older text was read, the new text has the time of now. */
+	make_mark(&mark, 5, 10, 1000);
+	ASSERT_GT(runs_write(&mark, &before, NOW_MS + 10, next, &left_out), 0);
+	ASSERT(runs_begin(&runs, next, 5));
+	ASSERT(runs_has(&runs, 6, NOW_MS + 10));
+	watermark_free(&mark);
+}

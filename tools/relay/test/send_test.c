@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The relay's producing: targets that fail, are full, or refuse records. */
+#include <string.h>
+
+#include "relay/send.h"
+#include "relay/test/fixture_lib.h"
+
+/* Each poll reports one record of those in flight. */
+static void report_one(void)
+{
+	static size_t i;
+
+	for (; i < kafka.nr_produced; i++) {
+		if (kafka.produced[i].in_flight) {
+			fake_report(i, 0);
+			return;
+		}
+	}
+}
+
+/* --- targets that refuse a record ------------------------------------------------------- */
+
+/* librdkafka itself refuses the record, as with -X message.max.bytes. */
+static rd_kafka_resp_err_t refuse_large(const struct fake_produced *produced)
+{
+	return produced->value_len > 1000 && !strcmp(produced->topic, "target") ?
+		RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE : 0;
+}
+
+TEST(a_record_that_is_refused_at_once_does_not_disturb_those_behind_it)
+{
+	int64_t offset;
+
+	open_relay();
+	kafka.at_once = refuse_large;
+	assign_partitions("delays", 1);
+	read_record(&(struct record){ .offset = 0, .value_len = 2000 });
+	for (offset = 1; offset < 5; offset++)
+		read_due(offset, "target");
+	ASSERT_EQ(fake_count("target", false), 0);
+	wait_ms(5 * SECOND_MS);
+	ASSERT_EQ(fake_count("delays.invalid", true), 1);
+	ASSERT_EQ(fake_count("target", true), 4);
+	wait_ms(60 * SECOND_MS);
+	ASSERT_EQ(fake_count("target", false), 4);
+	fake_report_all(NULL, 0);
+	turn();
+	ASSERT_EQ(low_of(0), 5);
+	ASSERT_EQ(relay.nr_entries, 0);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
+/* A batch is reported as one: the target refuses it if record 3 is in it. */
+static void report_batch(void)
+{
+	rd_kafka_resp_err_t error = 0;
+	size_t nr = kafka.nr_produced, i;
+
+	for (i = 0; i < nr; i++)
+		if (kafka.produced[i].in_flight && !strcmp(fake_header(i, RELAY_ID), "delays-0-3"))
+			error = RD_KAFKA_RESP_ERR_INVALID_RECORD;
+	fake_report_all("target", error);
+	fake_report_all("delays.invalid", 0);
+}
+
+TEST(one_bad_record_of_a_batch_goes_to_the_invalid_ones_and_the_others_to_their_target)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	for (offset = 0; offset < 10; offset++)
+		read_due(offset, "target");
+	kafka.at_poll = report_batch;
+	wait_ms(MINUTE_MS);
+	ASSERT_EQ(fake_count("delays.invalid", false), 1);
+	ASSERT_EQ(relay.stats.sent[RELAY_DELIVER], 9);
+	ASSERT_EQ(low_of(0), 10);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
+/* Brokers refuse large records, in every topic. */
+static void report_large(void)
+{
+	size_t nr = kafka.nr_produced, i;
+
+	for (i = 0; i < nr; i++)
+		if (kafka.produced[i].in_flight)
+			fake_report(i, kafka.produced[i].value_len > 1000 ?
+				    RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE : 0);
+}
+
+TEST(a_record_that_every_topic_refuses_leaves_a_record_of_its_place)
+{
+	size_t i;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	read_record(&(struct record){ .offset = 0, .value_len = 2000 });
+	read_due(1, "target");
+	kafka.at_poll = report_large;
+	wait_ms(MINUTE_MS);
+	ASSERT_EQ(low_of(0), 2);
+	ASSERT_EQ(relay.stats.sent[RELAY_REFUSE], 1);
+	for (i = kafka.nr_produced - 1; strcmp(kafka.produced[i].topic, "delays.invalid"); i--)
+		ASSERT_GT(i, 0);
+	ASSERT_EQ(kafka.produced[i].value_len, 0);
+	ASSERT(!strcmp(fake_header(i, RELAY_ID), "delays-0-0"));
+	ASSERT(strstr(fake_header(i, RELAY_ERROR), "too large"));
+	ASSERT_EQ(strlen(fake_header(i, RELAY_TARGET)), 0);
+}
+
+TEST(an_invalid_record_has_its_place_as_its_id)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(7, "no name");
+	ASSERT_EQ(fake_count("delays.invalid", true), 1);
+	ASSERT(!strcmp(fake_header(0, RELAY_ID), "delays-0-7"));
+	ASSERT(!strcmp(fake_header(0, RELAY_TARGET), "no name"));
+}
+
+/* librdkafka's error for a topic whose name brokers have refused. */
+static rd_kafka_resp_err_t know_no_topic(const struct fake_produced *produced)
+{
+	return strcmp(produced->topic, "a.b") ? 0 : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+}
+
+TEST(a_target_whose_name_brokers_refuse_holds_no_records)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "a.b");
+	fake_report(0, RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION);
+	ASSERT_EQ(fake_count("delays.invalid", true), 1);
+	fake_report_all(NULL, 0);
+	kafka.at_once = know_no_topic;
+	read_due(1, "a.b");
+	ASSERT_EQ(fake_count("delays.invalid", true), 1);
+	ASSERT(strstr(fake_header(2, RELAY_ERROR), "Invalid topic"));
+	fake_report_all(NULL, 0);
+	ASSERT_EQ(low_of(0), 2);
+	/* Somebody creates the topic after all, and deletes it later. */
+	kafka.at_once = NULL;
+	read_due(2, "a.b");
+	fake_report_all(NULL, 0);
+	kafka.at_once = know_no_topic;
+	read_due(3, "a.b");
+	ASSERT_EQ(kafka.nr_in_flight, 0);
+	ASSERT_EQ(low_of(0), 3);
+}
+
+/* --- a target that does not answer --------------------------------------------------------- */
+
+/* Report the records for other targets; and those for the dead one after half a minute. */
+static void report_all_but_dead(void)
+{
+	fake_report_all("target", 0);
+	if (relay_now_ms() > NOW_MS + 30 * SECOND_MS)
+		fake_report_all("dead", RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+}
+
+TEST(a_dead_target_leaves_room_in_the_producer_for_others)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	kafka.at_poll = report_all_but_dead;
+	for (offset = 0; offset < 150000; offset++)
+		read_due(offset, offset % 10 ? "dead" : "target");
+	turn();
+	ASSERT_EQ(relay.stats.sent[RELAY_DELIVER], 15000);
+	ASSERT_LE(kafka.nr_in_flight, kafka.queue_size / 2);
+}
+
+TEST(other_targets_do_not_wait_for_blocked_records_of_a_failing_one)
+{
+	int64_t offset;
+
+	open_relay();
+	kafka.queue_size = 100;
+	assign_partitions("delays", 1);
+	for (offset = 0; offset < 1000; offset++)
+		read_due(offset, "dead");
+	for (offset = 1000; offset < 1050; offset++)
+		read_due(offset, "target");
+	kafka.at_poll = report_all_but_dead;
+	wait_ms(31 * SECOND_MS);
+	ASSERT_EQ(relay.stats.sent[RELAY_DELIVER], 50);
+	ASSERT_LE(fake_count("dead", true), 1);
+}
+
+TEST(all_records_of_a_target_are_written_however_many_there_are)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	for (offset = 0; offset < 50000; offset++)
+		read_due(offset, "target");
+	kafka.at_poll = report_one;
+	while (relay.stats.sent[RELAY_DELIVER] < 25000)
+		turn();
+	kafka.at_poll = report_all_but_dead;
+	wait_ms(10 * SECOND_MS);
+	ASSERT_EQ(low_of(0), 50000);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
+TEST(a_failing_target_is_tried_again_even_if_the_wall_clock_is_set)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	fake_report(0, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+	fake_set_wall(-24 * 3600 * (int64_t)NSEC_PER_SEC);
+	wait_ms(5 * SECOND_MS);
+	ASSERT_EQ(fake_count("target", true), 1);
+	fake_report_all("target", 0);
+	ASSERT_EQ(low_of(0), 1);
+}
+
+TEST(a_record_whose_write_is_only_inferred_is_not_done_and_is_sent_again)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	read_due(1, "target");
+	fake_report_inferred(0);
+	ASSERT_EQ(low_of(0), 0);
+	fake_report(1, 0);
+	turn();
+	ASSERT_EQ(low_of(0), 0);
+	ASSERT_EQ(fake_count("target", true), 1);
+	ASSERT(!strcmp(fake_header(2, RELAY_ID), "delays-0-0"));
+	fake_report(2, 0);
+	ASSERT_EQ(low_of(0), 2);
+	ASSERT_EQ(relay.stats.sent[RELAY_DELIVER], 2);
+}
+
+TEST(if_all_writes_are_only_inferred_the_records_are_sent_again_later)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	fake_report_inferred(0);
+	turn();
+	ASSERT_EQ(fake_count("target", true), 0);
+	wait_ms(SECOND_MS);
+	ASSERT_EQ(fake_count("target", true), 1);
+	fake_report(1, 0);
+	ASSERT_EQ(low_of(0), 1);
+}
+
+static void set_clock_back(void)
+{
+	fake_set_wall(-(int64_t)NSEC_PER_SEC);
+}
+
+TEST(a_revoke_ends_even_if_the_clock_is_set_back_again_and_again)
+{
+	uint64_t begun_ns;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	kafka.at_poll = set_clock_back;
+	begun_ns = fake.now_ns[ALARM_BOOT];
+	revoke_partitions("delays", 1);
+	ASSERT_LE(fake.now_ns[ALARM_BOOT] - begun_ns, 11 * NSEC_PER_SEC);
+	ASSERT(RB_EMPTY(&relay.partitions));
+}
+
+/* --- buckets that cannot be written --------------------------------------------------------- */
+
+#define BUCKET	"delays-b2400s"
+
+static void fail_buckets(void)
+{
+	size_t nr = kafka.nr_produced, i;
+
+	for (i = 0; i < nr; i++)
+		if (kafka.produced[i].in_flight && !strncmp(kafka.produced[i].topic, "delays-b", 8))
+			fake_report(i, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+}
+
+static rd_kafka_resp_err_t know_no_bucket(const struct fake_produced *produced)
+{
+	return strncmp(produced->topic, "delays-b", 8) ? 0 : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+}
+
+/* A record with a delay of an hour is to be parked for 40 minutes, but buckets are down for 30. */
+static void park_in_vain(void)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	for (offset = 0; offset < 3; offset++)
+		read_delayed(offset, HOUR_MS);
+	ASSERT_EQ(fake_count(BUCKET, true), 3);
+	kafka.at_poll = fail_buckets;
+	wait_ms(30 * MINUTE_MS);
+	fail_buckets();
+	kafka.at_poll = NULL;
+}
+
+TEST(a_record_that_could_not_be_parked_goes_to_the_bucket_that_is_right_later)
+{
+	park_in_vain();
+	wait_ms(MINUTE_MS);
+	ASSERT_EQ(fake_count("delays-b600s", true), 3);
+	fake_report_all("delays-b600s", 0);
+	turn();
+	ASSERT_EQ(low_of(0), 3);
+}
+
+TEST(a_record_that_could_not_be_parked_is_delivered_in_time_while_its_bucket_is_down)
+{
+	park_in_vain();
+	kafka.at_once = know_no_bucket;
+	wait_ms(12 * MINUTE_MS);
+	ASSERT_EQ(relay.nr_near, 3);
+	ASSERT_EQ(relay.nr_sending, 0);
+	wait_ms(17 * MINUTE_MS);
+	ASSERT_EQ(kafka.nr_in_flight, 0);
+	wait_ms(2 * MINUTE_MS);
+	ASSERT_EQ(fake_count("target", true), 3);
+	fake_report_all("target", 0);
+	turn();
+	ASSERT_EQ(low_of(0), 3);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
+/* Partitions were added to the topic of delays, but not to its buckets. */
+static rd_kafka_resp_err_t know_partition_0(const struct fake_produced *produced)
+{
+	return produced->partition > 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION : 0;
+}
+
+TEST(a_bucket_with_too_few_partitions_fails_for_the_missing_ones_only)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 2);
+	kafka.at_once = know_partition_0;
+	for (offset = 0; offset < 10; offset++) {
+		read_record(&(struct record){ .partition = 1, .offset = offset,
+			    .delay_ms = HOUR_MS });
+		read_delayed(offset, HOUR_MS);
+	}
+	ASSERT_EQ(fake_count(BUCKET, true), 10);
+	fake_report_all(BUCKET, 0);
+	wait_ms(5 * SECOND_MS);
+	ASSERT_EQ(relay.stats.send_errors, 10);
+	kafka.at_once = NULL;
+	wait_ms(20 * SECOND_MS);
+	ASSERT_EQ(fake_count(BUCKET, true), 10);
+	fake_report_all(BUCKET, 0);
+	turn();
+	ASSERT_EQ(low_of(1), 10);
+	ASSERT(RB_EMPTY(&relay.targets));
+}
+
+/* --- the group revokes partitions ---------------------------------------------------------- */
+
+TEST(a_revoke_sends_nothing_more_and_waits_for_records_in_flight)
+{
+	int64_t offset;
+
+	open_relay();
+	kafka.queue_size = 10;
+	assign_partitions("delays", 1);
+	for (offset = 0; offset < 100; offset++)
+		read_due(offset, "target");
+	ASSERT_EQ(kafka.nr_produced, 10);
+	kafka.at_poll = report_one;
+	revoke_partitions("delays", 1);
+	ASSERT_EQ(kafka.nr_produced, 10);
+	ASSERT_EQ(kafka.nr_in_flight, 0);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 10);
+	ASSERT_EQ(relay.nr_entries, 0);
+}
+
+TEST(a_target_that_recovers_during_a_revoke_is_sent_nothing)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	fake_report(0, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+	for (offset = 1; offset < 10; offset++)
+		read_due(offset, "target");
+	wait_ms(SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 2);
+	kafka.at_poll = report_one;
+	revoke_partitions("delays", 1);
+	ASSERT_EQ(kafka.nr_produced, 2);
+	ASSERT_EQ(fake_partition("delays", 0)->committed, 1);
+	/* After that, the relay goes on. */
+	assign_partitions("delays", 1);
+	for (offset = 1; offset < 10; offset++)
+		read_due(offset, "target");
+	ASSERT_EQ(kafka.nr_produced, 11);
+}
