@@ -7,11 +7,11 @@
 
 #include "private.h"
 
-/* Room of a batch that gets its first command, and the most that it can have. */
+/* The size of a batch with its first command, and the maximum size. */
 #define BATCH_MIN	16U
 #define BATCH_MAX	(1U << 30)
 
-/* Run commands; returns how many had their result written, or an errno if none had. */
+/* Run commands.  Returns the number of results written, or an errno if there is none. */
 static int run_some(struct twheel *wheel, struct twheel_cmd *cmds, unsigned int nr)
 {
 	struct twheel_submit submit = {

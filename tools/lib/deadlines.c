@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Deadlines in shared memory: the words, and who has which.
+ * Allocates the words of deadlines in shared memory.
  *
- * Words that were never taken are known by their index alone, so that a wheel with a
- * million words that uses ten does not touch the rest.
+ * Words from an index on were never allocated.  So a wheel with a million words of which
+ * ten are used does not touch the memory of the others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int words_map(struct twheel *wheel, __u32 nr)
 	size_t size;
 	void *words;
 
-	/* So much a 32-bit program cannot have. */
+	/* A 32-bit program cannot map that much. */
 	if (__builtin_mul_overflow(nr, sizeof(__u64), &size))
 		return -ENOMEM;
 	wheel->next_free = calloc(nr, sizeof(*wheel->next_free));
@@ -39,7 +39,7 @@ void words_unmap(struct twheel *wheel)
 	free(wheel->next_free);
 }
 
-/* Take a word; -ENOSPC if there is none left.  The mutex is held. */
+/* Allocate a word.  Returns -ENOSPC if there is none left.  The caller holds the mutex. */
 static int take_word(struct twheel *wheel)
 {
 	__u32 word;

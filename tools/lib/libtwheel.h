@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libtwheel: /dev/twheel from C and C++, without filling its structures by hand.
+ * libtwheel: uses /dev/twheel from C and C++, and fills its structures.
  *
  * A wheel is an open file of the device, with events of its own.  A command arms, changes
  * or ends an event; a batch is a growing array of commands, which one system call runs.
- * What became of events is read as records.
+ * A record tells that an event has ended or expired, and why.
  *
  *	struct twheel *wheel;
  *	struct twheel_records records;
@@ -19,16 +19,16 @@
  *	twheel_records_destroy(&records);
  *	twheel_close(wheel);
  *
- * <linux/twheel.h>, which is included, says what commands, records and times mean.
+ * <linux/twheel.h>, which is included, describes commands, records and times.
  *
- * Functions return 0 or more, or a negative errno; none of them prints, exits or changes
- * a signal's handler, and there is no state but that of the objects.  A wheel may be
- * used by several threads at a time, each of which has batches and records of its own.
- * A loop belongs to one thread at a time.  Whoever has created or initialised an object
- * destroys it; commands and records are copied, so nothing else changes hands.
+ * Functions return 0 or more, or a negative errno.  None of them prints, exits or changes
+ * a signal handler, and all state is in the objects.  Several threads may use a wheel at
+ * the same time, each with its own batches and records.  Only one thread at a time may use
+ * a loop.  The program destroys the objects that it has created or initialised.  Commands
+ * and records are copied, so no other memory changes its owner.
  *
- * Only what waits for records returns -EINTR, where a signal's handler has run:
- * twheel_wait(), twheel_enter() and twheel_loop_run().  All else goes on after a signal.
+ * Only functions that wait for records return -EINTR after a signal handler has run:
+ * twheel_wait(), twheel_enter() and twheel_loop_run().  All others continue after a signal.
  */
 #ifndef _LIBTWHEEL_H
 #define _LIBTWHEEL_H
@@ -37,7 +37,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-/* For sigset_t, which <signal.h> has not with -std=c11. */
+/* For sigset_t: <signal.h> does not define it with -std=c11. */
 #include <sys/select.h>
 #include <linux/twheel.h>
 
@@ -50,31 +50,31 @@ extern "C" {
 #define TWHEEL_MILLISECOND	1000000ULL
 #define TWHEEL_SECOND		1000000000ULL
 
-/* A time that never comes, and a wait without end. */
+/* As a time: never.  As a timeout: wait without limit. */
 #define TWHEEL_NEVER		(~0ULL)
 
 /* --- a wheel -------------------------------------------------------------------- */
 
 struct twheel;
 
-/* Begin with the defaults, and CLOCK_MONOTONIC: a config of zeros is for CLOCK_REALTIME. */
+/* Set the defaults, with CLOCK_MONOTONIC.  (A config of zeros means CLOCK_REALTIME.) */
 static inline void twheel_config_init(struct twheel_config *config)
 {
 	memset(config, 0, sizeof(*config));
 	config->size = sizeof(*config);
-	/* CLOCK_MONOTONIC, which <time.h> has not with -std=c11. */
+	/* CLOCK_MONOTONIC: <time.h> does not define it with -std=c11. */
 	config->clockid = 1;
 }
 
 /*
- * Open the device.  @config is as for TWHEEL_IOC_CONFIG, but for its size, which is set
- * here; NULL: CLOCK_MONOTONIC and the defaults.  With nr_deadlines, the words are mapped.
- * The file is non-blocking and closed by exec().
+ * Open the device.  @config is the argument of TWHEEL_IOC_CONFIG, without its size, which
+ * is set here; NULL means CLOCK_MONOTONIC and the defaults.  With nr_deadlines, the words
+ * are mapped.  The file is non-blocking and is closed by exec().
  *
- * Returns 0, and *@wheel is for twheel_close(); or an error, and *@wheel is NULL.  Errors:
- * those of open() (-ENOENT, there is no device: the module is not loaded; -EACCES, it is
- * not for this user), of TWHEEL_IOC_CONFIG and of mmap(); -ENOMEM; -EPROTO, this is not
- * the device, or it has another ABI.
+ * Returns 0, and *@wheel has to be closed by twheel_close(); or an error, and *@wheel is
+ * NULL.  The errors are those of open() (-ENOENT: the module is not loaded; -EACCES: this
+ * user may not open the device), of TWHEEL_IOC_CONFIG and of mmap(); -ENOMEM; -EPROTO: the
+ * file is not the device, or has another version of the ABI.
  */
 int twheel_open(struct twheel **wheel, const struct twheel_config *config);
 
@@ -82,26 +82,26 @@ int twheel_open(struct twheel **wheel, const struct twheel_config *config);
 int twheel_open_path(struct twheel **wheel, const char *path,
 		     const struct twheel_config *config);
 
-/* End a wheel and all its events; NULL is fine.  No other thread uses it any more. */
+/* Close a wheel, or NULL, and end its events.  No other thread may use it any more. */
 void twheel_close(struct twheel *wheel);
 
-/* The file: readable (EPOLLIN) when there are records. */
+/* The file, which is readable (EPOLLIN) when there are records. */
 int twheel_fd(const struct twheel *wheel);
 
-/* What the kernel side is and can do; stays as long as the wheel. */
+/* The answer to TWHEEL_IOC_INFO.  It is valid until the wheel is closed. */
 const struct twheel_info *twheel_info(const struct twheel *wheel);
 
-/* Has the kernel side all of these TWHEEL_FEATURE_*? */
+/* Returns whether the module has all of these TWHEEL_FEATURE_*. */
 bool twheel_has(const struct twheel *wheel, __u64 features);
 
-/* What the wheel's clock says now: absolute times and words are of this clock. */
+/* The time on the wheel's clock, which absolute times and words use. */
 __u64 twheel_now_ns(const struct twheel *wheel);
 
 /* --- commands ------------------------------------------------------------------- */
 
 /*
- * Each function fills a whole command; those named twheel_cmd_set_* add to one that was
- * filled.  The fields of struct twheel_cmd are described in <linux/twheel.h>.
+ * Each function fills a whole command; twheel_cmd_set_* change a command that was filled
+ * before.  <linux/twheel.h> describes the fields of struct twheel_cmd.
  */
 
 static inline void twheel_prep(struct twheel_cmd *cmd, __u16 op, __u16 flags, __u64 id)
@@ -112,7 +112,7 @@ static inline void twheel_prep(struct twheel_cmd *cmd, __u16 op, __u16 flags, __
 	cmd->id = id;
 }
 
-/* ADD: @flags is 0, for a time from now, or TWHEEL_ABS and TWHEEL_CANCEL_ON_SET. */
+/* ADD: @flags is 0 for a time from now, or TWHEEL_ABS, also with TWHEEL_CANCEL_ON_SET. */
 static inline void twheel_prep_add(struct twheel_cmd *cmd, __u64 time_ns, __u64 data,
 				   __u16 flags)
 {
@@ -121,7 +121,7 @@ static inline void twheel_prep_add(struct twheel_cmd *cmd, __u64 time_ns, __u64 
 	cmd->data = data;
 }
 
-/* ADD of an event whose time is a word: see twheel_deadline_get(). */
+/* ADD of an event whose time is in a word: see twheel_deadline_get(). */
 static inline void twheel_prep_add_deadline(struct twheel_cmd *cmd, __u32 word,
 					    __u64 data)
 {
@@ -130,7 +130,7 @@ static inline void twheel_prep_add_deadline(struct twheel_cmd *cmd, __u32 word,
 	cmd->data = data;
 }
 
-/* MODIFY: @flags as for ADD; the data stays, unless twheel_cmd_set_data() follows. */
+/* MODIFY: @flags as for ADD.  Only twheel_cmd_set_data() changes the event's data. */
 static inline void twheel_prep_modify(struct twheel_cmd *cmd, __u64 id, __u64 time_ns,
 				      __u16 flags)
 {
@@ -138,7 +138,7 @@ static inline void twheel_prep_modify(struct twheel_cmd *cmd, __u64 id, __u64 ti
 	cmd->time_ns = time_ns;
 }
 
-/* MODIFY that looks at a word at once. */
+/* MODIFY that reads a word at once. */
 static inline void twheel_prep_modify_deadline(struct twheel_cmd *cmd, __u64 id,
 					       __u32 word)
 {
@@ -158,9 +158,9 @@ static inline void twheel_prep_complete(struct twheel_cmd *cmd, __u64 id, __u64 
 }
 
 /*
- * WATCH: @flags is 0 or TWHEEL_LEVEL.  With @id 0 it is of the ADD that it follows in the
- * batch, directly or after other such WATCHes: what stands between may be cut off from
- * them by a signal.
+ * WATCH: @flags is 0 or TWHEEL_LEVEL.  With @id 0 it belongs to the ADD before it in the
+ * batch.  Only other such WATCHes may stand between them, because a signal can split the
+ * batch after any other command.
  */
 static inline void twheel_prep_watch(struct twheel_cmd *cmd, __u64 id, __u64 key,
 				     __u64 need, __u16 flags)
@@ -190,13 +190,13 @@ static inline void twheel_cmd_set_interval(struct twheel_cmd *cmd, __u64 interva
 	cmd->interval_ns = interval_ns;
 }
 
-/* ADD, MODIFY: how much later it may be. */
+/* ADD, MODIFY: how late the event may be. */
 static inline void twheel_cmd_set_slack(struct twheel_cmd *cmd, __u64 slack_ns)
 {
 	cmd->slack_ns = slack_ns;
 }
 
-/* ADD: how many of its watches have to be satisfied. */
+/* ADD: the number of its watches that have to be satisfied. */
 static inline void twheel_cmd_set_quorum(struct twheel_cmd *cmd, __u32 quorum)
 {
 	cmd->quorum = quorum;
@@ -212,8 +212,8 @@ static inline void twheel_cmd_set_data(struct twheel_cmd *cmd, __u64 data)
 /* --- one command at a time -------------------------------------------------------- */
 
 /*
- * Run one command.  Returns its result, which it has in @cmd too, or why it was not run:
- * -EFAULT.
+ * Run one command.  Returns its result, which is also in @cmd, or -EFAULT if it was not
+ * run.
  */
 int twheel_run(struct twheel *wheel, struct twheel_cmd *cmd);
 
@@ -231,9 +231,9 @@ int twheel_query(struct twheel *wheel, __u64 id, __u64 *due_ns);
 
 /**
  * struct twheel_batch - commands, in order
- * @cmds: these.
- * @nr: how many they are.
- * @room: for how many there is room; it grows.
+ * @cmds: the commands.
+ * @nr: the number of commands.
+ * @room: the number of commands that fit into the memory allocated, which grows.
  */
 struct twheel_batch {
 	struct twheel_cmd *cmds;
@@ -241,7 +241,7 @@ struct twheel_batch {
 	unsigned int room;
 };
 
-/* Make an empty batch; no memory is got before the first command. */
+/* Make an empty batch.  The first command allocates memory. */
 static inline void twheel_batch_init(struct twheel_batch *batch)
 {
 	memset(batch, 0, sizeof(*batch));
@@ -250,38 +250,39 @@ static inline void twheel_batch_init(struct twheel_batch *batch)
 /* Free the memory of a batch, which is empty afterwards. */
 void twheel_batch_destroy(struct twheel_batch *batch);
 
-/* Begin anew, in the same memory. */
+/* Remove all commands, and keep the memory. */
 static inline void twheel_batch_clear(struct twheel_batch *batch)
 {
 	batch->nr = 0;
 }
 
-/* Make room for @nr more commands, at most 2^30 in all.  Returns 0 or -ENOMEM. */
+/* Allocate memory for @nr more commands, at most 2^30 in all.  Returns 0 or -ENOMEM. */
 int twheel_batch_reserve(struct twheel_batch *batch, unsigned int nr);
 
 /*
- * The next command, for twheel_prep_*() to fill; NULL for want of memory, which is not if
- * room was made for it.  It stays where it is until there is no room for another.
+ * Add a command, to be filled by a twheel_prep_*() function.  Returns NULL if there is no
+ * memory, but never after twheel_batch_reserve() for it.  The pointer is valid until the
+ * batch has to grow.
  */
 struct twheel_cmd *twheel_batch_next(struct twheel_batch *batch);
 
 /*
- * Run the commands of a batch, in order.  Each has its own result in batch->cmds, and one
- * that fails does not stop the rest.  Goes on after signals.  The batch stays as it is,
- * with results, until twheel_batch_clear().
+ * Run the commands of a batch, in order.  Each has its own result in batch->cmds; the rest
+ * is run even if one fails, and after a signal.  The batch keeps its commands and results
+ * until twheel_batch_clear().
  *
- * Returns how many were run, which is all of them; less where a command could be run
- * no more, and a negative errno if the first one could not: -EFAULT.
+ * Returns the number of commands that were run: all, or fewer if the kernel could not read
+ * or write one of them; or -EFAULT if that was the first one.
  */
 int twheel_submit(struct twheel *wheel, struct twheel_batch *batch);
 
 /* --- records ---------------------------------------------------------------------- */
 
 /**
- * struct twheel_records - room for records, and those that were read
+ * struct twheel_records - an array that records are read into
  * @records: the records.
- * @nr: how many were read.
- * @room: for how many there is room.
+ * @nr: the number of records that were read.
+ * @room: the number of records that fit.
  */
 struct twheel_records {
 	struct twheel_record *records;
@@ -289,58 +290,66 @@ struct twheel_records {
 	unsigned int room;
 };
 
-/* Make room for @room records.  Returns 0; -EINVAL, @room is 0; -ENOMEM. */
+/* Allocate memory for @room records.  Returns 0; -EINVAL: @room is 0; -ENOMEM. */
 int twheel_records_init(struct twheel_records *records, unsigned int room);
 
-/* Free the memory; afterwards there are no records and no room. */
+/* Free the memory. */
 void twheel_records_destroy(struct twheel_records *records);
 
-/* Each record that was read last, oldest first. */
+/* Each record of the last read, oldest first. */
 #define twheel_for_each_record(record, from)					\
 	for ((record) = (from)->records;					\
 	     (record) < (from)->records + (from)->nr; (record)++)
 
 /*
- * Read what is there, as far as there is room, without waiting.  Returns how many records,
- * which is 0 where there are none; in place of those of the last call.  Of several threads
- * that read, each record goes to one.
+ * Read the records that are ready, as many as fit, without waiting.  They replace those of
+ * the last call.  Returns their number, which may be 0.  If several threads read, each
+ * record goes to one of them.
  */
 int twheel_read(struct twheel *wheel, struct twheel_records *records);
 
 /*
- * Wait until there is a record, at most @timeout_ns (TWHEEL_NEVER: for ever), and read as
- * twheel_read().  Returns how many, 0 when the time was up, or -EINTR.
+ * Wait for a record, at most @timeout_ns (TWHEEL_NEVER: no limit), and read like
+ * twheel_read().  Returns the number of records, 0 after the timeout, or -EINTR.
  */
 int twheel_wait(struct twheel *wheel, struct twheel_records *records, __u64 timeout_ns);
 
 /*
- * A turn of an event loop in one system call, TWHEEL_IOC_ENTER: run the commands of @batch
- * (or none, NULL), then wait for @min_records at most @timeout_ns (0: do not wait,
- * TWHEEL_NEVER: for ever) and read.  @mask, if not NULL, is the signal mask meanwhile.
+ * One turn of an event loop in one system call, TWHEEL_IOC_ENTER: run the commands of
+ * @batch (NULL: none), wait for @min_records at most @timeout_ns (0: do not wait,
+ * TWHEEL_NEVER: no limit), and read.  @mask, if not NULL, is the signal mask during the
+ * call.
  *
- * Of the batch, *@done commands were run (@done may be NULL).  Where a signal comes in
- * between, these are fewer than there are: the rest is for the next call.
+ * *@done is the number of commands that were run (@done may be NULL).  A signal may stop
+ * the kernel between two commands: then the next call has to run the rest.
  *
- * Returns how many records there are; -EINVAL, @min_records is more than there is room
- * for; -EINTR, and nothing was done; -EFAULT.
+ * Returns the number of records; -EINVAL: @min_records is more than fit; -EINTR: nothing
+ * was done; -EFAULT.
  */
 int twheel_enter(struct twheel *wheel, struct twheel_batch *batch, unsigned int *done,
 		 struct twheel_records *records, unsigned int min_records,
 		 __u64 timeout_ns, const sigset_t *mask);
 
+/* As twheel_list(), of entries whose structure has @entry_size bytes, at least 64. */
+int twheel_list_sized(struct twheel *wheel, void *entries, size_t entry_size,
+		      unsigned int nr, __u64 *cursor);
+
 /*
- * A page of the list of events; *@cursor is 0 at first.  Returns how many entries were
- * written, 0 at the end.
+ * List some events.  *@cursor is 0 at first.  Returns the number of entries written, 0 at
+ * the end.
  */
-int twheel_list(struct twheel *wheel, struct twheel_entry *entries, unsigned int nr,
-		__u64 *cursor);
+static inline int twheel_list(struct twheel *wheel, struct twheel_entry *entries,
+			      unsigned int nr, __u64 *cursor)
+{
+	return twheel_list_sized(wheel, entries, sizeof(*entries), nr, cursor);
+}
 
 /* --- deadlines in shared memory ---------------------------------------------------- */
 
 /*
- * A wheel that was opened with nr_deadlines has so many words.  An event that was armed
- * for a word (twheel_prep_add_deadline()) is due when the word says, and to move that
- * later is one store:
+ * A wheel that was opened with nr_deadlines has that number of words.  An event that was
+ * armed for a word (twheel_prep_add_deadline()) is due at the time in the word, and one
+ * store moves it to a later time:
  *
  *	__u64 *words = twheel_deadlines(wheel);
  *	int word = twheel_deadline_get(wheel);
@@ -352,34 +361,34 @@ int twheel_list(struct twheel *wheel, struct twheel_entry *entries, unsigned int
  */
 
 /*
- * Take a word that nobody uses; it says never.  Returns its index, or -ENOSPC: there is
- * none left, or the wheel has none.  Several threads may take words and give them back.
+ * Allocate a word and set it to TWHEEL_NEVER.  Returns its index, or -ENOSPC if all words
+ * are in use.  Several threads may allocate and free words at the same time.
  */
 int twheel_deadline_get(struct twheel *wheel);
 
-/* Give a word back, which no event goes by any more.  Returns 0; -EINVAL, nobody took it. */
+/* Free a word that no event uses.  Returns 0; -EINVAL: the word is not allocated. */
 int twheel_deadline_put(struct twheel *wheel, __u32 word);
 
 /*
- * A word.  An 8-byte store is one store in a 32-bit program too (for i586 and later, and
- * without libatomic) if the compiler knows that it is aligned, as words are.
+ * A word.  It is aligned to 8 bytes, so that the compiler makes one store of it in 32-bit
+ * programs, too (for i586 and later, and without libatomic).
  */
 typedef __u64 twheel_word __attribute__((aligned(8)));
 
-/* The words, for twheel_deadline_set(); NULL: there are none. */
+/* The words, for twheel_deadline_set(), or NULL if the wheel has none. */
 __u64 *twheel_deadlines(const struct twheel *wheel);
 
 /*
- * Let the events of a word be due at @time_ns, absolute on the wheel's clock.  A time that
- * is later than the one before counts by itself; for an earlier one, MODIFY with
- * TWHEEL_DEADLINE must follow.  @words is what twheel_deadlines() returns.
+ * Set the due time of a word's events to @time_ns, absolute on the wheel's clock.  If it is
+ * earlier than before, MODIFY with TWHEEL_DEADLINE must follow.  @words is the result of
+ * twheel_deadlines().
  */
 static inline void twheel_deadline_set(__u64 *words, __u32 word, __u64 time_ns)
 {
 	__atomic_store_n((twheel_word *)words + word, time_ns, __ATOMIC_RELEASE);
 }
 
-/* What a word says. */
+/* The time in a word. */
 static inline __u64 twheel_deadline_ns(const __u64 *words, __u32 word)
 {
 	return __atomic_load_n((const twheel_word *)words + word, __ATOMIC_ACQUIRE);
@@ -392,23 +401,23 @@ static inline __u64 twheel_deadline_ns(const __u64 *words, __u32 word)
  * beside its other files (not edge-triggered) and calls twheel_loop_run() with 0 when that
  * is readable; or it lets twheel_loop_run() wait.
  *
- * What was started and stopped goes to the kernel with the next twheel_loop_run(), all at
- * once however much it is: so that has to be called before the program sleeps.  What
- * callbacks start and stop is seen to before it returns.
+ * The next twheel_loop_run() submits all starts and stops in one call.  So it has to be
+ * called before the program sleeps.  It also submits those made by callbacks before it
+ * returns.
  *
- * No callback is called after twheel_timeout_stop() has returned, nor for a time before
- * the one of the last twheel_timeout_start().  A callback may start and stop any timeout,
- * and free those that are not started any more: its own, unless it has an interval, is one
- * of these.  It must not destroy the loop.
+ * No callback is called after twheel_timeout_stop() has returned, nor for an earlier time
+ * than that of the last twheel_timeout_start().  A callback may start and stop any timeout,
+ * and may free timeouts that are not started: its own is one of these unless it has an
+ * interval.  It must not destroy the loop.
  */
 struct twheel_loop;
 
 /**
- * struct twheel_timeout - something to be called later
- * @callback: what to call; @record tells when and why.
- * @context: the caller's.
- * @loop: private, as all that follows.
- * @slot: its place in the loop's table; 0: it is not started.
+ * struct twheel_timeout - a function to be called later
+ * @callback: the function; its @record has the time and the reason.
+ * @context: for the caller.
+ * @loop: private, like all that follows.
+ * @slot: the index in the loop's table, or 0 if the timeout is not started.
  */
 struct twheel_timeout {
 	void (*callback)(struct twheel_timeout *timeout,
@@ -430,59 +439,59 @@ static inline void twheel_timeout_init(struct twheel_timeout *timeout,
 }
 
 /*
- * Make a loop of a wheel, which stays the caller's.  Nobody else reads the wheel from now
- * on.  Records of events that are not the loop's are lost, and must have data below 2^32.
+ * Make a loop for a wheel, which the caller still owns.  Only the loop may read the wheel
+ * from now on: it drops the records of other events, whose data must be below 2^32.
  * Returns 0 or -ENOMEM.
  */
 int twheel_loop_create(struct twheel_loop **loop, struct twheel *wheel);
 
-/* End a loop, or NULL: its timeouts are stopped.  The wheel is to be closed after it. */
+/* Stop all timeouts of a loop, and free it (or NULL).  Close the wheel after that. */
 void twheel_loop_destroy(struct twheel_loop *loop);
 
 /* The wheel's file, to be polled. */
 int twheel_loop_fd(const struct twheel_loop *loop);
 
 /*
- * Start a timeout, or give it another time.  @flags is 0, for a time that counts from when
- * the kernel gets the command, in twheel_loop_run(); or TWHEEL_ABS, on the wheel's clock,
- * and TWHEEL_CANCEL_ON_SET.  With @interval_ns it goes on until it is stopped.
+ * Start a timeout, or give it another time.  @flags is 0 for a time that counts from the
+ * next twheel_loop_run(), which submits it; or TWHEEL_ABS for a time on the wheel's clock,
+ * also with TWHEEL_CANCEL_ON_SET.  With @interval_ns it repeats until it is stopped.
  *
- * Returns 0; or an error, and nothing changes: -EINVAL, it belongs to another loop, the
- * interval is less than a tick, or the flags are not for this; -ENOMEM.
+ * Returns 0; or an error, and nothing changes: -EINVAL: it belongs to another loop, the
+ * interval is less than a tick, or a flag is not allowed; -ENOMEM.
  */
 int twheel_timeout_start(struct twheel_loop *loop, struct twheel_timeout *timeout,
 			 __u64 time_ns, __u64 interval_ns, __u64 slack_ns, __u16 flags);
 
 /*
- * Start a timeout that is due when a word says.  When a store of a later time has crossed
- * with the expiry, the loop arms it again, and the callback is not called.  After a store
- * of an earlier time, this has to be called once more.
+ * Start a timeout that is due at the time in a word.  If a later time was stored while the
+ * event expired, the loop arms it again and does not call the callback.  After a store of
+ * an earlier time, this function has to be called again.
  *
- * Returns as twheel_timeout_start(); -EINVAL, there is no such word.
+ * Returns as twheel_timeout_start(); -EINVAL: there is no such word.
  */
 int twheel_timeout_start_deadline(struct twheel_loop *loop, struct twheel_timeout *timeout,
 				  __u32 word, __u64 slack_ns);
 
-/* Stop a timeout, whether it is started or not.  Its memory can be freed then. */
+/* Stop a timeout, even if it is not started.  Its memory may be freed after that. */
 void twheel_timeout_stop(struct twheel_timeout *timeout);
 
-/* Is it started, and so going to be called? */
+/* Returns whether a timeout is started, so that its callback is going to be called. */
 static inline bool twheel_timeout_pending(const struct twheel_timeout *timeout)
 {
 	return timeout->slot != 0;
 }
 
 /*
- * Bring what was started and stopped to the kernel, wait at most @timeout_ns (0: do not
- * wait; TWHEEL_NEVER: for ever) until something is due, and call what is, up to some
- * hundred at a time.
+ * Submit all starts and stops, wait at most @timeout_ns (0: do not wait; TWHEEL_NEVER: no
+ * limit) until a timeout is due, and call the callbacks of those that are due, at most some
+ * hundred.
  *
- * Returns how many callbacks were called, 0 when the time was up, or what was due had been
- * stopped; -EINTR, a signal, and none was called; -EBUSY, this is a callback; -ENOSPC,
- * -ENOMEM: the kernel refused to arm a timeout, which is not started any more
- * (twheel_timeout_pending() says which), and it did not wait, but those that were due were
- * called all the same.  Whatever it returns, nothing waits any more to be brought to the
- * kernel.
+ * Returns the number of callbacks that were called, which is 0 after the timeout or if all
+ * that were due had been stopped; -EINTR: a signal came, and no callback was called;
+ * -EBUSY: a callback has called this function; -ENOSPC, -ENOMEM: the kernel refused to arm
+ * a timeout, which is then not started (twheel_timeout_pending() shows which one): the
+ * function did not wait, but has called the callbacks that were due.  After each of these,
+ * all starts and stops have been submitted.
  */
 int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns);
 

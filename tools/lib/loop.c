@@ -2,16 +2,16 @@
 /*
  * An event loop's timeouts.
  *
- * A timeout that is started has a slot of the loop's table, and the data of its event is
- * the slot's number with a generation: so a record that comes when the timeout was
- * stopped, and its memory perhaps freed, leads to a slot that knows nothing of it.
+ * A timeout that is started has a slot in the loop's table.  The data of its event has the
+ * number and the generation of the slot.  So a record that comes after the timeout was
+ * stopped, when its memory may be freed already, is recognised by its old generation.
  *
- * What is started and stopped becomes a command in a batch, which the next turn submits.
- * As long as a slot's command waits there, starting and stopping change that command.
+ * Starts and stops are commands in a batch, which the next turn submits.  While a slot has
+ * a command there, another start or stop changes that command.
  *
- * The records of a turn are looked at twice.  First each slot learns that its event has
- * ended in the kernel, and how many of its records wait to be told.  Then the callbacks
- * are called, which may start or stop any timeout: both forget what waits.
+ * A turn goes through its records twice.  The first pass marks the slots whose events have
+ * ended in the kernel, and counts the records of each slot.  The second pass calls the
+ * callbacks, which may start or stop any timeout: that resets the count of its slot.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@
 
 #include "private.h"
 
-/* How many callbacks a turn calls at most. */
+/* The maximum number of callbacks of a turn. */
 #define LOOP_RECORDS	256
 
-/* Slots of the first table. */
+/* The number of slots of a new table. */
 #define SLOTS_MIN	64
 
-/* The most there can be; the kernel has not so many events. */
+/* The maximum number of slots, which is more than the kernel has events. */
 #define SLOTS_MAX	(1U << 31)
 
 /* &struct slot.command */
@@ -33,15 +33,15 @@
 
 /**
  * struct slot - a timeout that is started
- * @timeout: the timeout, or NULL: the slot is free.
- * @id: its event, or 0: the kernel has none.
+ * @timeout: the timeout, or NULL if the slot is free.
+ * @id: the id of its event, or 0 if the kernel has none.
  * @slack_ns: its slack.
- * @generation: which use of the slot this is.
- * @command: where in the batch its command is, or NO_COMMAND.
- * @due: how many of its records were read and not told yet.
- * @word: the word that is its time, plus 1, or 0.
- * @next_free: of a free one: the next such, or 0.
- * @periodic: its event, as the kernel knows it, goes on after a record.
+ * @generation: counts the uses of the slot.
+ * @command: the index of its command in the batch, or NO_COMMAND.
+ * @due: the number of its records that were read, but not passed to the callback yet.
+ * @word: the index of its deadline plus 1, or 0.
+ * @next_free: if the slot is free: the next free one, or 0.
+ * @periodic: the event in the kernel is periodic.
  */
 struct slot {
 	struct twheel_timeout *timeout;
@@ -58,12 +58,12 @@ struct slot {
 /**
  * struct twheel_loop - timeouts of a wheel
  * @wheel: the wheel.
- * @batch: what the kernel has not been told yet.
- * @records: of the turn.
+ * @batch: commands that are not submitted yet.
+ * @records: the records of the turn.
  * @slots: the table; slot 0 is not used.
- * @nr_slots: how many there are, with that one.
- * @first_free: a free one, or 0.
- * @running: a turn is under way.
+ * @nr_slots: the number of slots, with slot 0.
+ * @first_free: a free slot, or 0.
+ * @running: twheel_loop_run() is running.
  */
 struct twheel_loop {
 	struct twheel *wheel;
@@ -82,7 +82,7 @@ static __u64 slot_data(const struct twheel_loop *loop, const struct slot *slot)
 	return (__u64)slot->generation << 32 | (slot - loop->slots);
 }
 
-/* The slot of an event's data, or NULL if that use of it is over. */
+/* Finds the slot for the data of an event, or NULL if its generation is an old one. */
 static struct slot *slot_of(const struct twheel_loop *loop, __u64 data)
 {
 	__u32 number = data;
@@ -133,7 +133,7 @@ static int slot_take(struct twheel_loop *loop, struct twheel_timeout *timeout)
 	return 0;
 }
 
-/* The timeout of a slot is not started any more. */
+/* Frees the slot of a timeout that has ended or was stopped. */
 static void slot_give(struct twheel_loop *loop, struct slot *slot)
 {
 	slot->timeout->slot = 0;
@@ -144,7 +144,7 @@ static void slot_give(struct twheel_loop *loop, struct slot *slot)
 
 /* --- starting and stopping ---------------------------------------------------------- */
 
-/* The command of a slot, which is in the batch or gets a place there; NULL: no memory. */
+/* Finds the command of a slot in the batch, or adds one.  Returns NULL without memory. */
 static struct twheel_cmd *slot_command(struct twheel_loop *loop, struct slot *slot)
 {
 	struct twheel_cmd *cmd;
@@ -157,7 +157,7 @@ static struct twheel_cmd *slot_command(struct twheel_loop *loop, struct slot *sl
 	return cmd;
 }
 
-/* Start a timeout, or start it again, as an ADD says.  Returns 0, -EINVAL or -ENOMEM. */
+/* Start a timeout, or start it again, by an ADD.  Returns 0, -EINVAL or -ENOMEM. */
 static int start(struct twheel_loop *loop, struct twheel_timeout *timeout,
 		 const struct twheel_cmd *add)
 {
@@ -189,7 +189,7 @@ static int start(struct twheel_loop *loop, struct twheel_timeout *timeout,
 	return 0;
 }
 
-/* A MODIFY whose event is gone becomes an ADD. */
+/* Turns a MODIFY whose event has ended into an ADD. */
 static void add_instead(struct twheel_cmd *cmd)
 {
 	cmd->op = TWHEEL_OP_ADD;
@@ -197,7 +197,7 @@ static void add_instead(struct twheel_cmd *cmd)
 	cmd->id = 0;
 }
 
-/* What the kernel would refuse, and tell when it is too late. */
+/* Checks what the kernel would refuse later, when the caller cannot be told. */
 static bool is_refused(const struct twheel_loop *loop, __u64 interval_ns, __u16 flags)
 {
 	const struct twheel *wheel = loop->wheel;
@@ -251,7 +251,7 @@ void twheel_timeout_stop(struct twheel_timeout *timeout)
 		else
 			twheel_cancel(loop->wheel, slot->id);
 	} else if (slot->command != NO_COMMAND) {
-		/* There is no such event, so this does nothing. */
+		/* No event has this id, so the command has no effect. */
 		twheel_prep_query(&loop->batch.cmds[slot->command], 0);
 	}
 	slot_give(loop, slot);
@@ -260,8 +260,9 @@ void twheel_timeout_stop(struct twheel_timeout *timeout)
 /* --- turns -------------------------------------------------------------------------- */
 
 /*
- * A command was run.  Returns true if it has to be run again, as an ADD.  What the kernel
- * refused is not started any more, and why is in *@error unless something is there.
+ * Handle the result of a command.  Returns true if it has to be run again, as an ADD.  If
+ * the kernel refused it, the timeout is stopped, and *@error is set unless it is set
+ * already.
  */
 static bool note_result(struct twheel_loop *loop, struct twheel_cmd *cmd, int *error)
 {
@@ -278,7 +279,7 @@ static bool note_result(struct twheel_loop *loop, struct twheel_cmd *cmd, int *e
 	if (slot->id)
 		twheel_cancel(loop->wheel, slot->id);
 	slot->id = 0;
-	/* Its event has ended for another reason than its time, or somebody cancelled it. */
+	/* The event was completed or cancelled by someone else. */
 	if (cmd->result == -EALREADY || cmd->result == -ENOENT) {
 		add_instead(cmd);
 		return true;
@@ -290,8 +291,8 @@ static bool note_result(struct twheel_loop *loop, struct twheel_cmd *cmd, int *e
 }
 
 /*
- * The first @done commands of the batch were run.  The rest stays, and what has to be run
- * again.  Returns 0 or the first error.
+ * Remove the first @done commands of the batch, which were run, except those that have to
+ * be run again.  Returns 0 or the first error.
  */
 static int note_results(struct twheel_loop *loop, unsigned int done)
 {
@@ -314,7 +315,7 @@ static int note_results(struct twheel_loop *loop, unsigned int done)
 	return error;
 }
 
-/* Records were read; those of timeouts that were started again since do not count. */
+/* Counts the records of each slot, except those from before a new start of its timeout. */
 static void note_records(struct twheel_loop *loop)
 {
 	const struct twheel_record *record;
@@ -334,7 +335,7 @@ static void note_records(struct twheel_loop *loop)
 	}
 }
 
-/* Submit what waits, and read records.  Returns how many, or an error. */
+/* Submit the batch, and read records.  Returns their number, or an error. */
 static int turn(struct twheel_loop *loop, __u64 timeout_ns)
 {
 	unsigned int done;
@@ -346,7 +347,7 @@ static int turn(struct twheel_loop *loop, __u64 timeout_ns)
 	return error ? error : ret;
 }
 
-/* Submit what waits, and then wait for records: who has to be told of an error does not. */
+/* Submit the batch, then wait for records, unless there is an error to return. */
 static int wait_turn(struct twheel_loop *loop, __u64 timeout_ns)
 {
 	bool waits;
@@ -359,7 +360,7 @@ static int wait_turn(struct twheel_loop *loop, __u64 timeout_ns)
 	return ret;
 }
 
-/* Has a store of a later time crossed with the expiry, and is it armed for that now? */
+/* If a later deadline was stored while the event expired: arm it again, return true. */
 static bool was_postponed(struct twheel_loop *loop, const struct slot *slot,
 			  const struct twheel_record *record)
 {
@@ -369,7 +370,7 @@ static bool was_postponed(struct twheel_loop *loop, const struct slot *slot,
 					      slot->slack_ns);
 }
 
-/* Tell a record to its timeout; true if there is one that has not forgotten it. */
+/* Call the callback for a record.  Returns false if its timeout was stopped or restarted. */
 static bool tell(struct twheel_loop *loop, const struct twheel_record *record)
 {
 	struct slot *slot = slot_of(loop, record->data);
@@ -399,7 +400,7 @@ static int tell_all(struct twheel_loop *loop)
 	return nr;
 }
 
-/* Submit what callbacks have queued, or a signal has left.  Returns 0 or the first error. */
+/* Submit the commands of callbacks, and those left by a signal.  Returns 0 or the first error. */
 static int flush(struct twheel_loop *loop)
 {
 	int error = 0;
@@ -425,7 +426,7 @@ int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns)
 	ret = wait_turn(loop, timeout_ns);
 	nr = tell_all(loop);
 	error = flush(loop);
-	/* That a timeout was refused is more than that a signal came. */
+	/* A refused timeout is more important than a signal. */
 	if (ret < 0 && ret != -EINTR)
 		return ret;
 	if (error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the files of libtwheel share.
+ * Declarations for the files of libtwheel.
  */
 #ifndef _LIBTWHEEL_PRIVATE_H
 #define _LIBTWHEEL_PRIVATE_H
@@ -14,15 +14,15 @@
 /**
  * struct twheel - an open file of the device
  * @fd: the file.
- * @info: what the kernel side said of itself.
+ * @info: the answer to TWHEEL_IOC_INFO.
  * @clock: its clock.
- * @words: the words that are shared with it, or NULL.
- * @nr_words: how many there are.
+ * @words: the deadlines shared with the kernel, or NULL.
+ * @nr_words: the number of words.
  * @words_mutex: guards the following.
- * @next_free: of a word that was given back: the next such, plus 1; of one that is taken:
- *	WORD_TAKEN.
- * @first_free: a word that was given back, plus 1, or 0.
- * @nr_touched: the words from here on were never taken.
+ * @next_free: for each word: if it was freed, the next freed word plus 1, or 0; if it is
+ *	allocated, WORD_TAKEN.
+ * @first_free: a freed word plus 1, or 0.
+ * @nr_touched: the words from this index on were never allocated.
  */
 struct twheel {
 	int fd;
@@ -40,7 +40,7 @@ struct twheel {
 int words_map(struct twheel *wheel, __u32 nr);
 void words_unmap(struct twheel *wheel);
 
-/* An ioctl of the wheel, begun anew after a signal.  Returns as ioctl(), or an errno. */
+/* An ioctl, which is called again after a signal.  Returns as ioctl(), or an errno. */
 int wheel_ioctl(const struct twheel *wheel, unsigned long request, void *argument);
 
 #endif /* _LIBTWHEEL_PRIVATE_H */

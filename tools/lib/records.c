@@ -9,7 +9,7 @@
 
 #include "private.h"
 
-/* What the kernel takes for the size of a signal mask. */
+/* The size of the kernel's signal mask. */
 #define SIGMASK_SIZE	8
 
 int twheel_records_init(struct twheel_records *records, unsigned int room)
@@ -75,13 +75,13 @@ int twheel_enter(struct twheel *wheel, struct twheel_batch *batch, unsigned int 
 	return ret < 0 ? ret : (int)records->nr;
 }
 
-int twheel_list(struct twheel *wheel, struct twheel_entry *entries, unsigned int nr,
-		__u64 *cursor)
+int twheel_list_sized(struct twheel *wheel, void *entries, size_t entry_size,
+		      unsigned int nr, __u64 *cursor)
 {
 	struct twheel_list list = {
 		.size = sizeof(list),
 		.nr = nr,
-		.entry_size = sizeof(*entries),
+		.entry_size = entry_size,
 		.cursor = *cursor,
 		.entries = (uintptr_t)entries,
 	};
@@ -89,4 +89,15 @@ int twheel_list(struct twheel *wheel, struct twheel_entry *entries, unsigned int
 
 	*cursor = list.cursor;
 	return ret;
+}
+
+/* For programs that were compiled when twheel_list() was here and entries had 64 bytes. */
+int list_without_flags(struct twheel *wheel, void *entries, unsigned int nr,
+		       __u64 *cursor) __asm__("twheel_list");
+
+int list_without_flags(struct twheel *wheel, void *entries, unsigned int nr,
+		       __u64 *cursor)
+{
+	return twheel_list_sized(wheel, entries, offsetof(struct twheel_entry, flags), nr,
+				 cursor);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Wheels: opening the device, and what it is.
+ * Wheels: opens, configures and closes the device.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ int wheel_ioctl(const struct twheel *wheel, unsigned long request, void *argumen
 	return ret < 0 ? -errno : ret;
 }
 
-/* Ask the device what it is.  Returns 0 or an errno. */
+/* Read the device's info.  Returns 0 or an errno. */
 static int get_info(struct twheel *wheel)
 {
 	int ret;
@@ -47,7 +47,7 @@ static int configure(struct twheel *wheel, const struct twheel_config *wanted)
 	return ret;
 }
 
-/* Open the device, and set it up.  Returns 0 or an errno; the rest is twheel_close(). */
+/* Open and configure the device.  Returns 0 or an errno.  twheel_close() undoes it. */
 static int begin(struct twheel *wheel, const char *path, const struct twheel_config *config)
 {
 	int ret;
@@ -59,7 +59,7 @@ static int begin(struct twheel *wheel, const char *path, const struct twheel_con
 	if (ret || !config)
 		return ret;
 	ret = configure(wheel, config);
-	/* Again, as it tells the limit that was asked for. */
+	/* Read the info again: it has the configured limit now. */
 	return ret ? ret : get_info(wheel);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the commands of twheelctl have in common.
+ * Declarations for all commands of twheelctl.
  */
 #ifndef _TWHEELCTL_COMMAND_H
 #define _TWHEELCTL_COMMAND_H
@@ -15,7 +15,7 @@ enum status {
 };
 
 /**
- * struct settings - the options that stand before or after any command
+ * struct settings - the options of all commands, given before or after the command
  * @device: --device.
  * @debugfs: --debugfs, where the module shows its wheels.
  */
@@ -24,10 +24,10 @@ struct settings {
 	const char *debugfs;
 };
 
-/* As a child of a command's own argp: it takes those options. */
+/* Parses these options, as a child of a command's own argp. */
 extern const struct argp settings_argp;
 
-/* As the only children. The command hands it its settings at ARGP_KEY_INIT. */
+/* The same for a command without other children. It passes settings at ARGP_KEY_INIT. */
 extern const struct argp_child settings_child[];
 
 enum status info_main(int argc, char **argv, struct settings *settings);
@@ -35,6 +35,7 @@ enum status run_main(int argc, char **argv, struct settings *settings);
 enum status replay_main(int argc, char **argv, struct settings *settings);
 enum status show_main(int argc, char **argv, struct settings *settings);
 enum status top_main(int argc, char **argv, struct settings *settings);
+enum status files_main(int argc, char **argv, struct settings *settings);
 enum status after_main(int argc, char **argv, struct settings *settings);
 enum status every_main(int argc, char **argv, struct settings *settings);
 enum status at_main(int argc, char **argv, struct settings *settings);

@@ -12,19 +12,25 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-#include "common.h"
-#include "device.h"
+#include "common/util.h"
+#include "twheelctl/device.h"
 
+/* What the user can do: lines below the message. */
 static const char *open_advice(int error)
 {
 	switch (error) {
 	case ENOENT:
 	case ENXIO:
 	case ENODEV:
-		return "; load the module: insmod twheel.ko, or modprobe twheel";
+		return "\nThe module twheel is not loaded. As root:\n"
+		       "    modprobe twheel\n"
+		       "If it is not installed: Debian's package of it is twheel-dkms, and\n"
+		       "\"make modules_install\" in the sources installs it elsewhere.";
 	case EACCES:
 	case EPERM:
-		return "; run as root, or be given the right to read and write it";
+		return "\nRun this as root, or as a member of the group twheel:\n"
+		       "    adduser USER twheel\n"
+		       "A user is a member from the next login on.";
 	default:
 		return "";
 	}
@@ -51,7 +57,7 @@ static int get_info(struct device *dev, const char *path)
 		warnx("%s is not a twheel device; usually that is %s", path,
 		      DEVICE_PATH);
 	else
-		warnx("%s does not tell what it is: %s", path, strerror(error));
+		warnx("%s: the INFO ioctl failed: %s", path, strerror(error));
 	return -error;
 }
 
@@ -74,7 +80,7 @@ int device_open(struct device *dev, const char *path)
 	return ret;
 }
 
-/* Maps the deadlines, once and for as long as the program runs. */
+/* Maps the deadlines. They stay mapped until the program ends. */
 static int map_words(struct device *dev, __u32 nr)
 {
 	void *words = mmap(NULL, nr * sizeof(*dev->words), PROT_READ | PROT_WRITE,
@@ -87,8 +93,8 @@ static int map_words(struct device *dev, __u32 nr)
 }
 
 /*
- * Set the context up, with the words that it is to share, and ask again what it is:
- * its limit is another now.
+ * Set the context up, and map its deadlines. Read the device's info again, because
+ * the limit of events may have changed.
  */
 int device_configure(struct device *dev, const struct twheel_config *config)
 {
@@ -99,8 +105,9 @@ int device_configure(struct device *dev, const struct twheel_config *config)
 }
 
 /*
- * Tells each WATCH behind the first @done commands which ADD it goes with: without
- * an id it means one of the same call.
+ * A WATCH without an id belongs to the ADD before it in the same call. Only the first
+ * @done commands were run: give the WATCHes after them, which go into another call, the id
+ * of their ADD.
  */
 static void name_add(struct twheel_cmd *cmds, size_t done, size_t nr)
 {
@@ -118,8 +125,7 @@ static void name_add(struct twheel_cmd *cmds, size_t done, size_t nr)
 /*
  * Run all of some commands, in order.
  *
- * A signal can stop the kernel between two of them; the rest is then submitted
- * again.
+ * A signal can interrupt the kernel between two commands: submit the rest again.
  */
 int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
 {
@@ -149,7 +155,7 @@ int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
 /*
  * Read the records that are ready.
  *
- * Return: how many, 0 where none is.
+ * Return: the number of records, 0 if none is ready, or a negative errno.
  */
 int device_read(struct device *dev, struct twheel_record *records, size_t nr)
 {
@@ -163,11 +169,11 @@ int device_read(struct device *dev, struct twheel_record *records, size_t nr)
 }
 
 /*
- * Tell of the next events that there are.
+ * List the next events of the context.
  *
- * @cursor: 0 for the first; then as it was left.
+ * @cursor: 0 at first; later the value of the previous call.
  *
- * Return: how many, 0 at the end.
+ * Return: the number of events, 0 at the end, or a negative errno.
  */
 int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
 		__u64 *cursor)
@@ -185,7 +191,7 @@ int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
 	return ret < 0 ? -errno : ret;
 }
 
-/* Returns whether there is such a line. */
+/* Returns whether the text has a line with this name. */
 static bool parse_counter(const char *text, const char *name, __u64 *value)
 {
 	size_t len = strlen(name);
@@ -223,7 +229,7 @@ static int parse_counters(const char *text, struct counters *counters)
 		warnx("fdinfo of the device has no line \"%s:\"", fields[i].name);
 		return -EPROTO;
 	}
-	/* These are there only where words are shared. */
+	/* Only a context that shares deadlines has these lines. */
 	counters->deadlines = 0;
 	counters->postponed = 0;
 	parse_counter(text, "deadlines", &counters->deadlines);
@@ -234,7 +240,7 @@ static int parse_counters(const char *text, struct counters *counters)
 /*
  * Read the context's counters from fdinfo.
  *
- * In one read(), so that they are all of one moment.
+ * One read() returns all of them, so that they belong together.
  */
 int device_counters(struct device *dev, struct counters *counters)
 {

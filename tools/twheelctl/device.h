@@ -2,8 +2,8 @@
 /*
  * The device: one open file of /dev/twheel.
  *
- * Functions return 0 or more, or a negative errno; device_open() and
- * device_counters() have then said what was wrong.
+ * Functions return 0 or more, or a negative errno. Only device_open() and
+ * device_counters() print a message then.
  */
 #ifndef _TWHEELCTL_DEVICE_H
 #define _TWHEELCTL_DEVICE_H
@@ -16,9 +16,9 @@
 /**
  * struct device - an open device
  * @fd: readable (POLLIN) when records are ready; never blocks.
- * @info: what the kernel side said of itself.
- * @words: deadlines that are shared with the kernel, from device_configure() on;
- *	NULL where there are none.
+ * @info: the answer to TWHEEL_IOC_INFO.
+ * @words: deadlines shared with the kernel, mapped by device_configure(); NULL if the
+ *	context has none.
  */
 struct device {
 	int fd;
@@ -27,17 +27,17 @@ struct device {
 };
 
 /**
- * struct counters - what fdinfo says of the context
- * @added: events that were added.
- * @armed: of these, those that wait for their time.
- * @ready: those whose record waits to be read.
- * @finished: those whose last record was read.
- * @cancelled: those that were cancelled.  The last four add up to the first.
- * @completed: those that ended as completed.
+ * struct counters - the counters of a context, from fdinfo
+ * @added: events that were added: the sum of the next four.
+ * @armed: events that wait for their time.
+ * @ready: events whose record waits to be read.
+ * @finished: events whose last record was read.
+ * @cancelled: events that were cancelled.
+ * @completed: events that ended as completed.
  * @records: records that were read.
- * @deadlines: words that are shared.
- * @postponed: how often a word said a later time when the one came that it had
- *	said before.
+ * @deadlines: the number of shared deadlines.
+ * @postponed: how often an event's time came after its deadline had been moved to a later
+ *	one.
  */
 struct counters {
 	__u64 added;
@@ -62,16 +62,15 @@ int device_counters(struct device *dev, struct counters *counters);
 /*
  * Move a deadline.
  *
- * Who looks at the clock after that and finds that the time has not come which the
- * word said before knows that the kernel will find the new one: the store is there
- * before the look.
+ * The store is visible before the caller reads the clock. So if the clock is then before
+ * the old deadline, the kernel has not read the word yet and will find the new deadline.
  */
 static inline void device_store(const struct device *dev, size_t word, __u64 time_ns)
 {
 	__atomic_store_n(&dev->words[word], time_ns, __ATOMIC_SEQ_CST);
 }
 
-/* Why an event ended, in a word. */
+/* The reason for which an event ended, as a word. */
 static inline const char *reason_name(__u32 reason)
 {
 	switch (reason) {

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Drawing wheels as text.
+ * Draws wheels as text.
  *
  *	cpu0 monotonic: 1000 armed, next in 35.3ms; clk 123456, 17 interrupts, ...
  *	level  slot      armed
  *	    0  65.5us       12  |   >  . :                  ...  |
  *	    1  2.10ms      988  |>..::+##+:.                ...  |
  *
- * A row is a level, a cell one of its 64 slots, shaded by how many events it
- * holds, on a logarithmic scale up to the fullest slot of the wheel. The mark
- * stands before the slot at which the level is: it is the next to come, and
- * those before it come after the last.
+ * A row is a level, and a cell is one of its 64 slots. It is darker if the slot has more
+ * events, on a logarithmic scale up to the fullest slot of the wheel. The mark stands
+ * before the current slot of the level, which comes next; the slots before the mark come
+ * after the last slot.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "draw.h"
-#include "number.h"
+#include "common/util.h"
+#include "twheelctl/draw.h"
+#include "common/number.h"
 
 #define NR_SHADES	4
 
 /**
- * struct brush - what cells are made of
- * @mark: stands before the slot at which the level is.
- * @edge: of a row.
- * @shades: of an empty slot, and from few events to many.
+ * struct brush - the characters of a drawing
+ * @mark: stands before the current slot of the level.
+ * @edge: the beginning and the end of a row.
+ * @shades: an empty slot, and slots with few to many events.
  */
 struct brush {
 	const char *mark;
@@ -43,10 +43,10 @@ static const struct brush unicode_brush = {
 };
 
 /*
- * Whether the locale's character set is not UTF-8.
+ * Returns whether the locale's character set is not UTF-8.
  *
- * As the environment names it: a small system can have no locale data and a
- * terminal that shows UTF-8 all the same.
+ * The environment decides: a small system may lack locale data but have a terminal that
+ * shows UTF-8.
  */
 bool draw_needs_ascii(void)
 {
@@ -67,7 +67,7 @@ static unsigned int slots_per_cell(const struct draw_style *style)
 	return style->fold ? style->fold : 1;
 }
 
-/* How many events the slots of a cell hold, from @slot. */
+/* The number of events in the slots of a cell, which begin at @slot. */
 static __u64 cell_count(const struct level *level, unsigned int slot,
 			unsigned int slots)
 {
@@ -137,8 +137,10 @@ static void draw_head(const struct wheel *wheel, FILE *out)
 {
 	char text[NUMBER_TEXT];
 
-	fprintf(out, "cpu%u %s: %llu armed, ", wheel->cpu, wheel->clock,
-		wheel->armed);
+	fprintf(out, "cpu%u %s", wheel->cpu, wheel->clock);
+	if (strcmp(wheel->kind, WHEEL_PLAIN))
+		fprintf(out, " %s", wheel->kind);
+	fprintf(out, ": %llu armed, ", wheel->armed);
 	if (!wheel->next)
 		fputs("nothing next", out);
 	else if (wheel->next <= wheel->now)
@@ -160,7 +162,7 @@ static void draw_head(const struct wheel *wheel, FILE *out)
 /*
  * Draw all wheels.
  *
- * One with nothing armed is one line, unless @style has all drawn.
+ * A wheel without events is one line, unless @style asks for empty levels.
  */
 void draw_wheels(const struct wheels *wheels, const struct draw_style *style,
 		 FILE *out)

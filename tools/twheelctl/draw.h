@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Drawing wheels as text.
+ * Draws wheels as text.
  */
 #ifndef _TWHEELCTL_DRAW_H
 #define _TWHEELCTL_DRAW_H
@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "wheels.h"
+#include "twheelctl/wheels.h"
 
 /**
  * struct draw_style - how to draw
- * @ascii: keep to ASCII.
+ * @ascii: draw with ASCII characters.
  * @all: draw empty levels too.
- * @fold: how many slots share a cell, a power of two; 0: 1.
+ * @fold: the number of slots in a cell, a power of two; 0 means 1.
  */
 struct draw_style {
 	bool ascii;
@@ -22,7 +22,7 @@ struct draw_style {
 	unsigned int fold;
 };
 
-/* How wide it is, with a cell for each slot. */
+/* The width of a drawing with a cell for each slot. */
 #define DRAW_COLUMNS	96
 
 bool draw_needs_ascii(void);

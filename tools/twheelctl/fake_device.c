@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A device for the test, in place of device.c: it needs no module, and breaks
- * the one rule that the environment variable TWHEELCTL_FAULT names, for every
- * tenth event.
+ * A device for the test, in place of device.c. It needs no module. For every tenth event
+ * it breaks one rule, which the environment variable TWHEELCTL_FAULT names.
  *
  *	lose		it never expires
  *	duplicate	its record comes twice
  *	early		it fires 50 ms before it is due
- *	hasty		so too, and it says that it fired when it was due
+ *	hasty		the same, but its record says that it fired when it was due
  *	mixup		its record has the data of its neighbour
  *	misdated	its record says another due time
- *	uncancelled	CANCEL gives 0 and it expires all the same
+ *	uncancelled	CANCEL gives 0, but it expires
  *	unmodified	MODIFY gives 0 and changes nothing
  *	stale		CANCEL and MODIFY give 0 when it has ended
  *	full		ADD gives -ENOSPC, from the first event on
  *	forgetful	MODIFY gives -ENOENT
  *	miscounted	it is counted as added twice
- *	again		its record covers again what the last one of it did
+ *	again		its record covers the expirations of its previous one again
  *	skip		its record leaves out the expiration it should begin with
  *	overcount	its record covers one expiration too many
  *	undercount	its record covers none
@@ -26,17 +25,15 @@
  *	wordless	no words can be shared
  *	incapable	WATCH, SIGNAL and COMPLETE give -EOPNOTSUPP, of any event
  *
- * An event's id is its place in a table that only grows, and so is a watch's place
- * in another.
+ * The id of an event is its index in a table that only grows. Watches have another one.
  *
- * The clock is the test's too: it stands still while anything is done, and jumps
- * to the next moment as soon as twheelctl waits for nothing but time. So a test
- * of days takes no time, and nothing in it is ever late. Where the environment
- * has TWHEELCTL_SLOW, each look at the clock takes a microsecond, as real looks
- * do.
+ * The clock is simulated, too: it stands still while twheelctl works, and jumps to the next
+ * event as soon as twheelctl only waits for a time. So a test of days takes no time, and
+ * nothing is ever late. With TWHEELCTL_SLOW in the environment, each reading of the clock
+ * takes a microsecond, as on a real machine.
  *
- * Whatever a test does to it, it ends within LIFETIME_S of real time, or after
- * MAX_RECORDS: a periodic event never ends.
+ * The program ends after LIFETIME_S of real time or MAX_RECORDS, because a periodic event
+ * never ends.
  */
 #include <err.h>
 #include <errno.h>
@@ -46,8 +43,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "device.h"
+#include "common/time.h"
+#include "common/wait.h"
+#include "twheelctl/device.h"
 
 #define MAX_EVENTS	10000
 #define MAX_WATCHES	1000
@@ -66,6 +64,7 @@ static struct fake_event {
 	__u64 deadline;
 	unsigned int quorum;
 	unsigned int progress;
+	bool cancel_on_set;
 	bool live;
 	bool looked;
 	bool again;
@@ -114,11 +113,11 @@ static __u64 slack_of(const struct fake_event *event)
 	       config.slack_ns;
 }
 
-/* When an event will fire: as late as it may. */
+/* The time at which an event fires: as late as its slack allows. */
 static __u64 fires_ns(size_t i)
 {
 	if (!events[i].live || fault("lose", i))
-		return NEVER_NS;
+		return TIME_NEVER_NS;
 	if (events[i].completed)
 		return events[i].completed_ns;
 	if (fault("early", i) || fault("hasty", i))
@@ -126,7 +125,7 @@ static __u64 fires_ns(size_t i)
 	return events[i].due_ns + slack_of(&events[i]);
 }
 
-/* An event whose time has come looks at its word, if it has one: is that all? */
+/* When the time of an event comes: reads its deadline. Returns whether it expires now. */
 static void look(size_t i)
 {
 	struct fake_event *event = &events[i];
@@ -151,11 +150,11 @@ static void look_at_words(void)
 		look(i);
 }
 
-/* The event that fires first, or NULL. */
+/* Finds the event that fires first, or NULL. */
 static struct fake_event *first_event(void)
 {
 	struct fake_event *first = NULL;
-	__u64 least_ns = NEVER_NS;
+	__u64 least_ns = TIME_NEVER_NS;
 
 	for (size_t i = 0; i < nr_events; i++) {
 		if (fires_ns(i) < least_ns) {
@@ -166,34 +165,34 @@ static struct fake_event *first_event(void)
 	return first;
 }
 
-/* When the first event fires. */
+/* The time at which the first event fires. */
 static __u64 first_ns(void)
 {
 	struct fake_event *first = first_event();
 
-	return first ? fires_ns(first - events) : NEVER_NS;
+	return first ? fires_ns(first - events) : TIME_NEVER_NS;
 }
 
 /* All clocks are the same, and none is set. */
-void clock_use(clockid_t id)
+void wait_choose_clock(clockid_t id)
 {
 	(void)id;
 }
 
-__u64 now_ns(void)
+uint64_t wait_now_ns(void)
 {
 	if (getenv("TWHEELCTL_SLOW"))
 		clock_ns += NSEC_PER_USEC;
 	return clock_ns;
 }
 
-__u64 steady_ns(void)
+uint64_t wait_steady_ns(void)
 {
-	return now_ns();
+	return wait_now_ns();
 }
 
-/* Where there is stdin, waits for it, as nobody knows for how long. */
-int wait_until(struct pollfd *files, nfds_t nr, __u64 until_ns)
+/* If stdin is among the files, waits in real time, because its input may come at any time. */
+int wait_until(struct pollfd *files, nfds_t nr, uint64_t until_ns)
 {
 	__u64 ns = first_ns();
 
@@ -203,8 +202,8 @@ int wait_until(struct pollfd *files, nfds_t nr, __u64 until_ns)
 
 	if (ns > until_ns)
 		ns = until_ns;
-	if (ns == NEVER_NS)
-		errx(EXIT_FAILURE, "waiting for what never comes");
+	if (ns == TIME_NEVER_NS)
+		errx(EXIT_FAILURE, "nothing will ever wake this process");
 	if (ns > clock_ns)
 		clock_ns = ns;
 	look_at_words();
@@ -242,6 +241,8 @@ int device_configure(struct device *dev, const struct twheel_config *wanted)
 	if (wanted->nr_deadlines > dev->info.max_events)
 		return -EINVAL;
 	config = *wanted;
+	if (!wanted->nr_deadlines)
+		return 0;
 	dev->words = calloc(wanted->nr_deadlines, sizeof(*dev->words));
 	if (!dev->words)
 		return -ENOMEM;
@@ -256,6 +257,7 @@ static void set_times(struct fake_event *event, const struct twheel_cmd *cmd,
 	event->interval_ns = cmd->interval_ns;
 	event->slack_ns = cmd->slack_ns;
 	event->deadline = cmd->flags & TWHEEL_DEADLINE ? cmd->key + 1 : 0;
+	event->cancel_on_set = cmd->flags & TWHEEL_CANCEL_ON_SET;
 	event->looked = false;
 }
 
@@ -276,7 +278,7 @@ static int add(struct device *dev, struct twheel_cmd *cmd, __u64 time_ns)
 	return 0;
 }
 
-/* How many watches an event waits for. */
+/* The number of watches that an event waits for. */
 static unsigned int watches_of(const struct fake_event *event)
 {
 	unsigned int nr = 0;
@@ -286,7 +288,7 @@ static unsigned int watches_of(const struct fake_event *event)
 	return is_armed(event) ? nr : 0;
 }
 
-static int watch(const struct twheel_cmd *cmd)
+static int fake_watch(const struct twheel_cmd *cmd)
 {
 	struct fake_event *event = &events[cmd->id - 1];
 
@@ -319,14 +321,14 @@ static int complete(struct fake_event *event, __u64 key, __u64 value)
 	return 0;
 }
 
-/* Whether a signal satisfies a watch. */
+/* Returns whether a signal satisfies a watch. */
 static bool satisfies(const struct twheel_cmd *cmd, struct fake_watch *watch)
 {
 	watch->sum += cmd->value;
 	return (watch->level ? cmd->value : watch->sum) >= watch->need;
 }
 
-/* Takes a signal to a watch. Returns whether it ends the event. */
+/* Delivers a signal to a watch. Returns whether it completes the event. */
 static bool meet(const struct twheel_cmd *cmd, struct fake_watch *watch)
 {
 	struct fake_event *event = watch->event;
@@ -353,7 +355,7 @@ static int tell_watches(const struct twheel_cmd *cmd)
 	return ended;
 }
 
-/* When an event is due, as QUERY and LIST tell. */
+/* The due time that QUERY and LIST return. */
 static __u64 told_due_ns(const struct fake_event *event)
 {
 	return event->deadline && is_armed(event) ? words[event->deadline - 1] :
@@ -390,7 +392,7 @@ static int modify(const struct twheel_cmd *cmd, size_t i, __u64 time_ns)
 	return 0;
 }
 
-/* A command on an event that there is. */
+/* Runs a command on an existing event. */
 static int change(struct twheel_cmd *cmd, __u64 time_ns)
 {
 	size_t i = cmd->id - 1;
@@ -403,7 +405,7 @@ static int change(struct twheel_cmd *cmd, __u64 time_ns)
 	case TWHEEL_OP_CANCEL:
 		return cancel(i);
 	case TWHEEL_OP_WATCH:
-		return watch(cmd);
+		return fake_watch(cmd);
 	case TWHEEL_OP_COMPLETE:
 		return complete(&events[i], 0, cmd->value);
 	case TWHEEL_OP_QUERY:
@@ -413,7 +415,7 @@ static int change(struct twheel_cmd *cmd, __u64 time_ns)
 	}
 }
 
-/* When a command says that its event is due. */
+/* The due time that a command gives its event. */
 static __u64 time_of(const struct twheel_cmd *cmd)
 {
 	if (cmd->flags & TWHEEL_DEADLINE)
@@ -422,7 +424,7 @@ static __u64 time_of(const struct twheel_cmd *cmd)
 }
 
 /* @added: the id of the ADD before it, for a WATCH without one. */
-static int run(struct device *dev, struct twheel_cmd *cmd, __u64 added)
+static int fake_run(struct device *dev, struct twheel_cmd *cmd, __u64 added)
 {
 	__u64 time_ns = time_of(cmd);
 	struct twheel_cmd named = *cmd;
@@ -449,14 +451,14 @@ int device_submit(struct device *dev, struct twheel_cmd *cmds, size_t nr)
 
 	look_at_words();
 	for (size_t i = 0; i < nr; i++) {
-		cmds[i].result = run(dev, &cmds[i], added);
+		cmds[i].result = fake_run(dev, &cmds[i], added);
 		if (cmds[i].op == TWHEEL_OP_ADD)
 			added = cmds[i].id;
 	}
 	return 0;
 }
 
-/* How many expirations a record of an event covers. */
+/* The number of expirations that a record of an event covers. */
 static __u64 count_of(const struct fake_event *event)
 {
 	size_t i = event - events;
@@ -467,7 +469,7 @@ static __u64 count_of(const struct fake_event *event)
 	       fault("overcount", i) - fault("undercount", i);
 }
 
-/* Goes on after a record: with the next expiration that is not covered, or not. */
+/* Arms a periodic event again after a record, at the first expiration not covered. */
 static void go_on(struct fake_event *event, __u64 count)
 {
 	size_t i = event - events;
@@ -554,6 +556,7 @@ int device_list(struct device *dev, struct twheel_entry *entries, size_t nr,
 			.state = is_ready(event) ? TWHEEL_READY : TWHEEL_ARMED,
 			.quorum = event->quorum,
 			.watches = watches_of(event),
+			.flags = event->cancel_on_set ? TWHEEL_CANCEL_ON_SET : 0,
 		};
 	}
 	return done;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl info: what the device is and can do.
+ * twheelctl info: shows the version and the features of the device.
  */
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "command.h"
-#include "common.h"
-#include "device.h"
-#include "json.h"
-#include "number.h"
+#include "twheelctl/command.h"
+#include "common/util.h"
+#include "twheelctl/device.h"
+#include "twheelctl/json.h"
+#include "common/number.h"
 
 struct info_options {
 	struct settings *settings;
@@ -19,7 +19,7 @@ struct info_options {
 /* The name of each bit of struct twheel_info.features, from bit 0. */
 static const char * const feature_names[] = {
 	"periodic", "slack", "clocks", "enter", "wake", "cpu", "list",
-	"operations", "uring_cmd", "deadlines",
+	"operations", "uring_cmd", "deadlines", "entry_flags",
 };
 
 #define KNOWN_FEATURES	((1ULL << ARRAY_SIZE(feature_names)) - 1)
@@ -98,18 +98,19 @@ static const struct argp info_argp = {
 	.options = info_argp_options,
 	.parser = parse_info,
 	.children = settings_child,
-	.doc = "Tells the version of the device's interface, the length of a tick, how many\n"
-	       "events an open file may have at once, and which features this build has:\n"
-	       "  periodic    events that are due again and again\n"
-	       "  slack       events that may be late, to share an interrupt\n"
-	       "  clocks      BOOTTIME and REALTIME, and events that end when that is set\n"
-	       "  enter       submitting, waiting and reading in one call\n"
-	       "  wake        readable only at so many records, or when they are so old\n"
-	       "  cpu         an open file whose events are all armed on one CPU\n"
-	       "  list        listing the events of an open file\n"
-	       "  operations  events that signals on a key can complete\n"
-	       "  uring_cmd   submitting by io_uring\n"
-	       "  deadlines   events whose time is a word in memory that the program shares\n"
+	.doc = "Shows the version of the device's interface, the length of a tick, how many\n"
+	       "events an open file may have at once, and the features of the module:\n"
+	       "  periodic     events that repeat\n"
+	       "  slack        events that may be late, so that several share an interrupt\n"
+	       "  clocks       BOOTTIME and REALTIME; events that end when REALTIME is set\n"
+	       "  enter        one call that submits, waits and reads\n"
+	       "  wake         wake a reader only for a number of records, or after a delay\n"
+	       "  cpu          arm all events of an open file on one CPU\n"
+	       "  list         list the events of an open file\n"
+	       "  operations   events that signals on a key can complete\n"
+	       "  uring_cmd    submit by io_uring\n"
+	       "  deadlines    events whose time is a word in memory shared with the program\n"
+	       "  entry_flags  lists tell the flags of events\n"
 	       "\vExamples:\n"
 	       "  twheelctl info\n"
 	       "  twheelctl info --json | jq .features",

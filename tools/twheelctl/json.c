@@ -5,8 +5,8 @@
 #include <err.h>
 #include <stdlib.h>
 
-#include "json.h"
-#include "number.h"
+#include "twheelctl/json.h"
+#include "common/number.h"
 
 /* An id, a key or a value, as a string. */
 json_t *json_u64(__u64 value)
@@ -21,8 +21,8 @@ json_t *json_seconds(__u64 ns)
 }
 
 /*
- * A time of the clock, in seconds to the nanosecond: a string, as a double has
- * no room for it.
+ * A time of the clock, in seconds to the nanosecond. It is a string, because a double is
+ * not exact enough.
  */
 json_t *json_time(__u64 ns)
 {
@@ -34,12 +34,12 @@ json_t *json_time(__u64 ns)
 }
 
 /*
- * Write an object as one line, and drop it.
+ * Write an object as one line, and release it.
  *
- * @object: what json_pack() gave; NULL is taken as out of memory.
+ * @object: the result of json_pack(); NULL means out of memory.
  *
- * Fifteen digits are what a double keeps of any decimal number: with more,
- * 1.5003 would come out as 1.5003000000000001.
+ * A double keeps fifteen digits of any decimal number: with more, 1.5003 would be
+ * printed as 1.5003000000000001.
  */
 void json_line(json_t *object, FILE *out)
 {

@@ -2,8 +2,8 @@
 /*
  * Lines of JSON.
  *
- * Ids, keys and values are strings of decimal digits: many readers of JSON keep a
- * number as a double, which has no room for 64 bits.
+ * Ids, keys and values are strings of decimal digits, because many readers of JSON keep a
+ * number as a double, which cannot hold 64 bits.
  */
 #ifndef _TWHEELCTL_JSON_H
 #define _TWHEELCTL_JSON_H

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "key.h"
-#include "number.h"
+#include "twheelctl/key.h"
+#include "common/number.h"
 
 #define FNV_BASIS	0xcbf29ce484222325ULL
 #define FNV_PRIME	0x100000001b3ULL
@@ -35,7 +35,7 @@ static bool is_number(const char *text)
 }
 
 /*
- * Work out the key that a text stands for.
+ * Compute the key that a text stands for.
  *
  * Return: NULL, or what is wrong with the text, as in number.h.
  */
@@ -71,9 +71,9 @@ static void insert_name(struct key_names *names, __u64 key, const char *text)
 }
 
 /*
- * Remember what a key is called, if it is by a name.
+ * Remember the name of a key, unless it is a number.
  *
- * Return: what it is called: @text, or an earlier name that has the same hash.
+ * Return: the name: @text, or an earlier name that has the same hash.
  */
 const char *key_names_learn(struct key_names *names, __u64 key, const char *text)
 {

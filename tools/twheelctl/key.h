@@ -2,20 +2,19 @@
 /*
  * Keys, on which signals and watches meet: numbers of 64 bits, with names.
  *
- * A text of digits alone is that number.  Any other is a name, and stands for the
- * number that is its hash: 64-bit FNV-1a, so that other programs can work it out
- * too.
+ * A text of digits is that number.  Any other text is a name and stands for its hash,
+ * which is the 64-bit FNV-1a, so that other programs can compute it too.
  */
 #ifndef _TWHEELCTL_KEY_H
 #define _TWHEELCTL_KEY_H
 
 #include <linux/types.h>
 
-/* What stands between a key and a need; so no name has it. */
+/* Separates a key from a need. A name cannot contain it. */
 #define KEY_SIGN	">="
 
 /**
- * struct key_names - the names that were said, by key
+ * struct key_names - the names that were used, by key
  * @tree: of struct key_name.
  */
 struct key_names {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl after, every and at: run a command when its time has come.
+ * twheelctl after, every and at: run a command when its time comes.
  */
 #include <err.h>
 #include <errno.h>
@@ -11,17 +11,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "command.h"
-#include "common.h"
-#include "device.h"
-#include "json.h"
-#include "moment.h"
-#include "number.h"
-#include "options.h"
-#include "setup.h"
+#include "common/time.h"
+#include "common/wait.h"
+#include "twheelctl/command.h"
+#include "common/util.h"
+#include "twheelctl/device.h"
+#include "twheelctl/json.h"
+#include "twheelctl/moment.h"
+#include "common/number.h"
+#include "common/options.h"
+#include "twheelctl/setup.h"
 
-/* As a shell has it. */
+/* Exit statuses as those of a shell. */
 #define STATUS_CANNOT_RUN	126
 #define STATUS_NOT_FOUND	127
 #define STATUS_SIGNAL		128
@@ -29,17 +30,17 @@
 enum kind { AFTER, EVERY, AT };
 
 /**
- * struct launch - what is to be run, and when
- * @kind: which of the commands it is.
- * @settings: the options of all commands.
+ * struct launch - a command and the time to run it
+ * @kind: after, every or at.
+ * @settings: the options of all twheelctl commands.
  * @setup: the options of those that arm events.
  * @when: the first argument.
- * @argv: the others, up to a NULL.
- * @time_ns: what @when says: from now on, or absolute with AT.
- * @count: EVERY: how often; 0: for ever.
- * @now: EVERY: the first time at once.
+ * @argv: the command and its arguments, then NULL.
+ * @time_ns: the time that @when means: from now on, or absolute with AT.
+ * @count: EVERY: how many times to run the command; 0: without end.
+ * @now: EVERY: run it at once, too.
  * @stop: EVERY: end when the command fails.
- * @json: tell each time in a line of JSON.
+ * @json: print a line of JSON for each run.
  */
 struct launch {
 	enum kind kind;
@@ -63,15 +64,15 @@ static void parse_when(struct argp_state *state, struct launch *launch)
 	const char *wrong;
 
 	if (launch->kind == AT) {
-		clock_use(CLOCK_REALTIME);
-		wrong = moment_parse(launch->when, now_ns(), &launch->time_ns);
+		wait_choose_clock(CLOCK_REALTIME);
+		wrong = moment_parse(launch->when, wait_now_ns(), &launch->time_ns);
 	} else {
 		wrong = duration_parse(launch->when, &launch->time_ns);
 	}
 	if (wrong)
 		argp_error(state, "\"%s\" %s", launch->when, wrong);
 	if (launch->kind == EVERY && !launch->time_ns)
-		argp_error(state, "\"%s\" is no interval: it has to be at least a tick",
+		argp_error(state, "\"%s\" is not an interval of at least one tick",
 			   launch->when);
 }
 
@@ -79,12 +80,12 @@ static void check_launch(struct argp_state *state, struct launch *launch)
 {
 	if (launch->kind == AT && launch->setup.given &&
 	    launch->setup.config.clockid != CLOCK_REALTIME)
-		argp_error(state, "--clock: a time of day is one of the realtime clock");
+		argp_error(state, "--clock: at takes only realtime, the clock of times of day");
 	if (!launch->when)
-		argp_error(state, "when? Such as: %s -- COMMAND",
+		argp_error(state, "TIME and COMMAND are missing, such as: %s -- COMMAND",
 			   launch->kind == AT ? "12:30" : "1.5s");
 	if (!launch->argv)
-		argp_error(state, "which COMMAND is to be run?");
+		argp_error(state, "COMMAND is missing");
 }
 
 static error_t parse_launch(int key, char *arg, struct argp_state *state)
@@ -114,7 +115,7 @@ static error_t parse_launch(int key, char *arg, struct argp_state *state)
 			launch->when = arg;
 			return 0;
 		}
-		/* The rest is not ours, options and all. */
+		/* The rest, with its options, belongs to the command. */
 		launch->argv = state->argv + state->next - 1;
 		state->next = state->argc;
 		return 0;
@@ -127,7 +128,7 @@ static error_t parse_launch(int key, char *arg, struct argp_state *state)
 	}
 }
 
-#define JSON_OPTION	{ "json", 'j', NULL, 0, "Tell when it is run, in a line of JSON", 0 }
+#define JSON_OPTION	{ "json", 'j', NULL, 0, "Print a line of JSON for each run of COMMAND", 0 }
 
 static const struct argp_option once_options[] = {
 	JSON_OPTION,
@@ -135,17 +136,17 @@ static const struct argp_option once_options[] = {
 };
 
 static const struct argp_option every_options[] = {
-	{ "count", 'n', "N", 0, "End when it was run N times", 0 },
-	{ "now", KEY_NOW, NULL, 0, "Run it a first time at once", 0 },
-	{ "stop-on-error", 'e', NULL, 0, "End when it fails, with its exit status", 0 },
+	{ "count", 'n', "N", 0, "End after N runs of COMMAND", 0 },
+	{ "now", KEY_NOW, NULL, 0, "Run COMMAND at once, too", 0 },
+	{ "stop-on-error", 'e', NULL, 0, "End when COMMAND fails, with its exit status", 0 },
 	JSON_OPTION,
 	{ 0 }
 };
 
 #define STATUS_DOC								\
-	"The exit status is that of COMMAND, 128 and more if a signal ended it, 127 if\n"	\
-	"it was not found, 126 if it cannot be run; else 1 if something went wrong, and\n" \
-	"2 where the command line makes no sense."
+	"The exit status is that of COMMAND: 128 and more if a signal ended it, 127 if it\n"	\
+	"was not found, 126 if it cannot be run. Else it is 1 if something failed, and 2 if\n"	\
+	"the command line is wrong."
 
 static const struct argp launch_argps[] = {
 	[AFTER] = {
@@ -165,14 +166,15 @@ static const struct argp launch_argps[] = {
 		.parser = parse_launch,
 		.children = setup_children,
 		.args_doc = "INTERVAL [--] COMMAND [ARGUMENT...]",
-		.doc = "Runs COMMAND every INTERVAL, such as 1s, counted from the beginning and\n"
-		       "not from one end to the next start: it does not drift. It is never run\n"
-		       "twice at a time; what is missed meanwhile is left out.\n"
+		.doc = "Runs COMMAND every INTERVAL, such as 1s. Intervals count from the\n"
+		       "beginning, not from the end of the previous run, so they do not drift.\n"
+		       "COMMAND never runs twice at a time: intervals that end while it runs\n"
+		       "are left out.\n"
 		       "\vExamples:\n"
 		       "  twheelctl every 1s -- date\n"
 		       "  twheelctl every 10m --slack 30s --now -- sync-mail\n"
 		       "\n"
-		       "With --count the exit status is that of the last time.\n"
+		       "With --count the exit status is that of the last run.\n"
 		       STATUS_DOC,
 	},
 	[AT] = {
@@ -180,12 +182,12 @@ static const struct argp launch_argps[] = {
 		.parser = parse_launch,
 		.children = setup_children,
 		.args_doc = "TIME [--] COMMAND [ARGUMENT...]",
-		.doc = "Waits until it is TIME by the realtime clock, also if that is set\n"
-		       "meanwhile, and runs COMMAND in its place. A time that has passed means\n"
-		       "at once.\n"
-		       "\vTIME is a part of what systemd.time(7) takes: 12:30[:15] (the next time that\n"
-		       "it is so late), today or tomorrow or 2026-12-24 with or without a time of\n"
-		       "day, now+90s, @SECONDS since 1970; with UTC at the end, in UTC.\n"
+		.doc = "Waits until it is TIME by the realtime clock, also if that is set in the\n"
+		       "meantime, and runs COMMAND in its place. If TIME has passed, COMMAND runs at\n"
+		       "once.\n"
+		       "\vTIME is one of these forms of systemd.time(7): 12:30[:15] (the next such time\n"
+		       "of day); today, tomorrow or 2026-12-24, with or without a time of day;\n"
+		       "now+90s; @SECONDS since 1970. With UTC at the end it is in UTC.\n"
 		       "\n"
 		       "Examples:\n"
 		       "  twheelctl at 7:30 -- wake-up\n"
@@ -198,7 +200,7 @@ static const struct argp launch_argps[] = {
 
 /* --- waiting ------------------------------------------------------------------ */
 
-/* Arm the one event.  Returns 0, or a negative errno after a message. */
+/* Arm the event.  Returns 0, or a negative errno after a message. */
 static int arm(struct device *dev, const struct launch *launch)
 {
 	struct twheel_cmd cmd = {
@@ -224,7 +226,7 @@ static int next_record(struct device *dev, struct twheel_record *record)
 	int ret;
 
 	do {
-		ret = wait_until(&file, 1, NEVER_NS);
+		ret = wait_until(&file, 1, TIME_NEVER_NS);
 		if (ret >= 0)
 			ret = device_read(dev, record, 1);
 	} while (!ret);
@@ -244,7 +246,7 @@ static void tell(const struct twheel_record *record)
 
 /* --- running ------------------------------------------------------------------ */
 
-/* Become the command, or return why not. */
+/* Replace this process by the command. Returns only if that fails: the exit status. */
 static int become(char **argv)
 {
 	execvp(argv[0], argv);
@@ -252,8 +254,8 @@ static int become(char **argv)
 	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
-/* Run the command and wait for its end.  Returns its status, as a shell tells it. */
-static int run(char **argv)
+/* Run the command and wait for its end.  Returns its status as a shell would. */
+static int run_child(char **argv)
 {
 	pid_t child = fork();
 	int status;
@@ -291,7 +293,7 @@ static int run_again(struct device *dev, const struct launch *launch)
 			return STATUS_FAILURE;
 		if (launch->json)
 			tell(&record);
-		status = run(launch->argv);
+		status = run_child(launch->argv);
 		if (status && launch->stop)
 			break;
 	}

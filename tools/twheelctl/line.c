@@ -2,21 +2,21 @@
 /*
  * A line of twheelctl run, as text and as the commands to submit.
  *
- * The functions take words off the front of the text and return whether all is
- * well; where it is not, they have said why.
+ * The functions take words off the front of the text. They return false after a message
+ * if the text is wrong.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common.h"
-#include "key.h"
-#include "line.h"
-#include "number.h"
+#include "common/util.h"
+#include "twheelctl/key.h"
+#include "twheelctl/line.h"
+#include "common/number.h"
 
 #define BLANKS	" \t"
 
-static __printf(2, 3)
+static PRINTF_LIKE(2, 3)
 bool wrong(struct line *line, const char *format, ...)
 {
 	va_list args;
@@ -104,7 +104,7 @@ static bool take_cancel_on_set(struct line *line, char **rest)
 	return true;
 }
 
-/* Takes a key for a command; where it was part of a word, that has been cut. */
+/* Takes a key for a command. If it was a part of a word, the word was cut. */
 static bool take_key(struct line *line, size_t i, const char *text)
 {
 	const char *reason = key_parse(text, &line->cmds[i].key);
@@ -193,7 +193,7 @@ static const struct option {
 	{ "quorum",	   take_quorum },
 };
 
-/* The option whose word a text begins with, or NULL. */
+/* Finds the option that a text begins with. Returns NULL if there is none. */
 static const struct option *find_option(const char *text)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
@@ -202,7 +202,7 @@ static const struct option *find_option(const char *text)
 	return NULL;
 }
 
-/* Takes options as long as there are any. */
+/* Takes all options that follow. */
 static bool take_options(struct line *line, char **rest)
 {
 	const struct option *option;
@@ -227,7 +227,7 @@ static bool take_absolute(struct line *line, char **rest)
 	return !reason || wrong(line, "time \"@%s\" %s", text, reason);
 }
 
-/* Takes the index of a word that is shared with the kernel. */
+/* Takes the index of a deadline. */
 static bool take_index(struct line *line, char **rest)
 {
 	const char *text = take_word(rest);
@@ -247,7 +247,7 @@ static bool take_deadline(struct line *line, char **rest)
 	return take_index(line, rest);
 }
 
-/* Takes when an event is due, and the options that follow. */
+/* Takes the time of an event, and the options that follow. */
 static bool take_when(struct line *line, char **rest)
 {
 	bool ok = true;
@@ -268,7 +268,7 @@ static bool take_when(struct line *line, char **rest)
 	return ok && take_options(line, rest);
 }
 
-/* Checks what only shows when all options are known. */
+/* Checks options that depend on other options. */
 static bool check_options(struct line *line)
 {
 	if (line->cmd.flags & TWHEEL_CANCEL_ON_SET &&
@@ -296,7 +296,7 @@ static bool take_quoted_name(struct line *line, char **rest)
 	return *line->name || wrong(line, "the name is empty");
 }
 
-/* Where the words that are no option end. */
+/* Returns the end of the words before the next option. */
 static char *end_of_name(char *text)
 {
 	char *end = text;
@@ -428,11 +428,11 @@ static bool parse_list(struct line *line, char *rest)
 }
 
 /*
- * Work out what a line says.
+ * Parse a line.
  *
- * @text: the line, which is cut to pieces.
+ * @text: the line, which is modified.
  *
- * Return: whether it makes sense; if not, @message says why not.
+ * Return: true, or false if it is wrong: then @message says why.
  */
 bool line_parse(struct line *line, char *text)
 {

@@ -14,14 +14,13 @@
  *	query ID
  *	list
  *
- * WHEN is a delay (1.5s), an absolute time on the context's clock
- * (@1700000000.5), a word that is shared with the kernel (deadline 3; not of store,
- * which puts a time there, or never), or missing where the period says it all: every
- * 1s. The
- * options are words that a name does not have: every PERIOD, slack TIME,
- * cancel-on-set, and of add also watch KEY>=NEED, level KEY>=NEED, quorum K. So a
- * name is all that stands between them; one that has such a word is put in double
- * quotes. KEY is a number or a name, see key.h.
+ * WHEN is a delay (1.5s), an absolute time on the context's clock (@1700000000.5), or a
+ * word shared with the kernel (deadline 3). A store takes "never" instead of a word. WHEN
+ * may be missing if there is a period (every 1s).
+ *
+ * The options are every PERIOD, slack TIME and cancel-on-set, and for add also watch
+ * KEY>=NEED, level KEY>=NEED and quorum K. NAME is all text between options; a name that
+ * has the word of an option stands in double quotes. KEY is a number or a name, see key.h.
  */
 #ifndef _TWHEELCTL_LINE_H
 #define _TWHEELCTL_LINE_H
@@ -34,7 +33,7 @@
 #define LINE_MAX_LENGTH	4095
 #define LINE_MESSAGE	(LINE_MAX_LENGTH + 256)
 
-/* The most commands that a line is: an add with its watches. */
+/* The maximum number of commands of a line: an add with its watches. */
 #define LINE_MAX_CMDS	(1 + TWHEEL_MAX_WATCHES)
 
 enum verb {
@@ -51,19 +50,19 @@ enum verb {
 };
 
 /**
- * struct line - what a line says
+ * struct line - a line, parsed
  * @clockid: the context's clock; set by the caller.
  * @tick_ns: the length of a tick; set by the caller.
- * @nr_deadlines: how many words are shared; set by the caller.
+ * @nr_deadlines: the number of shared deadlines; set by the caller.
  * @verb: what to do.
- * @cmd: the command for it, but for LINE_BLANK and LINE_LIST. Of LINE_STORE, which
- *	is none, @key is the word, @time_ns the time, and TWHEEL_ABS as of an ADD.
- * @cmds: that, and after an ADD its watches.
- * @nr_cmds: how many there are.
- * @keys: of each that has a key, the text that it stands as, else NULL; a part
- *	of the text.
- * @name: of the event, for LINE_ADD; a part of the text.
- * @message: what is wrong with it.
+ * @cmd: the command, except for LINE_BLANK and LINE_LIST. LINE_STORE is not a command: its
+ *	@key is the index of the deadline, its @time_ns the time, and TWHEEL_ABS has the
+ *	meaning that it has in an ADD.
+ * @cmds: @cmd and, after an ADD, its watches.
+ * @nr_cmds: the number of @cmds.
+ * @keys: for each command with a key, the key as text (a part of the line), else NULL.
+ * @name: the name of the event, for LINE_ADD; a part of the line.
+ * @message: what is wrong with the line.
  */
 struct line {
 	clockid_t clockid;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl: look at /dev/twheel and drive it from the command line.
+ * twheelctl: shows the timing wheels and uses /dev/twheel from the command line.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
-#include "common.h"
-#include "device.h"
+#include "common/version.h"
+#include "twheelctl/command.h"
+#include "common/util.h"
+#include "twheelctl/device.h"
+
+/* argp takes --version from here. */
+const char *argp_program_version = "twheelctl " TWHEEL_VERSION;
 
 static const struct command {
 	const char *name;
@@ -18,12 +22,13 @@ static const struct command {
 	{ "replay", replay_main },
 	{ "show",   show_main },
 	{ "top",    top_main },
+	{ "files",  files_main },
 	{ "after",  after_main },
 	{ "every",  every_main },
 	{ "at",     at_main },
 };
 
-#define COMMAND_NAMES	"info, run, replay, show, top, after, every, at"
+#define COMMAND_NAMES	"info, run, replay, show, top, files, after, every, at"
 
 static error_t parse_setting(int key, char *arg, struct argp_state *state)
 {
@@ -59,10 +64,10 @@ const struct argp_child settings_child[] = {
 };
 
 /**
- * struct invocation - what main() was called for
+ * struct invocation - the command line of the whole program
  * @settings: the options before the command.
- * @command: the command, NULL where there was none.
- * @first: index in argv of the command's name.
+ * @command: the command, or NULL if none was given.
+ * @first: the index of the command's name in argv.
  */
 struct invocation {
 	struct settings settings;
@@ -90,13 +95,13 @@ static error_t parse_main(int key, char *arg, struct argp_state *state)
 		invocation->command = find_command(arg);
 		if (!invocation->command)
 			argp_error(state,
-				   "there is no command \"%s\": it is one of " COMMAND_NAMES,
+				   "there is no command \"%s\"; the commands are " COMMAND_NAMES,
 				   arg);
 		invocation->first = state->next - 1;
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which command? One of " COMMAND_NAMES);
+		argp_error(state, "a command is missing; the commands are " COMMAND_NAMES);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -107,19 +112,21 @@ static const struct argp main_argp = {
 	.children = settings_child,
 	.parser = parse_main,
 	.args_doc = "COMMAND [OPTION...]",
-	.doc = "Looks at the timing wheels of the twheel module and drives its device.\vCommands:\n"
-	       "  info    what the device is and can do\n"
+	.doc = "Shows the timing wheels of the twheel module and uses its device.\vCommands:\n"
+	       "  info    show the version and the features of the device\n"
 	       "  run     arm and cancel events by lines on stdin\n"
 	       "  replay  run a schedule of events and check that each ends exactly once\n"
 	       "  show    draw the wheels\n"
 	       "  top     watch the wheels as they turn\n"
+	       "  files   list the open files of the device, of all processes\n"
 	       "  after   run a command after some time\n"
 	       "  every   run a command again and again\n"
 	       "  at      run a command at a time of day\n"
 	       "Each has a --help of its own.\n"
 	       "\n"
-	       "The exit status is 0 if all went well, 1 if not, and 2 where the command line\n"
-	       "makes no sense; of after, every and at that of the command which they run.\n"
+	       "The exit status is 0 if all went well, 1 if something failed, and 2 if the\n"
+	       "command line is wrong. That of after, every and at is the status of the\n"
+	       "command that they run.\n"
 	       "\n"
 	       "Examples:\n"
 	       "  twheelctl info\n"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moments as text: when something is to be, by the clock on the wall.
+ * Parses a moment in wall-clock time.
  *
- * What is taken is a part of what systemd.time(7) takes:
+ * These forms of systemd.time(7) are known:
  *
  *	now, now+90s, +90s		from now on
  *	@1700000000, @1700000000.25	seconds since 1970
- *	12:30, 12:30:15			the next time that it is so late
+ *	12:30, 12:30:15			the next such time of day
  *	today, tomorrow [12:30[:15]]
  *	2026-12-24 [12:30[:15]]		also with a T between them
  *	... UTC				all but the first two, in UTC and not in local time
@@ -19,13 +19,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
-#include "moment.h"
-#include "number.h"
+#include "common/time.h"
+#include "twheelctl/moment.h"
+#include "common/number.h"
 
 #define WHAT_IS_KNOWN	"is not a time such as 12:30, \"tomorrow 7:00\", \"2026-12-24 18:00\", now+90s or @1700000000"
 
-/* What follows a word at the beginning of a text, or NULL if it is not there. */
+/* Returns the text after a word at its beginning, or NULL if it does not begin with it. */
 static const char *after(const char *text, const char *word)
 {
 	size_t length = strlen(word);
@@ -33,7 +33,7 @@ static const char *after(const char *text, const char *word)
 	return strncmp(text, word, length) ? NULL : text + length;
 }
 
-/* The zone of a time, if it is UTC, is cut off. */
+/* Cuts " UTC" or "Z" off the end of a time. Returns whether it was there. */
 static bool cut_utc(char *text)
 {
 	char *end = text + strlen(text);
@@ -49,8 +49,8 @@ static bool cut_utc(char *text)
 }
 
 /*
- * A number of up to @most digits, and what has to follow it; what comes after that, or NULL:
- * it is none.
+ * Parses a number of up to @most digits, and the text that has to follow it. Returns the
+ * text after both, or NULL if they are not there.
  */
 static const char *parse_number(const char *text, size_t most, const char *follows,
 				int *number)
@@ -63,7 +63,7 @@ static const char *parse_number(const char *text, size_t most, const char *follo
 	return after(text + digits, follows);
 }
 
-/* A time of day, all of @text; false: it is none. */
+/* Parses a time of day. Returns false if @text is not one. */
 static bool parse_clock(const char *text, struct tm *tm)
 {
 	int hour, minute, second = 0;
@@ -85,7 +85,7 @@ static bool parse_clock(const char *text, struct tm *tm)
 	return true;
 }
 
-/* A date at the beginning of a text; what follows it, or NULL if it is none. */
+/* Parses a date at the beginning of a text. Returns the text after it, or NULL. */
 static const char *parse_date(const char *text, struct tm *tm)
 {
 	int year, month, day;
@@ -103,7 +103,7 @@ static const char *parse_date(const char *text, struct tm *tm)
 	return text;
 }
 
-/* Turn a broken-down time into seconds; -1: there is no such time. */
+/* Converts a broken-down time to seconds. Returns -1 if it does not exist. */
 static time_t to_seconds(const struct tm *tm, bool utc)
 {
 	struct tm made = *tm;
@@ -117,7 +117,7 @@ static time_t to_seconds(const struct tm *tm, bool utc)
 	return seconds;
 }
 
-/* The day after that of a broken-down time. */
+/* Moves a broken-down time to the next day. */
 static void next_day(struct tm *tm)
 {
 	struct tm noon = { .tm_year = tm->tm_year, .tm_mon = tm->tm_mon,
@@ -130,9 +130,8 @@ static void next_day(struct tm *tm)
 }
 
 /*
- * The day that a text begins with, into @tm; what follows it, without the space or T in
- * between, or without that if there is none.  NULL: no day, so that the text is a time of
- * day at most.
+ * Parses the day that a text begins with, into @tm. Returns the text after it, without the
+ * space or T before a time of day; or NULL if the text does not begin with a day.
  */
 static const char *parse_day(const char *text, struct tm *tm)
 {
@@ -150,7 +149,7 @@ static const char *parse_day(const char *text, struct tm *tm)
 	return rest;
 }
 
-/* Does a space or T stand before a time of day that follows a day? */
+/* Returns whether a space or T stands between a day and its time of day. */
 static bool is_apart(const char *rest)
 {
 	return rest[-1] == ' ' || rest[-1] == 'T';
@@ -189,11 +188,11 @@ static const char *parse_calendar(char *text, __u64 now_ns, __u64 *ns)
 }
 
 /*
- * A moment, in ns since 1970.
+ * Parses a moment into ns since 1970.
  *
- * @now_ns: what time it is.
+ * @now_ns: the current time.
  *
- * Return: NULL, or what is wrong, to follow the text in a message.
+ * Return: NULL, or the second half of a message that begins with the text.
  */
 const char *moment_parse(const char *text, __u64 now_ns, __u64 *ns)
 {

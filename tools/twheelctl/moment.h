@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Moments as text: when something is to be, by the clock on the wall.
+ * Parses a moment in wall-clock time.
  */
 #ifndef _TWHEELCTL_MOMENT_H
 #define _TWHEELCTL_MOMENT_H

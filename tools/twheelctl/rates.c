@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How fast the wheels turn.
+ * Rates of events and interrupts, from two samples of all wheels.
  */
 #include <string.h>
 
-#include "clock.h"
-#include "rates.h"
+#include "common/time.h"
+#include "twheelctl/rates.h"
 
-/* Below which time a bucket of lateness ends. */
+/* The upper end of a bucket of lateness. */
 static __u64 bucket_end(unsigned int bucket)
 {
 	return bucket < WHEEL_LATENESS - 1 ?
 	       1ULL << (bucket + WHEEL_LATENESS_SHIFT) : RATES_ENDLESS;
 }
 
-/* Add all wheels up. */
+/* Sum the counters of all wheels. */
 void sample_take(struct sample *sample, const struct wheels *wheels,
 		 __u64 at_ns)
 {
@@ -32,13 +32,13 @@ void sample_take(struct sample *sample, const struct wheels *wheels,
 	}
 }
 
-/* A counter that was begun anew (the module was loaded again) starts at 0. */
+/* If the module was loaded again, the counter has started again at 0. */
 static __u64 difference(__u64 before, __u64 after)
 {
 	return after >= before ? after - before : after;
 }
 
-/* Below which time a part of all are; 0 where there is none. */
+/* The upper end of the bucket that a quantile of all events is in; 0 without events. */
 static __u64 quantile(const __u64 lateness[WHEEL_LATENESS], double part)
 {
 	__u64 total = 0, seen = 0;
@@ -56,7 +56,7 @@ static __u64 quantile(const __u64 lateness[WHEEL_LATENESS], double part)
 	return bucket_end(k);
 }
 
-/* Work out what happened between two moments. */
+/* Compute the rates between two samples. */
 void rates_between(struct rates *rates, const struct sample *before,
 		   const struct sample *after)
 {
@@ -83,7 +83,7 @@ void rates_between(struct rates *rates, const struct sample *before,
 	rates->per_s = rates->expired / seconds;
 }
 
-/* A lateness as its bucket tells it. */
+/* Formats a lateness, which is known only as the end of its bucket. */
 const char *lateness_format(char text[NUMBER_TEXT], __u64 below_ns)
 {
 	char end[NUMBER_TEXT];

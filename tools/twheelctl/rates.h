@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How fast the wheels turn: the sums over all of them, at two moments.
+ * Rates of events and interrupts, from two samples of all wheels.
  */
 #ifndef _TWHEELCTL_RATES_H
 #define _TWHEELCTL_RATES_H
@@ -8,17 +8,17 @@
 #include <stdio.h>
 #include <linux/types.h>
 
-#include "number.h"
-#include "wheels.h"
+#include "common/number.h"
+#include "twheelctl/wheels.h"
 
 /**
  * struct sample - the sums over all wheels, at one moment
  * @at_ns: the moment, on CLOCK_MONOTONIC.
- * @pending: how many events they hold.
- * @expired: how many came out, so far.
- * @interrupts: how many they took, so far.
- * @postponed: how often an event's time came and had been moved, so far.
- * @cascaded: how many times an event was moved to a lower level, so far.
+ * @pending: events on the wheels.
+ * @expired: events that have expired so far.
+ * @interrupts: interrupts so far.
+ * @postponed: how often so far an event's time came after its deadline had been moved.
+ * @cascaded: how often so far an event was moved to a lower level.
  * @lateness: as in struct wheel.
  */
 struct sample {
@@ -31,19 +31,19 @@ struct sample {
 	__u64 lateness[WHEEL_LATENESS];
 };
 
-/* What a lateness is called that is in the last bucket, which has no end. */
+/* The lateness of events in the last bucket, which has no upper end. */
 #define RATES_ENDLESS	(~0ULL)
 
 /**
  * struct rates - what happened between two samples
- * @pending: how many events there are, at the second.
- * @expired: how many came out.
- * @per_s: of these, in a second.
+ * @pending: events on the wheels at the second sample.
+ * @expired: events that expired between the samples.
+ * @per_s: expired events in a second.
  * @interrupts_per_s: interrupts in a second.
- * @postponed_per_s: events in a second whose time came and had been moved.
+ * @postponed_per_s: events in a second whose time came after their deadline had been moved.
  * @cascaded_per_s: moves to a lower level in a second.
- * @p99_ns: less than this late were 99 of 100 that came out; 0 where none did.
- * @worst_ns: less than this late were all.
+ * @p99_ns: 99 of 100 expired events were less late than this; 0 if none expired.
+ * @worst_ns: all expired events were less late than this.
  */
 struct rates {
 	__u64 pending;

@@ -14,11 +14,11 @@
  *	query ID		{"event":"state",...,"state":"armed",...}
  *	list			one {"event":"entry",...} for each, {"event":"list",...}
  *
- * The names live here: each event that is armed or ready is in a tree, by id,
- * from the answer to its ADD to its last record or until it is cancelled. As one
- * thread does all of it, the tree always has what the kernel has. Of a quiet
- * signal the kernel only says how many events it cancelled: which, shows in what
- * is gone.
+ * Only this file knows the names of events: a tree has each event that is armed or
+ * ready, by id, from the answer to its ADD until its last record or until it is cancelled.
+ * One thread does all of this, so the tree always has the same events as the kernel. For a
+ * quiet signal the kernel returns only the number of cancelled events: a QUERY of each
+ * event that watches finds out which ones are gone.
  */
 #include <err.h>
 #include <errno.h>
@@ -29,22 +29,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "command.h"
-#include "common.h"
-#include "device.h"
-#include "json.h"
-#include "key.h"
-#include "line.h"
-#include "number.h"
-#include "options.h"
-#include "setup.h"
+#include "common/time.h"
+#include "common/wait.h"
+#include "twheelctl/command.h"
+#include "common/util.h"
+#include "twheelctl/device.h"
+#include "twheelctl/json.h"
+#include "twheelctl/key.h"
+#include "twheelctl/line.h"
+#include "common/number.h"
+#include "common/options.h"
+#include "twheelctl/setup.h"
 
 #define NR_RECORDS	256
 
 /*
- * An event that is armed or ready; one that watches has watched a key, or does; one with
- * a deadline has the index of its word plus 1.
+ * An event that is armed or ready. @watches: it has watched a key at some time. @deadline:
+ * the index of its deadline plus 1, or 0.
  */
 struct event {
 	__u64 id;
@@ -57,22 +58,22 @@ struct event {
 /**
  * struct run - the state of the command
  * @settings: the options of all commands.
- * @setup: those of the context.
+ * @setup: the options of the context.
  * @no_wait: --no-wait.
- * @max_records: --count; 0 for any number.
+ * @max_records: --count; 0: no limit.
  * @dev: the device.
- * @start_ns: when it began; times are told from here on.
+ * @start_ns: the start of the command; printed times count from it.
  * @events: a tree of struct event, by id.
- * @nr_events: how many it has.
- * @names: of the keys.
- * @nr_records: how many records were printed.
- * @nr_errors: how many lines were answered by an error.
- * @nr_lines: how many lines there were, so the number of the line at hand.
- * @line: what it says.
- * @input: what was read of stdin and has no end of line yet.
- * @input_used: how many bytes that is.
- * @too_long: the line at hand is longer than @input and is left out.
- * @input_ended: there will be no more of it.
+ * @nr_events: the number of events in it.
+ * @names: the names of keys.
+ * @nr_records: the number of records printed so far.
+ * @nr_errors: the number of lines answered by an error.
+ * @nr_lines: the number of the current line.
+ * @line: the current line, parsed.
+ * @input: bytes of stdin after the last end of line.
+ * @input_used: the number of these bytes.
+ * @too_long: the current line is longer than @input and is left out.
+ * @input_ended: stdin is at its end.
  */
 struct run {
 	struct settings *settings;
@@ -109,7 +110,7 @@ static struct event *find_event(const struct run *run, __u64 id)
 	return found ? *found : NULL;
 }
 
-/* The index of the word that a command makes an event's time, plus 1; 0: none. */
+/* The index of the deadline that a command gives an event, plus 1; 0: none. */
 static __u64 deadline_of(const struct twheel_cmd *cmd)
 {
 	return cmd->flags & TWHEEL_DEADLINE ? cmd->key + 1 : 0;
@@ -156,7 +157,7 @@ static bool is_utf8(const char *text)
 	return valid;
 }
 
-/* Makes a text that quotes what is no UTF-8 fit for JSON. */
+/* Replaces bytes that are not UTF-8, which JSON cannot have. */
 static void make_ascii(char *text)
 {
 	for (; *text; text++)
@@ -164,7 +165,7 @@ static void make_ascii(char *text)
 			*text = '?';
 }
 
-static __printf(2, 3)
+static PRINTF_LIKE(2, 3)
 void bad_line(struct run *run, const char *format, ...)
 {
 	char message[LINE_MESSAGE];
@@ -180,7 +181,7 @@ void bad_line(struct run *run, const char *format, ...)
 			    run->nr_lines, "message", message), stdout);
 }
 
-/* What an error means where there is more to say than strerror() does. */
+/* The meaning of an error, if strerror() does not say enough. */
 static const struct meaning {
 	int error;
 	__u16 op;
@@ -194,7 +195,7 @@ static const struct meaning {
 	{ ENOSPC, TWHEEL_OP_WATCH,
 	  "there are as many watches as the event, or this user, may have" },
 	{ EOPNOTSUPP, 0,
-	  "this module cannot do that; twheelctl info tells what it can" },
+	  "this module cannot do that; twheelctl info lists its features" },
 };
 
 static const char *explain(__u16 op, int error)
@@ -206,7 +207,7 @@ static const char *explain(__u16 op, int error)
 	return strerror(error);
 }
 
-/* Tells that a command failed; @what: the words to call it. */
+/* Prints that a command failed. @what: the words of the line that asked for it. */
 static void failed(struct run *run, const char *what, __u16 op, int result)
 {
 	if (result == -ENOSPC && op == TWHEEL_OP_ADD)
@@ -226,7 +227,7 @@ static void submit_all(struct run *run, struct twheel_cmd *cmds, size_t nr)
 		     run->settings->device, strerror(-ret));
 }
 
-/* Runs the line's commands. Returns whether the first gave 0 or more. */
+/* Runs the line's commands. Returns whether the first one succeeded. */
 static bool submit(struct run *run, const char *what)
 {
 	struct line *line = &run->line;
@@ -238,9 +239,9 @@ static bool submit(struct run *run, const char *what)
 }
 
 /*
- * Whether all watches of an add are there. If not, the event goes too, as nobody
- * has asked for what is left of it. One that is due at once is too late to watch
- * and is no error: it ends at its time, as it should.
+ * Check that all watches of an add succeeded. If not, cancel the event: with only some of
+ * its watches it is not what the line asked for. An event that is due at once has ended
+ * before its watches: that is not an error.
  */
 static bool check_watches(struct run *run)
 {
@@ -281,7 +282,7 @@ static void add(struct run *run)
 			    "id", json_u64(cmd->id), "name", name), stdout);
 }
 
-/* Answers a command on an event that there is. */
+/* Answers a command on an existing event. */
 static void answer(const struct run *run, const char *what, __u64 id)
 {
 	const struct event *event = find_event(run, id);
@@ -305,14 +306,14 @@ static void modify(struct run *run)
 	event->deadline = deadline_of(&run->line.cmd);
 }
 
-/* Puts a time into a word. No command: the kernel reads it when it comes to that. */
+/* Stores a deadline. This is not a command: the kernel reads it when the earlier time comes. */
 static void store(struct run *run)
 {
 	const struct twheel_cmd *cmd = &run->line.cmd;
 	__u64 time_ns = cmd->time_ns;
 
 	if (!(cmd->flags & TWHEEL_ABS))
-		time_ns += now_ns();
+		time_ns += wait_now_ns();
 	device_store(&run->dev, cmd->key, time_ns);
 	json_line(json_pack("{s:s, s:I, s:o, s:o}", "event", "stored",
 			    "deadline", (json_int_t)cmd->key,
@@ -320,7 +321,7 @@ static void store(struct run *run)
 			    "due", json_time(time_ns)), stdout);
 }
 
-/* Tells that an event is gone without a record. */
+/* Prints that an event has ended without a record. */
 static void cancelled(struct run *run, __u64 id)
 {
 	struct event *event = find_event(run, id);
@@ -343,7 +344,7 @@ static json_t *key_json(const struct run *run, __u64 key)
 	return name ? json_string(name) : json_u64(key);
 }
 
-static void watch(struct run *run)
+static void run_watch(struct run *run)
 {
 	const struct twheel_cmd *cmd = &run->line.cmd;
 	bool level = cmd->flags & TWHEEL_LEVEL;
@@ -361,7 +362,7 @@ static void watch(struct run *run)
 			    "need", json_u64(cmd->value), "level", level), stdout);
 }
 
-/* A QUERY for each event that may have been cancelled by a quiet signal. */
+/* Makes a QUERY for each event that a quiet signal may have cancelled. */
 struct queries {
 	struct twheel_cmd *cmds;
 	size_t nr;
@@ -379,7 +380,7 @@ static void add_query(const void *node, VISIT visit, void *closure)
 		};
 }
 
-/* Tells of the events that a quiet signal cancelled. */
+/* Prints the events that a quiet signal cancelled. */
 static void find_cancelled(struct run *run)
 {
 	struct queries queries = {
@@ -387,7 +388,7 @@ static void find_cancelled(struct run *run)
 	};
 
 	if (!queries.cmds)
-		errx(EXIT_FAILURE, "out of memory for looking at each event");
+		errx(EXIT_FAILURE, "out of memory for a query of each event");
 	twalk_r(run->events, add_query, &queries);
 	submit_all(run, queries.cmds, queries.nr);
 	for (size_t i = 0; i < queries.nr; i++)
@@ -418,14 +419,14 @@ static void complete(struct run *run)
 		answer(run, "ended", run->line.cmd.id);
 }
 
-/* What query and list tell of an event; @entry: its quorum is 0 if not known. */
+/* Prints an event for query and list. @entry: its quorum is 0 if it is not known. */
 static void print_event(const struct run *run, const char *what,
 			const struct twheel_entry *entry)
 {
 	const struct event *event = find_event(run, entry->id);
 	bool listed = entry->quorum;
 
-	json_line(json_pack("{s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:o, s:o*, s:o*, s:o*}",
+	json_line(json_pack("{s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:o, s:o*, s:o*, s:o*, s:o*}",
 			    "event", what, "id", json_u64(entry->id),
 			    "name", event ? event->name : NULL, "state",
 			    entry->state == TWHEEL_READY ? "ready" : "armed",
@@ -435,6 +436,8 @@ static void print_event(const struct run *run, const char *what,
 			    "slack_s", json_seconds(entry->slack_ns),
 			    "deadline", entry->deadline ?
 			    json_integer(entry->deadline - 1) : NULL,
+			    "cancel_on_set", entry->flags & TWHEEL_CANCEL_ON_SET ?
+			    json_true() : NULL,
 			    "quorum", listed ? json_integer(entry->quorum) : NULL,
 			    "watches", listed ? json_integer(entry->watches) : NULL),
 		  stdout);
@@ -460,7 +463,7 @@ static void query(struct run *run)
 	print_event(run, "state", &entry);
 }
 
-/* After all events: how many there were, and of shared words what fdinfo says. */
+/* Ends a list: prints the number of events, and what fdinfo says about deadlines. */
 static void end_list(struct run *run, __u64 total)
 {
 	struct counters counters = { 0 };
@@ -491,7 +494,7 @@ static void list(struct run *run)
 		end_list(run, total);
 }
 
-/* Remembers what the line's keys are called. Returns whether JSON can say it. */
+/* Remembers the names of the line's keys. Returns false if JSON cannot have them. */
 static bool learn_keys(struct run *run)
 {
 	const struct line *line = &run->line;
@@ -536,7 +539,7 @@ static void run_line(struct run *run, char *text)
 		cancel(run);
 		return;
 	case LINE_WATCH:
-		watch(run);
+		run_watch(run);
 		return;
 	case LINE_SIGNAL:
 		signal_key(run);
@@ -556,7 +559,7 @@ static void run_line(struct run *run, char *text)
 	}
 }
 
-/* At the end of a line: runs it, unless it was too long to keep. */
+/* Runs a complete line, unless it was too long. */
 static void end_line(struct run *run, char *text)
 {
 	run->nr_lines++;
@@ -609,9 +612,8 @@ static void read_input(struct run *run)
 static void print_record(struct run *run, const struct twheel_record *record)
 {
 	struct event *event = find_event(run, record->id);
-	double late_us = (double)(__s64)(record->fired_ns - record->due_ns) /
-			 NSEC_PER_USEC;
-
+	/* An event that was completed, or ended by a clock change, may end before it is due. */
+	__s64 late_ns = (__s64)(record->fired_ns - record->due_ns);
 	bool completed = record->reason == TWHEEL_COMPLETED;
 
 	json_line(json_pack("{s:s, s:o, s:s?, s:o, s:o, s:o, s:f, s:I, s:s, s:o*, s:o*}",
@@ -621,7 +623,7 @@ static void print_record(struct run *run, const struct twheel_record *record)
 			    "due_s", since_start(run, record->due_ns),
 			    "due", json_time(record->due_ns),
 			    "fired_s", since_start(run, record->fired_ns),
-			    "late_us", late_us,
+			    "late_us", late_ns > 0 ? (double)late_ns / NSEC_PER_USEC : 0.0,
 			    "count", (json_int_t)record->count,
 			    "reason", reason_name(record->reason),
 			    "key", completed ? key_json(run, record->key) : NULL,
@@ -660,7 +662,7 @@ static void wait_and_serve(struct run *run)
 		{ .fd = run->input_ended ? -1 : STDIN_FILENO, .events = POLLIN },
 	};
 
-	int ret = wait_until(files, ARRAY_SIZE(files), NEVER_NS);
+	int ret = wait_until(files, ARRAY_SIZE(files), TIME_NEVER_NS);
 
 	if (ret < 0)
 		errx(EXIT_FAILURE, "cannot wait for %s: %s",
@@ -700,8 +702,8 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option run_argp_options[] = {
 	{ "no-wait", 'n', NULL, 0,
-	  "Exit at the end of input; what is still armed is gone", 0 },
-	{ "count", 'c', "N", 0, "Exit when N records were read", 0 },
+	  "Exit at the end of input; events that are still armed are lost", 0 },
+	{ "count", 'c', "N", 0, "Exit after N records", 0 },
 	{ "deadlines", 'd', "N", 0, "Share N words with the kernel, for \"deadline\"", 0 },
 	{ 0 }
 };
@@ -713,51 +715,52 @@ static const struct argp run_argp = {
 	.doc = "Arms and cancels events by lines on stdin and prints what becomes of them, one\n"
 	       "line of JSON each.\vLines:\n"
 	       "  add WHEN [OPTION]... NAME   a new event; the answer has its ID\n"
-	       "  modify ID WHEN [OPTION]...  it is now due then, with these options only\n"
-	       "  cancel ID                   it will not expire\n"
-	       "  watch ID KEY>=NEED          completes it when the signals on KEY from now on\n"
-	       "                              add up to NEED\n"
-	       "  level ID KEY>=NEED          or when one signal on KEY says NEED or more\n"
-	       "  signal KEY VALUE            tells all that watch KEY\n"
-	       "  signal KEY quiet            cancels all that watch KEY\n"
-	       "  complete ID [VALUE]         completes it now\n"
-	       "  store DEADLINE WHEN         moves what has that deadline; no system call\n"
-	       "  query ID                    is it armed or ready, and when is it due\n"
-	       "  list                        so for all events, with how many watches they\n"
-	       "                              wait for and how many of them must be satisfied\n"
+	       "  modify ID WHEN [OPTION]...  give it another time, with these options only\n"
+	       "  cancel ID                   end it without a record\n"
+	       "  watch ID KEY>=NEED          complete it when later signals on KEY add up to\n"
+	       "                              NEED\n"
+	       "  level ID KEY>=NEED          complete it when a signal on KEY is NEED or more\n"
+	       "  signal KEY VALUE            signal VALUE to all events that watch KEY\n"
+	       "  signal KEY quiet            cancel all events that watch KEY\n"
+	       "  complete ID [VALUE]         complete it now\n"
+	       "  store DEADLINE WHEN         move the events of that deadline; no system call\n"
+	       "  query ID                    print its state and its time\n"
+	       "  list                        the same for all events, with the number of\n"
+	       "                              their watches and how many must be satisfied\n"
 	       "\n"
 	       "WHEN:\n"
 	       "  1.5s            that long from now: ns us ms s m h d\n"
 	       "  @1700000000.5   at that time on the clock, in seconds\n"
-	       "  deadline 3      when the word with that number says; with --deadlines N,\n"
-	       "                  from 0 to N - 1. It may be moved by store until then; to\n"
-	       "                  bring it forward takes a modify as well.\n"
-	       "  never           of store alone, which does not take a deadline\n"
+	       "  deadline 3      at the time in the shared word with that number; with\n"
+	       "                  --deadlines N, from 0 to N - 1. A store moves it; to an\n"
+	       "                  earlier time, only together with a modify.\n"
+	       "  never           only for store, which does not take a deadline\n"
 	       "\n"
 	       "OPTION, before or after NAME:\n"
-	       "  every 100ms     again and again; without WHEN, first after that time\n"
-	       "  slack 10ms      up to that much later, to share an interrupt\n"
-	       "  cancel-on-set   ends as \"clock_set\" when the clock is set (with\n"
+	       "  every 100ms     repeat it; without WHEN, the first time after that interval\n"
+	       "  slack 10ms      allow it to be that late, to share an interrupt\n"
+	       "  cancel-on-set   end it as \"clock_set\" when the clock is set (with\n"
 	       "                  --clock realtime and @TIME)\n"
-	       "and of add only:\n"
+	       "and only for add:\n"
 	       "  watch KEY>=NEED, level KEY>=NEED\n"
-	       "                  as the lines of that name; together up to 64 of them\n"
-	       "  quorum K        how many of them it takes to complete it; 1 if not said\n"
+	       "                  as the lines of these names; up to 64 in all\n"
+	       "  quorum K        the number of satisfied watches that complete it; default 1\n"
 	       "\n"
 	       "KEY is a number, or a name that stands for its 64-bit FNV-1a hash.\n"
 	       "\n"
-	       "NAME is any text; one with a word of an option is put in \"double quotes\".\n"
-	       "Blank lines and lines that begin with # are left out. A line that makes no\n"
-	       "sense is answered by an \"error\" with its number and changes nothing; the rest\n"
-	       "goes on, and the exit status is 1.\n"
+	       "NAME is any text. Put it in \"double quotes\" if it has the word of an option.\n"
+	       "Blank lines and lines that begin with # are left out. The answer to a wrong\n"
+	       "line is an \"error\" with the number of the line, which changes nothing; the\n"
+	       "next lines are run, and the exit status is 1.\n"
 	       "\n"
-	       "A record is printed with when it was due and fired (due_s, fired_s: seconds\n"
-	       "since the command began; due: on the clock, as after @), by how much it was\n"
-	       "late (negative: it ended before that), how many expirations of a periodic\n"
-	       "event it covers (count), and why it is there (reason): \"expired\", \"clock_set\",\n"
-	       "or \"completed\", with the key and the value of the signal (key 0: by its ID).\n"
-	       "A signal leaves nothing behind for later watches. At the end of input the\n"
-	       "command waits until every event has ended; a periodic one never does.\n"
+	       "A printed record has the time at which the event was due and fired (due_s,\n"
+	       "fired_s: seconds since the command began; due: on the clock, as after @), its\n"
+	       "lateness (0: in time, or it ended before it was due), the number of expirations of\n"
+	       "a periodic event that it covers (count), and the reason: \"expired\",\n"
+	       "\"clock_set\", or \"completed\" with the key and the value of the signal (key 0:\n"
+	       "completed by its ID).\n"
+	       "A signal has no effect on later watches. At the end of input the command waits\n"
+	       "until every event has ended; a periodic event never ends.\n"
 	       "\n"
 	       "Examples:\n"
 	       "  twheelctl run <<<'add 1.5s hello slack 10ms'\n"
@@ -781,7 +784,7 @@ enum status run_main(int argc, char **argv, struct settings *settings)
 	run.line.tick_ns = run.dev.info.tick_ns;
 	run.line.nr_deadlines = run.setup.config.nr_deadlines;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	run.start_ns = now_ns();
+	run.start_ns = wait_now_ns();
 	while (!is_over(&run))
 		wait_and_serve(&run);
 	return run.nr_errors ? STATUS_FAILURE : STATUS_OK;

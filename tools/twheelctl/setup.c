@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Setting a context up: the options --clock, --slack, --cpu and --max-events, and
- * --deadlines of the commands that have it.
+ * Sets a context up by the options --clock, --slack, --cpu, --max-events and, in the
+ * commands that have it, --deadlines.
  */
 #include <err.h>
 #include <errno.h>
 #include <string.h>
 
-#include "clock.h"
-#include "common.h"
-#include "options.h"
-#include "setup.h"
+#include "common/time.h"
+#include "common/wait.h"
+#include "common/util.h"
+#include "common/options.h"
+#include "twheelctl/setup.h"
 
 enum {
 	KEY_CLOCK = 512,
@@ -19,7 +20,7 @@ enum {
 	KEY_MAX_EVENTS,
 };
 
-/* The clocks that an event can go by. */
+/* The clocks that events can use. */
 static const struct clock_name {
 	const char *name;
 	clockid_t id;
@@ -68,15 +69,15 @@ static error_t parse_setup(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option setup_options[] = {
 	{ "clock", KEY_CLOCK, "CLOCK", 0,
-	  "What the events go by: monotonic (the default), boottime or realtime",
+	  "The clock of the events: monotonic (the default), boottime or realtime",
 	  1 },
 	{ "slack", KEY_SLACK, "TIME", 0,
-	  "Let each event be up to TIME late, such as 10ms, so that neighbours share an interrupt",
+	  "Allow each event to be up to TIME late, such as 10ms, so that several share an interrupt",
 	  1 },
 	{ "cpu", KEY_CPU, "N", 0,
-	  "Arm all events on this CPU; default the one that arms", 1 },
+	  "Arm all events on this CPU; default: the CPU that arms an event", 1 },
 	{ "max-events", KEY_MAX_EVENTS, "N", 0,
-	  "Allow N events at once; default as the device has it", 1 },
+	  "Allow N events at once; default: the limit of the device", 1 },
 	{ 0 }
 };
 
@@ -94,14 +95,14 @@ const struct argp_child setup_children[] = {
 void setup_children_init(struct argp_state *state, struct settings *settings,
 			 struct setup *setup)
 {
-	/* Here, as the child is told to begin after its parent, which may choose others. */
+	/* argp starts a child after its parent, and the parent may change these defaults. */
 	setup->config.size = sizeof(setup->config);
 	setup->config.clockid = CLOCK_MONOTONIC;
 	state->child_inputs[0] = setup;
 	state->child_inputs[1] = settings;
 }
 
-/* Whether the device can do what is asked for at all. */
+/* Check that the device has each feature that the options need. */
 static int check_features(const struct device *dev,
 			  const struct twheel_config *config)
 {
@@ -122,7 +123,7 @@ static int check_features(const struct device *dev,
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
 		if (!needs[i].wanted || dev->info.features & needs[i].feature)
 			continue;
-		warnx("%s: this module cannot do that; twheelctl info tells what it can",
+		warnx("%s: this module cannot do that; twheelctl info lists its features",
 		      needs[i].option);
 		return -EOPNOTSUPP;
 	}
@@ -165,7 +166,7 @@ static int configure(struct device *dev, const struct setup *setup)
 }
 
 /*
- * Open a device, set its context up, and go by its clock from then on.
+ * Open a device, set its context up, and use its clock from then on.
  *
  * Return: 0, or a negative errno after a message.
  */
@@ -175,6 +176,6 @@ int setup_open(struct device *dev, const char *path, const struct setup *setup)
 
 	if (!ret && setup->given)
 		ret = configure(dev, setup);
-	clock_use(setup->config.clockid);
+	wait_choose_clock(setup->config.clockid);
 	return ret;
 }

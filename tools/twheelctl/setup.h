@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Setting a context up: the options --clock, --slack, --cpu and --max-events, for
- * the commands that arm events.
+ * Sets a context up by the options --clock, --slack, --cpu and --max-events, for the
+ * commands that arm events.
  */
 #ifndef _TWHEELCTL_SETUP_H
 #define _TWHEELCTL_SETUP_H
@@ -9,13 +9,13 @@
 #include <argp.h>
 #include <stdbool.h>
 
-#include "command.h"
-#include "device.h"
+#include "twheelctl/command.h"
+#include "twheelctl/device.h"
 
 /**
- * struct setup - how a context is to be
- * @config: what the device is told.
- * @given: whether there is anything to tell it.
+ * struct setup - the configuration of a context
+ * @config: the argument of TWHEEL_IOC_CONFIG.
+ * @given: an option was given, so the context has to be configured.
  */
 struct setup {
 	struct twheel_config config;
@@ -23,8 +23,8 @@ struct setup {
 };
 
 /*
- * As the children of a command's own argp: they take these options and those of
- * all commands. The command calls setup_children_init() at ARGP_KEY_INIT.
+ * Parse these options and those of all commands, as children of a command's own argp. The
+ * command calls setup_children_init() at ARGP_KEY_INIT.
  */
 extern const struct argp_child setup_children[];
 

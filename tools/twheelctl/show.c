@@ -2,9 +2,9 @@
 /*
  * twheelctl show: draws the wheels, or prints them as JSON.
  */
-#include "command.h"
-#include "draw.h"
-#include "json.h"
+#include "twheelctl/command.h"
+#include "twheelctl/draw.h"
+#include "twheelctl/json.h"
 
 struct show_options {
 	struct settings *settings;
@@ -47,8 +47,8 @@ static void print_wheel(const struct wheel *wheel)
 	json_t *next = wheel->next ? json_integer(wheel->next) : json_null();
 	json_t *object;
 
-	object = json_pack("{s:i,s:s,s:b,s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
-			   "cpu", wheel->cpu, "clock", wheel->clock,
+	object = json_pack("{s:i,s:s,s:s,s:b,s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
+			   "cpu", wheel->cpu, "clock", wheel->clock, "kind", wheel->kind,
 			   "online", !!wheel->online,
 			   "tick_ns", (json_int_t)wheel->tick_ns,
 			   "clk", (json_int_t)wheel->clk,
@@ -92,7 +92,7 @@ static error_t parse_show(int key, char *arg, struct argp_state *state)
 static const struct argp_option show_argp_options[] = {
 	{ "all", 'a', NULL, 0, "Draw empty levels and wheels too", 0 },
 	{ "ascii", 'A', NULL, 0,
-	  "Keep to ASCII; the default where the locale is not UTF-8", 0 },
+	  "Draw with ASCII characters; the default if the locale is not UTF-8", 0 },
 	{ "json", 'j', NULL, 0, "Print one line of JSON for each wheel", 0 },
 	{ 0 }
 };
@@ -101,12 +101,15 @@ static const struct argp show_argp = {
 	.options = show_argp_options,
 	.parser = parse_show,
 	.children = settings_child,
-	.doc = "Draws the wheel of each CPU and clock from what the module shows in debugfs: a\n"
-	       "row for each level, a cell for each of its 64 slots, the darker the more\n"
-	       "events it holds (on a logarithmic scale up to the fullest slot). A mark stands\n"
-	       "before the slot at which the level is; the slots before the mark come after\n"
-	       "the last. A wheel with nothing armed is one line. \"postponed\" is how often an\n"
-	       "event's time came and its word said a later one by then.\n"
+	.doc = "Draws the wheels of each CPU and clock, which the module shows in debugfs. A\n"
+	       "wheel named \"deadlines\" has the events whose time is a word in shared memory,\n"
+	       "one named \"timers\" those of kernel modules, the others all other events. A\n"
+	       "wheel has a row for each level, and a cell for each of its 64 slots. A cell is\n"
+	       "darker if the slot has more events (on a logarithmic scale up to the fullest\n"
+	       "slot). A mark stands before the current slot of the level; the slots before\n"
+	       "the mark come after the last slot. A wheel without events is one line.\n"
+	       "\"postponed\" counts events whose time came when their deadline in shared\n"
+	       "memory was a later one already.\n"
 	       "\vExamples:\n"
 	       "  twheelctl show\n"
 	       "  twheelctl show --json",

@@ -2,10 +2,10 @@
 /*
  * twheelctl top: watches the wheels as they turn.
  *
- * Each refresh reads the files of debugfs once. Rates and lateness are of the
- * time since the refresh before, so the first comes after one interval. On a
- * terminal each takes the place of the last, with a picture of each wheel;
- * elsewhere each is a line.
+ * Each refresh reads the files of debugfs once. Rates and lateness are those of the
+ * time since the previous refresh, so the first one comes after one interval. On a
+ * terminal, each refresh replaces the previous one and draws each wheel; elsewhere,
+ * each is a line.
  */
 #include <err.h>
 #include <stdbool.h>
@@ -14,18 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "command.h"
-#include "draw.h"
-#include "json.h"
-#include "options.h"
-#include "rates.h"
-#include "terminal.h"
+#include "common/time.h"
+#include "common/wait.h"
+#include "twheelctl/command.h"
+#include "twheelctl/draw.h"
+#include "twheelctl/json.h"
+#include "common/options.h"
+#include "twheelctl/rates.h"
+#include "common/terminal.h"
 
 static const char heading[] =
 	"  events/s     pending  interrupts/s  postponed/s  cascaded/s  p99 late  worst late";
 
-/* After how many lines it comes again. */
+/* The heading is repeated after this number of lines. */
 #define LINES_PER_HEADING	20
 
 #define MIN_INTERVAL_NS		(10 * NSEC_PER_MSEC)
@@ -35,13 +36,13 @@ static const char heading[] =
  * @settings: the options of all commands.
  * @style: how to draw.
  * @interval_ns: --interval.
- * @count: --count; 0 for any number.
+ * @count: --count; 0: no limit.
  * @json: --json.
- * @full_screen: it has a terminal.
- * @nr: how many refreshes there were.
- * @wheels: as they were at the last.
- * @sample: the sums of that.
- * @rates: what happened before it.
+ * @full_screen: the output is a terminal.
+ * @nr: the number of refreshes so far.
+ * @wheels: the wheels at the last refresh.
+ * @sample: the sums over @wheels.
+ * @rates: the rates between the last two refreshes.
  */
 struct top {
 	struct settings *settings;
@@ -56,7 +57,7 @@ struct top {
 	struct rates rates;
 };
 
-/* Reads the files. Returns whether that was possible. */
+/* Reads the files. Returns false after a message if that failed. */
 static bool look(struct top *top)
 {
 	struct sample before = top->sample;
@@ -66,7 +67,7 @@ static bool look(struct top *top)
 		return false;
 	wheels_free(&top->wheels);
 	top->wheels = wheels;
-	sample_take(&top->sample, &top->wheels, now_ns());
+	sample_take(&top->sample, &top->wheels, wait_now_ns());
 	rates_between(&top->rates, &before, &top->sample);
 	return true;
 }
@@ -120,7 +121,7 @@ static void print_head(const struct top *top, FILE *out)
 		duration_format(text, top->interval_ns));
 }
 
-/* Draws the wheels that ever held an event, and counts the others. */
+/* Draws the wheels that have been used, and counts the others. */
 static void draw_used(const struct top *top, FILE *out)
 {
 	size_t unused = 0;
@@ -166,23 +167,18 @@ static void show(struct top *top)
 		print_line(top);
 }
 
-/* Waits, with the screen kept in shape. Returns whether to go on. */
+/* Waits for the next refresh, and redraws the screen if necessary. Returns false to quit. */
 static bool wait_for_next(struct top *top, __u64 until_ns)
 {
-	struct pollfd none = { .fd = -1 };
 	enum terminal_event event;
 
-	if (!top->full_screen) {
-		wait_until(&none, 1, until_ns);
-		return true;
-	}
 	while ((event = terminal_wait(until_ns)) == TERMINAL_REDRAW)
 		draw_screen(top);
 	return event == TERMINAL_TIME;
 }
 
-/* Looks again and again, until it is enough. */
-static enum status watch(struct top *top)
+/* Refreshes until the user quits or @count is reached. */
+static enum status top_watch(struct top *top)
 {
 	__u64 next_ns = top->sample.at_ns;
 
@@ -230,12 +226,12 @@ static error_t parse_top(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option top_argp_options[] = {
-	{ "interval", 'i', "S", 0, "Look each S seconds; default 1", 0 },
-	{ "count", 'c', "N", 0, "Exit after N times", 0 },
+	{ "interval", 'i', "S", 0, "Refresh each S seconds; default 1", 0 },
+	{ "count", 'c', "N", 0, "Exit after N refreshes", 0 },
 	{ "all", 'a', NULL, 0, "Draw empty levels too", 0 },
 	{ "ascii", 'A', NULL, 0,
-	  "Keep to ASCII; the default where the locale is not UTF-8", 0 },
-	{ "json", 'j', NULL, 0, "Print one line of JSON each time", 0 },
+	  "Draw with ASCII characters; the default if the locale is not UTF-8", 0 },
+	{ "json", 'j', NULL, 0, "Print one line of JSON for each refresh", 0 },
 	{ 0 }
 };
 
@@ -243,14 +239,15 @@ static const struct argp top_argp = {
 	.options = top_argp_options,
 	.parser = parse_top,
 	.children = settings_child,
-	.doc = "Watches the wheels of all CPUs and clocks: how many events expire and how many\n"
-	       "interrupts are taken in a second, how many events are pending, and how late 99\n"
-	       "of 100 and the worst were since the last look. On a terminal it fills the\n"
-	       "screen and draws each wheel as show does, until q or ^C; elsewhere it prints a\n"
-	       "line each time.\vLateness is from the beginning of the tick at which an event was to\n"
-	       "expire, and is known up to a power of two: \"< 131us\" is 65.5us to 131us.\n"
-	       "A \"-\" says that no event expired. \"postponed\" counts the events whose time\n"
-	       "came and whose word said a later one by then, so that they wait on.\n"
+	.doc = "Watches the wheels of all CPUs and clocks: expired events and interrupts in a\n"
+	       "second, pending events, and the lateness of 99 of 100 events and of the worst\n"
+	       "one since the previous refresh. On a terminal it fills the screen and draws\n"
+	       "each wheel as show does, until q or ^C; elsewhere it prints a line for each\n"
+	       "refresh.\n"
+	       "\vLateness counts from the beginning of the tick at which an event was to\n"
+	       "expire, and is known up to a power of two: \"< 131us\" is 65.5us to 131us. \"-\"\n"
+	       "means that no event expired. \"postponed\" counts the events whose time came\n"
+	       "when their deadline in shared memory was a later one already: they wait on.\n"
 	       "\"cascaded\" counts the events that were moved to a lower level of their wheel.\n"
 	       "\n"
 	       "Examples:\n"
@@ -274,7 +271,7 @@ enum status top_main(int argc, char **argv, struct settings *settings)
 	setvbuf(stdout, NULL, top.full_screen ? _IOFBF : _IOLBF, BUFSIZ);
 	if (top.full_screen)
 		terminal_enter();
-	status = watch(&top);
+	status = top_watch(&top);
 	terminal_leave();
 	wheels_free(&top.wheels);
 	return status;

@@ -11,15 +11,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "clock.h"
-#include "common.h"
-#include "device.h"
-#include "key.h"
-#include "line.h"
-#include "number.h"
-#include "rates.h"
-#include "replay/histogram.h"
-#include "replay/ledger.h"
+#include "common/time.h"
+#include "common/util.h"
+#include "twheelctl/device.h"
+#include "twheelctl/key.h"
+#include "twheelctl/line.h"
+#include "common/number.h"
+#include "twheelctl/rates.h"
+#include "twheelctl/replay/histogram.h"
+#include "twheelctl/replay/ledger.h"
 
 static bool failed;
 
@@ -205,8 +205,8 @@ static struct ledger begin(void)
 	return ledger;
 }
 
-static void run(struct ledger *ledger, const struct schedule_line *line,
-		int result, __u64 id)
+static void ledger_run(struct ledger *ledger, const struct schedule_line *line,
+		       int result, __u64 id)
 {
 	struct twheel_cmd cmd;
 
@@ -242,7 +242,7 @@ static void ledger_arms_by_modify_what_is_live(void)
 	CHECK(ledger_plan(&ledger, &arm_a, &cmd));
 	CHECK(cmd.op == TWHEEL_OP_ADD);
 	ledger = begin();
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	CHECK(ledger_plan(&ledger, &arm_a, &cmd));
 	CHECK(cmd.op == TWHEEL_OP_MODIFY && cmd.id == 7 && cmd.time_ns == 1120);
 }
@@ -262,7 +262,7 @@ static void ledger_holds_a_line_until_the_record_it_follows(void)
 	struct twheel_record record = record_of_a(7, 1060);
 	struct twheel_cmd cmd;
 
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	CHECK(!ledger_plan(&ledger, &arm_a_when_over, &cmd));
 	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger_plan(&ledger, &arm_a_when_over, &cmd));
@@ -274,13 +274,13 @@ static void ledger_is_clean_when_each_event_ends_once(void)
 	struct ledger ledger = begin();
 	struct twheel_record record = record_of_a(7, 1120);
 
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	CHECK(!ledger_clean(&ledger));
-	run(&ledger, &arm_a, 0, 7);
+	ledger_run(&ledger, &arm_a, 0, 7);
 	ledger_record(&ledger, &record, 1122, 1130);
-	run(&ledger, &cancel_a, -ENOENT, 0);
-	run(&ledger, &add_a, 0, 8);
-	run(&ledger, &cancel_a, 0, 0);
+	ledger_run(&ledger, &cancel_a, -ENOENT, 0);
+	ledger_run(&ledger, &add_a, 0, 8);
+	ledger_run(&ledger, &cancel_a, 0, 0);
 	CHECK(ledger_clean(&ledger));
 	CHECK(ledger.armed == 2 && ledger.modified == 1 && ledger.missed == 1);
 	CHECK(ledger.cancelled == 1 && ledger.finished == 1);
@@ -291,13 +291,13 @@ static void ledger_counts_early(void)
 	struct ledger ledger = begin();
 	struct twheel_record record = record_of_a(7, 1060);
 
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	record.fired_ns = 1059;
 	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.early == 1 && ledger.wrong == 0 && !ledger.live);
 
 	ledger = begin();
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	record.fired_ns = 1060;
 	ledger_record(&ledger, &record, 1059, 1059);
 	CHECK(ledger.early == 1);
@@ -310,11 +310,11 @@ static void ledger_counts_duplicated(void)
 
 	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.duplicated == 1);
-	run(&ledger, &add_a, 0, 7);
-	run(&ledger, &cancel_a, 0, 0);
+	ledger_run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &cancel_a, 0, 0);
 	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.duplicated == 2);
-	run(&ledger, &add_a, 0, 8);
+	ledger_run(&ledger, &add_a, 0, 8);
 	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.duplicated == 3);
 	record.data = 2;
@@ -337,7 +337,7 @@ static void ledger_counts_wrong(void)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct ledger ledger = begin();
 
-		run(&ledger, &add_a, 0, 7);
+		ledger_run(&ledger, &add_a, 0, 7);
 		ledger_record(&ledger, &bad[i], 1062, 1070);
 		CHECK(ledger.wrong == 1 && ledger.finished == 1);
 	}
@@ -347,17 +347,17 @@ static void ledger_counts_failed(void)
 {
 	struct ledger ledger = begin();
 
-	run(&ledger, &add_a, -ENOSPC, 0);
+	ledger_run(&ledger, &add_a, -ENOSPC, 0);
 	CHECK(ledger.failed == 1 && ledger.armed == 0);
-	run(&ledger, &add_a, 0, 0);
+	ledger_run(&ledger, &add_a, 0, 0);
 	CHECK(ledger.failed == 2);
-	run(&ledger, &add_a, 0, 7);
-	run(&ledger, &cancel_a, -ENOENT, 0);
+	ledger_run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &cancel_a, -ENOENT, 0);
 	CHECK(ledger.failed == 3 && ledger.cancelled == 0);
-	run(&ledger, &cancel_a, 0, 0);
-	run(&ledger, &cancel_a, 0, 0);
+	ledger_run(&ledger, &cancel_a, 0, 0);
+	ledger_run(&ledger, &cancel_a, 0, 0);
 	CHECK(ledger.failed == 4);
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	CHECK(ledger.failed == 5);
 }
 
@@ -370,7 +370,7 @@ static struct ledger begin_periodic(void)
 {
 	struct ledger ledger = begin();
 
-	run(&ledger, &every_a, 0, 7);
+	ledger_run(&ledger, &every_a, 0, 7);
 	return ledger;
 }
 
@@ -394,7 +394,7 @@ static void ledger_follows_the_grid_of_a_periodic_event(void)
 	ledger_record(&ledger, &last, 1140, 1150);
 	CHECK(ledger.live == 1 && ledger.finished == 0);
 	CHECK(ledger.records == 3 && ledger.expirations == 5);
-	run(&ledger, &cancel_a, 0, 0);
+	ledger_run(&ledger, &cancel_a, 0, 0);
 	CHECK(ledger_clean(&ledger) && ledger.cancelled == 1);
 }
 
@@ -422,7 +422,7 @@ static void ledger_counts_a_skipped_expiration_as_lost(void)
 
 	ledger_record(&ledger, &late, 1105, 1110);
 	CHECK(ledger.skipped == 2 && ledger_lost(&ledger) == 3);
-	run(&ledger, &cancel_a, 0, 0);
+	ledger_run(&ledger, &cancel_a, 0, 0);
 	CHECK(ledger_lost(&ledger) == 2 && !ledger_clean(&ledger));
 }
 
@@ -478,11 +478,11 @@ static void ledger_lets_a_modify_end_or_begin_a_period(void)
 	struct twheel_record last = periodic_record(1070, 1);
 	struct ledger ledger = begin();
 
-	run(&ledger, &add_a, 0, 7);
-	run(&ledger, &every, 0, 0);
+	ledger_run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &every, 0, 0);
 	ledger_record(&ledger, &periodic, 1055, 1056);
 	CHECK(ledger.live == 1);
-	run(&ledger, &once, 0, 0);
+	ledger_run(&ledger, &once, 0, 0);
 	ledger_record(&ledger, &last, 1075, 1076);
 	CHECK(ledger.live == 0 && ledger.finished == 1 && ledger_clean(&ledger));
 }
@@ -493,12 +493,12 @@ static void ledger_asks_a_clock_that_is_set_for_no_moment(void)
 	struct ledger ledger = begin();
 
 	ledger.settable = true;
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	ledger_record(&ledger, &record, 1000, 1010);
 	CHECK(ledger_clean(&ledger));
 	record.fired_ns = 1059;
 	record.id = 8;
-	run(&ledger, &add_a, 0, 8);
+	ledger_run(&ledger, &add_a, 0, 8);
 	ledger_record(&ledger, &record, 1062, 1070);
 	CHECK(ledger.early == 1);
 }
@@ -508,7 +508,7 @@ static void ledger_takes_counters_that_add_up(void)
 	struct counters counters = { .added = 1, .ready = 1 };
 	struct ledger ledger = begin();
 
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	ledger_counters(&ledger, &counters);
 	CHECK(ledger.checks == 1 && ledger.violations == 0);
 }
@@ -527,7 +527,7 @@ static void ledger_finds_counters_that_do_not(void)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct ledger ledger = begin();
 
-		run(&ledger, &add_a, 0, 7);
+		ledger_run(&ledger, &add_a, 0, 7);
 		ledger_counters(&ledger, &bad[i]);
 		CHECK(ledger.violations == 1);
 	}
@@ -560,7 +560,7 @@ static void ledger_puts_off_by_a_store(void)
 	struct ledger ledger = begin_with_deadlines();
 	struct twheel_cmd cmd;
 
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	CHECK(ledger_plan(&ledger, &arm_a, &cmd) == PLAN_STORE);
 	CHECK(!ledger_store_will_do(&ledger, &arm_a, 1060));
 	CHECK(ledger_store_will_do(&ledger, &arm_a, 1059));
@@ -576,8 +576,8 @@ static void ledger_modifies_after_a_store_that_may_have_crossed(void)
 	struct twheel_record record = record_of_a(7, 1120);
 	struct ledger ledger = begin_with_deadlines();
 
-	run(&ledger, &add_a, 0, 7);
-	run(&ledger, &arm_a, 0, 0);
+	ledger_run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &arm_a, 0, 0);
 	CHECK(ledger.stored == 0 && ledger.modified == 1);
 	ledger_record(&ledger, &record, 1122, 1130);
 	CHECK(ledger_clean(&ledger));
@@ -589,7 +589,7 @@ static void ledger_counts_what_a_store_did_not_move_as_wrong(void)
 	struct ledger ledger = begin_with_deadlines();
 	struct twheel_cmd cmd;
 
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	CHECK(ledger_plan(&ledger, &arm_a, &cmd) == PLAN_STORE);
 	ledger_stored(&ledger, &arm_a);
 	ledger_record(&ledger, &record, 1122, 1130);
@@ -607,7 +607,7 @@ static void ledger_brings_forward_by_modify(void)
 	struct ledger ledger = begin_with_deadlines();
 	struct twheel_cmd cmd;
 
-	run(&ledger, &add_a, 0, 7);
+	ledger_run(&ledger, &add_a, 0, 7);
 	CHECK(ledger_plan(&ledger, &sooner, &cmd) == PLAN_COMMAND);
 	CHECK(cmd.op == TWHEEL_OP_MODIFY && cmd.flags == TWHEEL_DEADLINE);
 	CHECK(cmd.id == 7 && cmd.key == 0 && cmd.time_ns == 0);
@@ -631,7 +631,7 @@ static void ledger_holds_the_counters_of_words_against_its_own(void)
 		struct ledger ledger = begin_with_deadlines();
 		struct twheel_cmd cmd;
 
-		run(&ledger, &add_a, 0, 7);
+		ledger_run(&ledger, &add_a, 0, 7);
 		CHECK(ledger_plan(&ledger, &arm_a, &cmd) == PLAN_STORE);
 		ledger_stored(&ledger, &arm_a);
 		ledger_counters(&ledger, &good);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The wheels as the module shows them in debugfs: reading them.
+ * Reads the wheels, which the module shows in debugfs.
  */
 #include <dirent.h>
 #include <err.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "wheels.h"
+#include "common/util.h"
+#include "twheelctl/wheels.h"
 
 #define BLANKS	" \t\n"
 
@@ -102,7 +102,7 @@ static int parse_wheel(struct wheel *wheel, FILE *file, const char *path)
 
 		number++;
 		if (!value || !take_field(wheel, name, value)) {
-			warnx("%s:%u: \"%s\" is not as known: use the module's own twheelctl",
+			warnx("%s:%u: \"%s\" is not readable: is twheelctl of another version?",
 			      path, number, name);
 			ret = -EPROTO;
 		}
@@ -134,13 +134,17 @@ static int read_wheel(struct wheel *wheel, const char *directory,
 	return ret;
 }
 
-/* Whether a file's name is cpu<N>-<clock>. */
+/* Returns whether a file's name is cpu<N>-<clock> or cpu<N>-<clock>-<kind>. */
 static bool parse_name(const char *name, struct wheel *wheel)
 {
-	int end = 0;
+	int end = 0, kind_end = 0;
 
-	return sscanf(name, "cpu%u-%15[a-z]%n", &wheel->cpu, wheel->clock,
-		      &end) == 2 && !name[end];
+	if (sscanf(name, "cpu%u-%15[a-z]%n", &wheel->cpu, wheel->clock, &end) != 2)
+		return false;
+	name += end;
+	if (sscanf(name, "-%15[a-z]%n", wheel->kind, &kind_end) != 1)
+		strcpy(wheel->kind, WHEEL_PLAIN);
+	return !name[kind_end];
 }
 
 static int read_all(struct wheels *wheels, DIR *dir, const char *directory)
@@ -164,22 +168,32 @@ static int read_all(struct wheels *wheels, DIR *dir, const char *directory)
 	return ret;
 }
 
+/* Plain events come first. */
+static int compare_kinds(const char *a, const char *b)
+{
+	int plain = !strcmp(b, WHEEL_PLAIN) - !strcmp(a, WHEEL_PLAIN);
+
+	return plain ?: strcmp(a, b);
+}
+
 static int compare_wheels(const void *a, const void *b)
 {
 	const struct wheel *left = a, *right = b;
 
 	if (left->cpu != right->cpu)
 		return left->cpu < right->cpu ? -1 : 1;
-	return strcmp(left->clock, right->clock);
+	return strcmp(left->clock, right->clock) ?: compare_kinds(left->kind, right->kind);
 }
 
 static const char *open_advice(int error)
 {
 	switch (error) {
 	case ENOENT:
-		return "; load the module, and: mount -t debugfs none /sys/kernel/debug";
+		return "\nThe module twheel is not loaded, or debugfs is not mounted. As root:\n"
+		       "    modprobe twheel\n"
+		       "    mount -t debugfs none /sys/kernel/debug";
 	case EACCES:
-		return "; debugfs is for root only";
+		return "\nOnly root can read debugfs: run this as root.";
 	default:
 		return "";
 	}
@@ -220,7 +234,7 @@ void wheels_free(struct wheels *wheels)
 	*wheels = (struct wheels){ 0 };
 }
 
-/* How many interrupts all wheels have taken. */
+/* The number of interrupts of all wheels. */
 __u64 wheels_interrupts(const struct wheels *wheels)
 {
 	__u64 sum = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The wheels as the module shows them in debugfs: one file for each CPU and
- * clock that has one, named cpu<N>-<clock>, of lines "name:<tab>value".
+ * Reads the wheels, which the module shows in debugfs: one file for each wheel, named
+ * cpu<N>-<clock> or cpu<N>-<clock>-<kind>, with lines "name:<tab>value".
  *
  * Slot s of level L holds the events whose due tick d has
- * ((d >> 5 * L) & 63) == s; the level is at slot (clk >> 5 * L) & 63.
+ * ((d >> 5 * L) & 63) == s; the current slot of the level is (clk >> 5 * L) & 63.
  */
 #ifndef _TWHEELCTL_WHEELS_H
 #define _TWHEELCTL_WHEELS_H
@@ -18,14 +18,16 @@
 #define WHEEL_LATENESS	24
 #define WHEEL_LATENESS_SHIFT	10
 
+#define WHEEL_PLAIN	"events"	/* the kind of a wheel whose name has none */
+
 #define WHEEL_SPAN_BITS	5	/* a slot spans 32 of the level below */
 
 /**
  * struct level - one level of a wheel
- * @occupied: bit s tells that slot s holds events.
- * @crowded: bit s tells that slot s holds many.
- * @armed: how many events it holds.
- * @count: how many each slot holds.
+ * @occupied: bit s is set if slot s holds events.
+ * @crowded: bit s is set if slot s holds many events.
+ * @armed: the number of events on the level.
+ * @count: the number of events in each slot.
  */
 struct level {
 	__u64 occupied;
@@ -36,28 +38,30 @@ struct level {
 
 /**
  * struct wheel - one wheel, at one moment
- * @cpu: whose it is.
- * @clock: what it goes by.
+ * @cpu: the wheel's CPU.
+ * @clock: the wheel's clock.
+ * @kind: what is on it: "events", "deadlines" (events with a word as their time) or
+ *	"timers" (of kernel modules).
  * @tick_ns: the length of a tick.
- * @clk: the tick the wheel has run to.
- * @now: the tick it is.
- * @next: the tick with work next; 0 where there is none.
- * @armed: how many events it holds.
- * @online: whether it takes events: its CPU is there.
- * @gap: how many more are due before clk, since the clock was set back: they are
- *	on other wheels.
- * @interrupts: how many it took, so far.
- * @expired: how many events came out, so far.
- * @postponed: how often one came out and waited on, as its time had been moved, so
- *	far.
- * @cascaded: how many times one was moved to a lower level, so far.
- * @lateness: of those that came out, how many were less than 2^(k + 10) ns
- *	late, and not in the bucket before; the last has all the rest.
- * @level: its levels, from the lowest.
+ * @clk: the tick that the wheel has run to.
+ * @now: the current tick.
+ * @next: the next tick with work; 0 if there is none.
+ * @armed: the number of events on the wheel.
+ * @online: the CPU is online, so the wheel takes events.
+ * @gap: the number of events that are due before @clk because the clock was set back;
+ *	they are on other wheels.
+ * @interrupts: interrupts so far.
+ * @expired: events that have expired so far.
+ * @postponed: how often so far an event's time came after its deadline had been moved.
+ * @cascaded: how often so far an event was moved to a lower level.
+ * @lateness: bucket k has the number of expired events that were less than 2^(k + 10) ns
+ *	late and are not in bucket k - 1; the last bucket has the rest.
+ * @level: the levels, from the lowest.
  */
 struct wheel {
 	unsigned int cpu;
 	char clock[16];
+	char kind[16];
 	__u64 tick_ns;
 	__u64 clk;
 	__u64 now;
@@ -73,7 +77,7 @@ struct wheel {
 	struct level level[WHEEL_LEVELS];
 };
 
-/* All wheels, by CPU and clock. */
+/* All wheels, by CPU, clock and kind. */
 struct wheels {
 	struct wheel *wheel;
 	size_t nr;

@@ -107,7 +107,8 @@ class Layout(unittest.TestCase):
             self.assertEqual(seen, expected, name)
         for name, fields in ("record", twheel.Record), ("entry", twheel.Entry):
             body = re.search(r"struct twheel_%s \{(.*?)\n\};" % name, text, re.DOTALL)[1]
-            self.assertEqual(re.findall(r"(\w+);", body), list(fields._fields))
+            self.assertEqual([field for field in re.findall(r"(\w+);", body)
+                              if field != "reserved"], list(fields._fields))
 
 
 class Times(unittest.TestCase):
@@ -328,6 +329,15 @@ class Commands(WheelTest):
         last, = (entry for entry in entries if entry.data == 1000)
         self.assertEqual((last.state, last.reason, last.slack_ns, last.quorum, last.watches),
                          (State.READY, Reason.EXPIRED, 5, 1, 0))
+        self.assertEqual({entry.flags for entry in entries}, {1, 32})
+
+    def test_list_tells_what_ends_when_the_clock_is_set(self):
+        with Wheel(clock=time.CLOCK_REALTIME) as wheel:
+            wheel.add(at=wheel.now + FAR, cancel_on_set=True, data=1)
+            wheel.add(at=wheel.now + FAR, data=2)
+            wheel.add(FAR, data=3)
+            listed = {entry.data: (entry.cancel_on_set, entry.flags) for entry in wheel.list()}
+        self.assertEqual(listed, {1: (True, 3), 2: (False, 1), 3: (False, 0)})
 
 
 class Reading(WheelTest):

@@ -11,7 +11,7 @@
 
 #include <linux/twheel.h>
 
-#include "../../test/device/util.h"
+#include "test/device/util.h"
 #include "intercept.h"
 
 int ioctl(int fd, unsigned long request, ...);

@@ -11,7 +11,7 @@ struct alarm {
 	struct twheel_timeout timeout;
 	unsigned int called;
 	struct twheel_record record;
-	/* What the callback does besides, and to whom. */
+	/* What the callback does besides, and to which timeout. */
 	void (*then)(struct alarm *alarm);
 	struct alarm *other;
 	struct twheel_loop *loop;

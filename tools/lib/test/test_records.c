@@ -169,6 +169,7 @@ TEST(list_pages_through_the_events)
 		ASSERT_GT(nr, 0);
 		for (i = 0; i < nr; i++) {
 			ASSERT_EQ(entries[i].state, TWHEEL_ARMED);
+			ASSERT_EQ(entries[i].flags, TWHEEL_ABS);
 			ASSERT(!(seen & 1ULL << entries[i].data));
 			seen |= 1ULL << entries[i].data;
 		}
@@ -177,6 +178,37 @@ TEST(list_pages_through_the_events)
 	cursor = 0;
 	ASSERT_EQ(twheel_list(wheel, NULL, 2, &cursor), -EFAULT);
 	ASSERT_EQ(cursor, 0);
+	twheel_close(wheel);
+}
+
+/* twheel_list() as it was a function of the library, of entries of 64 bytes. */
+int list_of_old_programs(struct twheel *wheel, void *entries, unsigned int nr,
+			 __u64 *cursor) __asm__("twheel_list");
+
+TEST(list_writes_entries_of_the_size_that_a_program_has)
+{
+	enum { NR = 5, OLD = 64 };
+	struct twheel *wheel = open_wheel();
+	struct twheel_entry entries[NR] = {};
+	unsigned char array[(NR + 1) * OLD];
+	__u64 cursor = 0;
+	int older, i;
+
+	for (i = 0; i < NR; i++)
+		arm(wheel, FAR_NS, i);
+	ASSERT_EQ(twheel_list(wheel, entries, NR, &cursor), NR);
+	for (older = 0; older < 2; older++) {
+		memset(array, 0xcc, sizeof(array));
+		cursor = 0;
+		ASSERT_EQ(older ? list_of_old_programs(wheel, array, NR, &cursor) :
+			  twheel_list_sized(wheel, array, OLD, NR, &cursor), NR);
+		for (i = 0; i < NR; i++)
+			ASSERT_EQ(memcmp(array + i * OLD, &entries[i], OLD), 0);
+		for (i = NR * OLD; i < (NR + 1) * OLD; i++)
+			ASSERT_EQ(array[i], 0xcc);
+	}
+	cursor = 0;
+	ASSERT_EQ(twheel_list_sized(wheel, array, OLD - 1, NR, &cursor), -EINVAL);
 	twheel_close(wheel);
 }
 

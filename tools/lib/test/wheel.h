@@ -5,10 +5,10 @@
 #ifndef LIB_TEST_WHEEL_H
 #define LIB_TEST_WHEEL_H
 
-#include "../../test/device/device.h"
-#include "../../test/device/harness.h"
-#include "../../test/device/util.h"
-#include "../libtwheel.h"
+#include "test/device/device.h"
+#include "test/device/harness.h"
+#include "test/device/util.h"
+#include "lib/libtwheel.h"
 #include "intercept.h"
 
 /* A new wheel; one with words; one for so many events. */

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A schedule made up from a seed.
+ * Generates a schedule from a seed.
  *
- * Each event of a generated schedule is added once. Half just expire; of ten,
- * two are modified, two are cancelled, and one is met too late by a modify or a
- * cancel. All are added in the first quarter of the span; three of four are due
- * in the rest of it, so that most are armed at once; the fourth is due soon after
- * it was added. All times are whole microseconds.
+ * Each event of the schedule is added once. Of ten events, five expire, two are modified,
+ * two are cancelled, and one has a modify or a cancel that comes after its end. All are
+ * added in the first quarter of the span. Three of four are due in the rest of it, so that
+ * most events are armed at the same time; the fourth is due soon after it was added. All
+ * times are whole microseconds.
  */
 #include <err.h>
 #include <stdlib.h>
 
-#include "../clock.h"
-#include "schedule.h"
+#include "common/time.h"
+#include "twheelctl/replay/schedule.h"
 
-/* The most lines that one event has. */
+/* The maximum number of lines of one event. */
 #define LINES_PER_EVENT	2
 
 /**
- * struct generator - a schedule while it is made up
- * @schedule: what becomes of it.
+ * struct generator - a schedule while it is generated
+ * @schedule: the result.
  * @random: the state of the random numbers.
  * @span_us: the schedule's length.
  */
@@ -39,7 +39,7 @@ static __u64 next_random(struct generator *generator)
 	return z ^ (z >> 31);
 }
 
-/* From @from, up to but without @to; @from where there is nothing between. */
+/* A random number from @from to @to - 1, or @from if that range is empty. */
 static __u64 between(struct generator *generator, __u64 from, __u64 to)
 {
 	return to > from ? from + next_random(generator) % (to - from) : from;
@@ -58,7 +58,7 @@ static void put_line(struct generator *generator, enum schedule_command command,
 	};
 }
 
-/* Modifies or cancels an event at some moment from @from to @to. */
+/* Modifies or cancels an event at a random time from @from to @to. */
 static void put_change(struct generator *generator,
 		       enum schedule_command command, __u32 event,
 		       __u64 from_us, __u64 to_us)
@@ -128,10 +128,11 @@ static void name_events(struct schedule *schedule)
 }
 
 /*
- * Make a schedule up.
+ * Generate a schedule.
  *
- * @nr_events: how many events it has, at least one.
- * @span_ns: in which time all is done and due, at least a millisecond.
+ * @nr_events: the number of events, at least one.
+ * @span_ns: the time in which all lines are run and all events are due, at least a
+ *	millisecond.
  * @seed: the same seed gives the same schedule.
  */
 void schedule_generate(struct schedule *schedule, __u32 nr_events,

@@ -2,8 +2,8 @@
 /*
  * Histogram of times.
  */
-#include "../number.h"
-#include "histogram.h"
+#include "common/number.h"
+#include "twheelctl/replay/histogram.h"
 
 #define BAR_WIDTH	50
 
@@ -17,7 +17,7 @@ static unsigned int bucket_of(__u64 ns)
 	return shift * HISTOGRAM_SUBS + (ns >> shift);
 }
 
-/* The greatest time that goes into a bucket. */
+/* The greatest time of a bucket. */
 static __u64 bucket_last(unsigned int bucket)
 {
 	unsigned int shift;
@@ -38,11 +38,11 @@ void histogram_add(struct histogram *histogram, __u64 ns)
 }
 
 /*
- * The time that a part of all are at or below.
+ * Compute a quantile.
  *
- * @quantile: the part, 0 to 1.
+ * @quantile: 0 to 1.
  *
- * Return: up to an eighth more than it is; 0 where nothing was counted.
+ * Return: the quantile or up to an eighth more; 0 if nothing was counted.
  */
 __u64 histogram_quantile(const struct histogram *histogram, double quantile)
 {
@@ -57,7 +57,7 @@ __u64 histogram_quantile(const struct histogram *histogram, double quantile)
 	return 0;
 }
 
-/* How many are at least 2^power ns and less than twice that. */
+/* The number of times from 2^power ns to less than twice that. */
 static __u64 count_power(const struct histogram *histogram, unsigned int power)
 {
 	unsigned int first = bucket_of(1ULL << power);
@@ -82,7 +82,7 @@ static void print_row(FILE *out, __u64 below_ns, __u64 count, __u64 most)
 /*
  * Draw one row for each power of two.
  *
- * All below 1024 ns share the first row.
+ * All times below 1024 ns share the first row.
  */
 void histogram_print(const struct histogram *histogram, FILE *out)
 {

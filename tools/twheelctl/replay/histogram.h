@@ -2,10 +2,9 @@
 /*
  * Histogram of times.
  *
- * Each power of two is cut into eight buckets of equal width, and below 8 ns
- * each nanosecond has its own; so a bucket is at most an eighth wider than the
- * least time in it, from 1 ns to 584 years in 496 counters. Nothing is ever
- * sorted or kept. The greatest time is kept exactly.
+ * Each power of two has eight buckets of equal width; below 8 ns, each nanosecond has a
+ * bucket. So the times of a bucket differ by at most an eighth, and 496 counters cover 1 ns
+ * to 584 years. Only the greatest time is stored exactly.
  */
 #ifndef _TWHEELCTL_HISTOGRAM_H
 #define _TWHEELCTL_HISTOGRAM_H
@@ -17,7 +16,7 @@
 #define HISTOGRAM_SUBS		8
 #define HISTOGRAM_BUCKETS	((64 - HISTOGRAM_SUB_BITS + 1) * HISTOGRAM_SUBS)
 
-/* Starts as all zeros. */
+/* All zeros at the beginning. */
 struct histogram {
 	__u64 count[HISTOGRAM_BUCKETS];
 	__u64 total;

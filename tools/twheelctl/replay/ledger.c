@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ledger: what has become of each event of a replay, and what is wrong.
+ * The ledger records what happened to each event of a replay, and finds errors.
  */
 #include <err.h>
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common.h"
-#include "../device.h"
-#include "ledger.h"
+#include "common/util.h"
+#include "twheelctl/device.h"
+#include "twheelctl/replay/ledger.h"
 
-/* When thousands of events are wrong, the first few tell the story. */
+/* If thousands of events are wrong, only the first few are printed. */
 #define MAX_COMPLAINTS	10
 
-static __printf(2, 3)
+static PRINTF_LIKE(2, 3)
 void complain(struct ledger *ledger, const char *format, ...)
 {
 	char message[512];
@@ -74,7 +74,7 @@ static void set_times(const struct ledger *ledger,
 	}
 }
 
-/* Whether a store can do what a MODIFY would. */
+/* Returns whether a store has the same effect as a MODIFY. */
 static bool is_postponed(const struct ledger *ledger,
 			 const struct schedule_line *line,
 			 const struct entry *entry)
@@ -85,13 +85,13 @@ static bool is_postponed(const struct ledger *ledger,
 }
 
 /*
- * Turn a line into the command to submit for it.
+ * Convert a line to a command.
  *
- * @cmd: where the command goes. Its result must be told to ledger_result(); or, of
- *	PLAN_STORE, ledger_stored() where that will do.
+ * @cmd: out: the command. After it is submitted, ledger_result() must be called; after
+ *	PLAN_STORE, ledger_stored() instead if the store is enough.
  *
- * Return: PLAN_WAIT where the line has to wait: for the result of another command
- * on the same event, or for its record.
+ * Return: PLAN_WAIT if the line has to wait for the result of another command on the same
+ * event, or for its record.
  */
 enum plan ledger_plan(struct ledger *ledger, const struct schedule_line *line,
 		      struct twheel_cmd *cmd)
@@ -115,11 +115,11 @@ enum plan ledger_plan(struct ledger *ledger, const struct schedule_line *line,
 }
 
 /*
- * Whether a store is enough, after it was made.
+ * Decide whether a store was enough, after it was made.
  *
  * @line: planned as PLAN_STORE.
- * @now_ns: the time, after the store. If the time before has come, the kernel may have
- *	read it.
+ * @now_ns: the time after the store. If the old deadline has come by then, the kernel may
+ *	have read it before the store.
  */
 bool ledger_store_will_do(const struct ledger *ledger,
 			  const struct schedule_line *line, __u64 now_ns)
@@ -135,7 +135,7 @@ static void set_due(struct entry *entry, __u64 due_ns,
 	entry->slack_ns = line->slack_ns;
 }
 
-/* Take down that a store was enough. */
+/* Record that a store was enough. */
 void ledger_stored(struct ledger *ledger, const struct schedule_line *line)
 {
 	struct entry *entry = &ledger->entries[line->event];
@@ -182,7 +182,7 @@ static void add_result(struct ledger *ledger, const struct schedule_line *line,
 	ledger->armed++;
 }
 
-/* Of a MODIFY or CANCEL. */
+/* Check the result of a MODIFY or CANCEL. */
 static void change_result(struct ledger *ledger,
 			  const struct schedule_line *line,
 			  const struct twheel_cmd *cmd)
@@ -205,7 +205,7 @@ static void change_result(struct ledger *ledger,
 }
 
 /*
- * Take down what a command did.
+ * Record the result of a command.
  *
  * @line: the line that @cmd was planned for.
  */
@@ -219,7 +219,7 @@ void ledger_result(struct ledger *ledger, const struct schedule_line *line,
 		change_result(ledger, line, cmd);
 }
 
-/* The live event that a record is of, or NULL. */
+/* Finds the live event of a record, or NULL. */
 static struct entry *find_live(struct ledger *ledger,
 			       const struct twheel_record *record)
 {
@@ -231,7 +231,7 @@ static struct entry *find_live(struct ledger *ledger,
 	return entry->live && entry->id == record->id ? entry : NULL;
 }
 
-/* When the last expiration that a record covers was due. */
+/* The due time of the last expiration that a record covers. */
 static __u64 last_due_ns(const struct entry *entry,
 			 const struct twheel_record *record)
 {
@@ -254,7 +254,7 @@ static void check_early(struct ledger *ledger, const struct entry *entry,
 		 record->count, last_ns, record->fired_ns, read_ns);
 }
 
-/* A periodic event must go on where it was. */
+/* The expirations of a periodic event must follow each other without a gap. */
 static void check_grid(struct ledger *ledger, const struct entry *entry,
 		       const struct twheel_record *record)
 {
@@ -307,10 +307,10 @@ static void unknown_record(struct ledger *ledger,
 }
 
 /*
- * Take down a record.
+ * Check a record.
  *
- * @asked_ns: on the context's clock, before it was read.
- * @read_ns: and after that.
+ * @asked_ns: the context's clock before the record was read.
+ * @read_ns: the same clock after it was read.
  */
 void ledger_record(struct ledger *ledger, const struct twheel_record *record,
 		   __u64 asked_ns, __u64 read_ns)
@@ -354,7 +354,7 @@ static bool check_events(struct ledger *ledger, const struct counters *counters)
 	return false;
 }
 
-/* The kernel waits on for a time that is new to it only: at most once for each store. */
+/* The kernel postpones an event only for a deadline that is new to it: once for each store. */
 static bool check_words(struct ledger *ledger, const struct counters *counters)
 {
 	__u64 words = ledger->deadlines ? ledger->schedule->nr_events : 0;
@@ -372,9 +372,9 @@ static bool check_words(struct ledger *ledger, const struct counters *counters)
 }
 
 /*
- * Hold the counters of the device against the ledger.
+ * Compare the counters of the device with the ledger.
  *
- * Nothing may be submitted or read between reading them and this.
+ * No command or record may come between reading the counters and this call.
  */
 void ledger_counters(struct ledger *ledger, const struct counters *counters)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ledger: what has become of each event of a replay, and what is wrong.
+ * The ledger records what happened to each event of a replay, and finds errors.
  *
- * One thread does it all, submitting commands and reading records, so the state
- * of an event as a program can see it is known at every moment:
+ * One thread submits all commands and reads all records, so the state of each event, as a
+ * program sees it, is known at every moment:
  *
  *	           ADD gives an id              its record is read,
  *	                                        or CANCEL gives 0
@@ -11,32 +11,31 @@
  *	                              |    ^
  *	                              +----+  MODIFY gives 0: due at another time
  *
- * A live event is there, armed or ready, until its record is read: MODIFY and
- * CANCEL must give 0. An ended one is gone for good: they must give -ENOENT
- * (it is "missed"), and no record with its id may come. Its name can be added
- * again, and gets another id.
+ * A live event is armed or ready until its record is read: MODIFY and CANCEL must return
+ * 0. For an ended event they must return -ENOENT (the line has "missed" it), and no record
+ * with its id may come. Its name can be added again, and gets another id.
  *
- * With deadlines, each event has a word, whose index is the number of the event. What
- * arms it stores the time there first. That is all where the event is live, is given
- * no earlier time and keeps its slack; else the command that follows has the kernel
- * read the word. So the record must have the last time that was stored. A store may
- * cross with an expiration that has read the time before: only if that has come by
- * then, so a MODIFY follows such a store, which arms the event again, be it ready or
- * not.
+ * With deadlines, each event has a word, whose index is the number of the event. A line
+ * that arms the event stores the time there first. The store alone is enough if the event
+ * is live, its time does not become earlier and its slack does not change; else a command
+ * follows, which makes the kernel read the word. So the record must have the last stored
+ * time. A store may come when the kernel has read the old deadline already, but only after
+ * that deadline: a MODIFY follows such a store and arms the event again, even if it is
+ * ready.
  *
- * A record's data is the number of the event, so it is found at once. A name
- * has at most one command among those that are being submitted, so that what is
- * expected of each is known before any of them runs.
+ * The data of a record is the number of its event. A batch of commands has at most one
+ * command for a name, so that the expected result of each command is known before the batch
+ * runs.
  *
- * A line of the schedule by whose time the event is due must find it ended. So
- * it waits until the record was read: then what comes out is what the schedule
- * says, and not what a race made of it. The other race stays: a line that is
- * run late can find ended what the schedule has still armed.
+ * If an event is due by the time of a line, the line must find it ended. So the line waits
+ * until the record has been read: the result is then what the schedule says, and does not
+ * depend on a race. The other race cannot be avoided: a line that is run late can find an
+ * event ended that is still armed in the schedule.
  *
- * A periodic event stays live when a record is read, and is due next at the first
- * time on its grid that the record does not cover: due_ns + count * interval.
- * Each record must begin there. What one covers again is duplicated, and what
- * none covers is lost. It must cover what is due when it is read, and no more.
+ * A periodic event stays live when a record is read. Its next record must begin at the
+ * first time on its grid that this record does not cover: due_ns + count * interval.
+ * Expirations that two records cover are duplicated, and those that no record covers are
+ * lost. A record must cover exactly the expirations that are due when it is read.
  */
 #ifndef _TWHEELCTL_LEDGER_H
 #define _TWHEELCTL_LEDGER_H
@@ -45,7 +44,7 @@
 #include <stddef.h>
 #include <linux/twheel.h>
 
-#include "schedule.h"
+#include "twheelctl/replay/schedule.h"
 
 struct counters;
 
@@ -59,7 +58,7 @@ struct entry {
 	bool queued;
 };
 
-/* What a line needs. */
+/* How a line is run. */
 enum plan {
 	PLAN_WAIT,		/* it has to wait */
 	PLAN_COMMAND,		/* to be submitted; with deadlines, stored first */
@@ -70,28 +69,28 @@ enum plan {
  * struct ledger - the state of a replay
  * @schedule: what is replayed.
  * @start_ns: the moment that is 0 in the schedule, on the context's clock.
- * @settable: that clock can be set, so what it says now does not tell whether a
- *	record was due when it was made.
- * @deadlines: the events have words.
- * @entries: for each event of the schedule.
- * @live: how many of them are live.
- * @armed: ADDs that gave an id.
- * @modified: MODIFYs that gave 0.
- * @stored: how many were moved by a store alone.
- * @postponed: how often the kernel found that, by the counters.
- * @cancelled: CANCELs that gave 0.
- * @missed: MODIFYs and CANCELs that rightly gave -ENOENT.
+ * @settable: that clock can be set, so its time does not show whether a record was due
+ *	when it was made.
+ * @deadlines: the events have shared deadlines.
+ * @entries: an entry for each event of the schedule.
+ * @live: the number of live events.
+ * @armed: ADDs that returned an id.
+ * @modified: MODIFYs that returned 0.
+ * @stored: events that were moved by a store alone.
+ * @postponed: the number of postponed events, from the counters.
+ * @cancelled: CANCELs that returned 0.
+ * @missed: MODIFYs and CANCELs that correctly returned -ENOENT.
  * @records: records that were read.
- * @expirations: that they cover.
+ * @expirations: expirations that they cover.
  * @finished: records that ended a live event.
  * @skipped: expirations of a periodic event that no record covered.
  * @early: records that came before they were due.
- * @duplicated: records of an event that had ended, or never was.
- * @wrong: records that do not say what was last asked for.
- * @failed: commands with another result than they must have.
- * @checks: how often the counters in fdinfo were looked at.
- * @violations: how often they did not add up.
- * @complaints: how many messages about all this were printed.
+ * @duplicated: records of an event that had ended or never existed.
+ * @wrong: records with another time than the last one that was set.
+ * @failed: commands with a wrong result.
+ * @checks: how often the counters in fdinfo were checked.
+ * @violations: how often they were wrong.
+ * @complaints: the number of messages printed.
  */
 struct ledger {
 	const struct schedule *schedule;
@@ -132,7 +131,7 @@ void ledger_record(struct ledger *ledger, const struct twheel_record *record,
 		   __u64 asked_ns, __u64 read_ns);
 void ledger_counters(struct ledger *ledger, const struct counters *counters);
 
-/* When an event is due by a line. */
+/* The due time that a line gives an event. */
 static inline __u64 ledger_due_ns(const struct ledger *ledger,
 				  const struct schedule_line *line)
 {
@@ -140,15 +139,15 @@ static inline __u64 ledger_due_ns(const struct ledger *ledger,
 }
 
 /*
- * What was lost, once all is over: each event that is still live then, and what
- * others skipped.
+ * The number of lost expirations, at the end: events that are still live, and expirations
+ * that no record covered.
  */
 static inline __u64 ledger_lost(const struct ledger *ledger)
 {
 	return ledger->live + ledger->skipped;
 }
 
-/* Whether all went well, once all is over. */
+/* Returns whether no error was found, at the end. */
 static inline bool ledger_clean(const struct ledger *ledger)
 {
 	return !(ledger_lost(ledger) || ledger->early || ledger->duplicated ||

@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../clock.h"
-#include "../number.h"
-#include "player.h"
+#include "common/time.h"
+#include "common/wait.h"
+#include "common/number.h"
+#include "twheelctl/replay/player.h"
 
-/* How often the counters are checked on the way. */
+/* How often the counters are checked during a replay. */
 #define NR_CHECKS	32
 
 #define PROGRESS_NS	(200 * NSEC_PER_MSEC)
@@ -44,8 +45,8 @@ static void add_cost(struct cost *cost, size_t items, __u64 ns)
 }
 
 /*
- * Stores the deadline that a planned line gives its event, where it has one. Returns
- * whether that was all.
+ * Stores the deadline of a planned line, if its event has one. Returns whether the store
+ * was enough.
  */
 static bool store_deadline(struct player *player, const struct schedule_line *line,
 			   enum plan plan)
@@ -55,7 +56,7 @@ static bool store_deadline(struct player *player, const struct schedule_line *li
 	if (!player->deadlines || line->command == SCHEDULE_CANCEL)
 		return false;
 	device_store(player->dev, line->event, ledger_due_ns(ledger, line));
-	if (plan != PLAN_STORE || !ledger_store_will_do(ledger, line, now_ns()))
+	if (plan != PLAN_STORE || !ledger_store_will_do(ledger, line, wait_now_ns()))
 		return false;
 	ledger_stored(ledger, line);
 	return true;
@@ -69,12 +70,12 @@ static bool is_overdue(const struct player *player, const struct schedule_line *
 }
 
 /*
- * Runs lines whose time has come, as many as can be now, up to a batch: by stores, and
- * by commands that are yet to be submitted.
+ * Runs the lines whose time has come, up to a batch: by stores, and by commands, which the
+ * caller submits.
  *
- * @nr_cmds: out: how many commands.
+ * @nr_cmds: out: the number of commands.
  *
- * Return: how many lines.
+ * Return: the number of lines.
  */
 static size_t plan_batch(struct player *player, __u64 now, size_t *nr_cmds)
 {
@@ -101,14 +102,14 @@ static size_t plan_batch(struct player *player, __u64 now, size_t *nr_cmds)
 /* Submits the commands of a batch. */
 static int submit_batch(struct player *player, size_t nr)
 {
-	__u64 before = steady_ns();
+	__u64 before = wait_steady_ns();
 	int ret = device_submit(player->dev, player->cmds, nr);
 
 	if (ret) {
 		warnx("the device takes no commands: %s", strerror(-ret));
 		return ret;
 	}
-	add_cost(&player->submit, nr, steady_ns() - before);
+	add_cost(&player->submit, nr, wait_steady_ns() - before);
 	for (size_t i = 0; i < nr; i++)
 		ledger_result(&player->ledger, player->planned[i],
 			      &player->cmds[i]);
@@ -118,8 +119,8 @@ static int submit_batch(struct player *player, size_t nr)
 /*
  * Runs lines whose time has come by @now, one batch at most.
  *
- * Return: how many, 0 where there is none or the next has to wait for a record;
- * or a negative errno.
+ * Return: the number of lines, 0 if there is none or the next one has to wait for a
+ * record; or a negative errno.
  */
 static int run_lines(struct player *player, __u64 now)
 {
@@ -131,7 +132,7 @@ static int run_lines(struct player *player, __u64 now)
 		return ret;
 	player->behind_ns = later(player->behind_ns,
 				  now - line_ns(player, player->next));
-	player->progress_ns = steady_ns();
+	player->progress_ns = wait_steady_ns();
 	player->next += nr;
 	return nr;
 }
@@ -150,8 +151,8 @@ static void write_record(struct player *player,
 }
 
 /*
- * Whether a record may be one that something waits for. Those of periodic events
- * never end: they must not put off for ever that another is given up.
+ * Returns whether the player may have waited for a record. It never waits for those of
+ * periodic events, which do not end: else it would never give up a missing record.
  */
 static bool is_waited_for(const struct player *player,
 			  const struct twheel_record *record)
@@ -165,7 +166,7 @@ static void take_record(struct player *player,
 			__u64 now)
 {
 	if (is_waited_for(player, record)) {
-		player->progress_ns = steady_ns();
+		player->progress_ns = wait_steady_ns();
 		player->nr_awaited++;
 	}
 	ledger_record(&player->ledger, record, before, now);
@@ -181,26 +182,26 @@ static void take_record(struct player *player,
 /*
  * Reads records that are ready.
  *
- * Return: how many, or a negative errno.
+ * Return: the number of records, or a negative errno.
  */
 static int read_records(struct player *player)
 {
-	__u64 began = steady_ns();
-	__u64 before = now_ns();
+	__u64 began = wait_steady_ns();
+	__u64 before = wait_now_ns();
 	int nr = device_read(player->dev, player->records, PLAYER_BATCH);
-	__u64 after = now_ns();
+	__u64 after = wait_now_ns();
 
 	if (nr < 0)
 		warnx("the device cannot be read: %s", strerror(-nr));
 	if (nr <= 0)
 		return nr;
-	add_cost(&player->read, nr, steady_ns() - began);
+	add_cost(&player->read, nr, wait_steady_ns() - began);
 	for (int i = 0; i < nr; i++)
 		take_record(player, &player->records[i], before, after);
 	return nr;
 }
 
-/* Sleeps until there are records or it is @until_ns, whichever is first. */
+/* Sleeps until records are ready or the time is @until_ns. */
 static int wait_for_records(struct player *player, __u64 until_ns)
 {
 	struct pollfd file = { .fd = player->dev->fd, .events = POLLIN };
@@ -218,11 +219,10 @@ static int wait_for_records(struct player *player, __u64 until_ns)
 }
 
 /*
- * When what comes next is due: the next line or, after the last, the last event.
+ * The time of the next line or, after the last line, the due time of the last event.
  *
- * If that is by the moment at which run_lines() looked, only a record can get
- * it any further. A line whose time came after that was not tried yet, and waits
- * for nothing.
+ * If that time had come when run_lines() read the clock, the player waits for a record. If
+ * it came later, the line has not been tried yet.
  */
 static __u64 next_ns(const struct player *player)
 {
@@ -230,22 +230,22 @@ static __u64 next_ns(const struct player *player)
 	       start_ns(player) + player->schedule->end_ns;
 }
 
-/* How much longer to wait for a record that is due. */
+/* The end of the grace time for a record that is due. */
 static __u64 grace_left(const struct player *player)
 {
-	__u64 waited_ns = steady_ns() - player->progress_ns;
+	__u64 waited_ns = wait_steady_ns() - player->progress_ns;
 
 	return waited_ns < player->grace_ns ? player->grace_ns - waited_ns : 0;
 }
 
-/* When there is something to do next, records aside. */
+/* The next time at which there is something to do without a record. */
 static __u64 wake_ns(const struct player *player, __u64 now)
 {
 	__u64 wake = next_ns(player);
 
 	if (wake <= now)
 		wake = now + grace_left(player);
-	if (player->draw_at_ns != NEVER_NS)
+	if (player->draw_at_ns != TIME_NEVER_NS)
 		wake = earlier(wake, start_ns(player) + player->draw_at_ns);
 	if (player->show_progress)
 		wake = earlier(wake, now + PROGRESS_NS);
@@ -262,7 +262,7 @@ static void check_counters(struct player *player)
 		ledger_counters(&player->ledger, &counters);
 }
 
-/* Checks the counters each time that a part of the whole is done. */
+/* Checks the counters after each NR_CHECKS-th part of the replay. */
 static void check_on_the_way(struct player *player)
 {
 	__u64 done = player->next + player->ledger.records;
@@ -276,10 +276,10 @@ static void check_on_the_way(struct player *player)
 
 static void draw_on_the_way(struct player *player, __u64 now)
 {
-	if (player->draw_at_ns == NEVER_NS ||
+	if (player->draw_at_ns == TIME_NEVER_NS ||
 	    now < start_ns(player) + player->draw_at_ns)
 		return;
-	player->draw_at_ns = NEVER_NS;
+	player->draw_at_ns = TIME_NEVER_NS;
 	player->draw(player->draw_context);
 }
 
@@ -313,12 +313,11 @@ static bool is_over(const struct player *player)
 /*
  * One turn of the loop.
  *
- * Return: 1; 0 where a record that was waited for is given up; or a negative
- * errno.
+ * Return: 1; 0 if a missing record is given up; or a negative errno.
  */
 static int turn(struct player *player)
 {
-	__u64 now = now_ns();
+	__u64 now = wait_now_ns();
 	int lines = run_lines(player, now);
 	__u64 nr_awaited = player->nr_awaited;
 	int ready;
@@ -326,7 +325,7 @@ static int turn(struct player *player)
 	if (lines < 0)
 		return lines;
 	if (next_ns(player) > now)
-		player->progress_ns = steady_ns();
+		player->progress_ns = wait_steady_ns();
 	draw_on_the_way(player, now);
 	if (player->show_progress)
 		show_progress(player, now);
@@ -341,8 +340,8 @@ static int turn(struct player *player)
 }
 
 /*
- * There must be nothing left to read, and nothing left in the counters. Where
- * something was given up, what is periodic can still go on, and has no end.
+ * Check that no record is left and that the counters are right. If a record was given up,
+ * periodic events may still be armed, and have more records.
  */
 static int finish(struct player *player)
 {
@@ -358,17 +357,17 @@ static int finish(struct player *player)
 /*
  * Run a schedule to its end.
  *
- * @player: with all set up to @show_progress, and zeros.
+ * @player: the members up to @show_progress are set, the others are 0.
  *
- * Return: 0 when it was run, whatever its ledger says then; or a negative errno
- * after a message.
+ * Return: 0 if the whole schedule was run, even if the ledger has errors; or a negative
+ * errno after a message.
  */
 int player_run(struct player *player)
 {
-	__u64 began = steady_ns();
+	__u64 began = wait_steady_ns();
 	int ret = 1;
 
-	ledger_init(&player->ledger, player->schedule, now_ns());
+	ledger_init(&player->ledger, player->schedule, wait_now_ns());
 	player->ledger.settable = player->settable;
 	player->ledger.deadlines = player->deadlines;
 	player->progress_ns = began;
@@ -376,7 +375,7 @@ int player_run(struct player *player)
 		ret = turn(player);
 	if (ret >= 0)
 		ret = finish(player);
-	player->took_ns = steady_ns() - began;
+	player->took_ns = wait_steady_ns() - began;
 	if (player->show_progress)
 		clear_progress();
 	return ret;

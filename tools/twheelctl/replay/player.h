@@ -2,23 +2,21 @@
 /*
  * The player: runs a schedule on the device.
  *
- * One loop: submit the lines whose time has come, read the records that are
- * ready, and only where there was neither, sleep until the next line or the
- * next record. Nothing ticks: a schedule of days with few lines costs few
- * wakeups, which is what a virtual machine whose clock jumps over idle time
- * needs. Only progress shown on a terminal wakes it now and then.
+ * One loop submits the lines whose time has come and reads the records that are ready. If
+ * there is neither, it sleeps until the next line or the next record. It does not poll: a
+ * schedule of days with few lines has few wakeups, so a virtual machine whose clock jumps
+ * over idle time runs it quickly. Only progress on a terminal needs more wakeups.
  *
- * Due times are absolute (start + at_s + delay_s), so a line that is run late
- * is due when the schedule says. If that is past, it fires at once, and is late
- * by as much as the player was: @overdue counts these.
+ * Due times are absolute (start + at_s + delay_s), so an event is due when the schedule
+ * says, even if its line is run late. If that time has passed, the event fires at once, and
+ * is as late as the player was: @overdue counts these lines.
  *
- * With deadlines, a line stores that time, and is a command only where a store alone
- * would not do: see the ledger.
+ * With deadlines, a line stores that time. It needs a command only if the store is not
+ * enough: see the ledger.
  *
- * It is over when all lines were run and no event is live (what is periodic was
- * cancelled by the schedule's last lines); or, so that a record
- * that never comes does not keep it for ever, when no record came for a grace
- * time after the last was due.
+ * A replay ends when all lines were run and no event is live (the last lines of a schedule
+ * cancel its periodic events). It also ends when no record came for a grace time after the
+ * last one was due, because a record may be lost.
  */
 #ifndef _TWHEELCTL_PLAYER_H
 #define _TWHEELCTL_PLAYER_H
@@ -26,15 +24,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "../device.h"
-#include "histogram.h"
-#include "ledger.h"
-#include "schedule.h"
+#include "twheelctl/device.h"
+#include "twheelctl/replay/histogram.h"
+#include "twheelctl/replay/ledger.h"
+#include "twheelctl/replay/schedule.h"
 
-/* How many lines are run, and records read, in one turn at most. */
+/* The maximum number of lines run, and of records read, in one turn. */
 #define PLAYER_BATCH	1024
 
-/* How much it cost to have something done. */
+/* The cost of commands or records. */
 struct cost {
 	__u64 calls;
 	__u64 items;
@@ -47,27 +45,27 @@ struct cost {
  * @schedule: what is run.
  * @records_file: where to write each record, or NULL.
  * @settable: the context's clock can be set.
- * @deadlines: the device shares a word for each event, which arms it.
- * @grace_ns: how long to wait for what should have come, slack included.
- * @draw_at_ns: when to draw the wheels, since the start; NEVER_NS for never.
- * @draw: draws them.
- * @draw_context: what @draw is given.
+ * @deadlines: each event has a shared deadline.
+ * @grace_ns: how long to wait for a record after it was due, slack included.
+ * @draw_at_ns: the time to draw the wheels, from the start; or TIME_NEVER_NS.
+ * @draw: draws the wheels.
+ * @draw_context: the argument of @draw.
  * @show_progress: whether to show progress on stderr.
- * @ledger: what became of each event.
- * @next: the line to be run next.
- * @progress_ns: when it last waited for no record that is due, ran a line, or
- *	read a record that it may have waited for; on the steady clock.
- * @nr_awaited: records read that it may have waited for.
- * @shown_ns: when progress was shown last.
- * @check_at: after how many lines and records to check the counters next.
- * @took_ns: how long it took.
+ * @ledger: what happened to each event.
+ * @next: the next line to run.
+ * @progress_ns: the last time, on the steady clock, at which the player did not wait for a
+ *	record that is due, ran a line, or read a record that it may have waited for.
+ * @nr_awaited: the number of records read that it may have waited for.
+ * @shown_ns: the time at which progress was last shown.
+ * @check_at: the number of lines and records at which to check the counters next.
+ * @took_ns: the duration of the replay.
  * @overdue: lines that were run after their event was due.
- * @behind_ns: how late the latest line was run.
+ * @behind_ns: the lateness of the latest line.
  * @submit: the cost of commands.
  * @read: the cost of records.
  * @lateness: from due_ns to fired_ns.
- * @delivery: from due_ns to when the record had been read.
- * @planned: for each command of a batch, its line.
+ * @delivery: from due_ns until the record has been read.
+ * @planned: the line of each command of a batch.
  * @cmds: room for a batch of commands.
  * @records: room for a batch of records.
  */
@@ -103,7 +101,7 @@ struct player {
 
 int player_run(struct player *player);
 
-/* Lines that could not be run. */
+/* The number of lines that were not run. */
 static inline size_t player_left(const struct player *player)
 {
 	return player->schedule->nr_lines - player->next;

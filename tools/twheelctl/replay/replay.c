@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../clock.h"
-#include "../command.h"
-#include "../draw.h"
-#include "../options.h"
-#include "../setup.h"
-#include "player.h"
-#include "schedule.h"
-#include "summary.h"
+#include "common/time.h"
+#include "twheelctl/command.h"
+#include "twheelctl/draw.h"
+#include "common/options.h"
+#include "twheelctl/setup.h"
+#include "twheelctl/replay/player.h"
+#include "twheelctl/replay/schedule.h"
+#include "twheelctl/replay/summary.h"
 
 struct replay_options {
 	struct settings *settings;
@@ -43,16 +43,16 @@ enum {
 	KEY_DEADLINES,
 };
 
-/* The least span in which generated events can be told apart. */
+/* The shortest span in which generated events have different times. */
 #define MIN_SPAN_NS	NSEC_PER_MSEC
 
 static void check_options(struct argp_state *state,
 			  const struct replay_options *options)
 {
 	if (!options->file && !options->nr_generate)
-		argp_error(state, "what is to be replayed? FILE, - for stdin, or --generate N");
+		argp_error(state, "a schedule is missing: FILE, - for stdin, or --generate N");
 	if (options->file && options->nr_generate)
-		argp_error(state, "both FILE \"%s\" and --generate: there can be only one",
+		argp_error(state, "FILE \"%s\" and --generate exclude each other",
 			   options->file);
 }
 
@@ -113,22 +113,22 @@ static error_t parse_replay(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option replay_argp_options[] = {
-	{ "generate", 'g', "N", 0, "Make a schedule of N events up instead", 0 },
-	{ "seed", KEY_SEED, "N", 0, "Of --generate; default 1", 0 },
+	{ "generate", 'g', "N", 0, "Generate a schedule of N events instead", 0 },
+	{ "seed", KEY_SEED, "N", 0, "The seed of --generate; default 1", 0 },
 	{ "duration", KEY_DURATION, "S", 0,
-	  "Of --generate: in which time all is armed and due; default 10", 0 },
+	  "The duration of the schedule of --generate; default 10", 0 },
 	{ "write", 'w', "FILE", 0,
 	  "Write the schedule to FILE (- for stdout) and run nothing", 0 },
 	{ "records", 'r', "FILE", 0,
 	  "Write name,due_s,fired_s,count,reason of each record to FILE", 0 },
 	{ "grace", KEY_GRACE, "S", 0,
-	  "Wait for records that are due, slack included, until none came for S; default 5", 0 },
-	{ "draw-at", KEY_DRAW_AT, "S", 0, "Draw the wheels S after the start", 0 },
+	  "Give up when a record is due, slack included, and none came for S; default 5", 0 },
+	{ "draw-at", KEY_DRAW_AT, "S", 0, "Draw the wheels S seconds after the start", 0 },
 	{ "deadlines", KEY_DEADLINES, NULL, 0,
-	  "Arm each event by a word in shared memory, and put it off by a store alone", 0 },
+	  "Arm each event by a deadline in shared memory, and postpone it by a store", 0 },
 	{ "interrupts", KEY_INTERRUPTS, NULL, 0,
-	  "Tell how many interrupts the wheels took", 0 },
-	{ "quiet", 'q', NULL, 0, "Print only what is wrong", 0 },
+	  "Count the interrupts of the wheels", 0 },
+	{ "quiet", 'q', NULL, 0, "Print only errors", 0 },
 	{ "json", 'j', NULL, 0, "Print the summary as one line of JSON", 0 },
 	{ 0 }
 };
@@ -138,33 +138,32 @@ static const struct argp replay_argp = {
 	.parser = parse_replay,
 	.children = setup_children,
 	.args_doc = "FILE\n--generate N",
-	.doc = "Runs a schedule of events on the device and checks that each event that was\n"
-	       "armed ends in exactly one way: by one record, not before it was due, or\n"
-	       "cancelled.\vFILE (- for stdin) has lines\n"
+	.doc = "Runs a schedule of events on the device and checks that each event ends\n"
+	       "exactly once: by a record that is not early, or by a cancel.\n"
+	       "\vFILE (- for stdin) has lines\n"
 	       "  " SCHEDULE_FIELDS "\n"
-	       "and blank ones and comments that begin with #. At at_s seconds after the\n"
-	       "start, the command is done to the event of that name:\n"
-	       "  add     a new event\n"
-	       "  modify  another time, interval and slack for one that was added\n"
-	       "  arm     modify it if it is still to come, else add it\n"
-	       "  cancel  (the line ends with the name)\n"
-	       "It is then due at at_s + delay_s, even if the line was run late; with\n"
-	       "interval_s, again and again; with slack_s, up to that much later. at_s never\n"
+	       "Blank lines and comments that begin with # are left out. at_s seconds after\n"
+	       "the start, the command is run for the event of that name:\n"
+	       "  add     add a new event\n"
+	       "  modify  give an event another time, interval and slack\n"
+	       "  arm     modify the event if it has not expired yet, else add it\n"
+	       "  cancel  end the event (the line ends with the name)\n"
+	       "The event is due at at_s + delay_s, even if the line is run late. With\n"
+	       "interval_s it repeats; with slack_s it may be that late. at_s never\n"
 	       "decreases. The whole schedule is checked before anything is armed.\n"
 	       "\n"
-	       "A periodic event that no line ends is cancelled when all else is over. Each\n"
-	       "of its expirations must be covered by exactly one record, whose count says\n"
-	       "how many it covers.\n"
+	       "At the end, periodic events that no line ends are cancelled. Exactly one\n"
+	       "record must cover each of their expirations; its count has their number.\n"
 	       "\n"
 	       "With --deadlines, each name has a word in memory that is shared with the\n"
 	       "kernel, and add, arm and modify store the time there. A new event is then\n"
-	       "added with that word as its time. For one that is there already the store is\n"
-	       "all, and no command, unless the time is an earlier one, the slack is another,\n"
-	       "or the time before has come by then: these take a modify. No event can be\n"
-	       "periodic. The summary says how many lines were stores alone.\n"
+	       "added with that word as its time. For an existing event the store is enough,\n"
+	       "unless the new time is earlier, the slack changes, or the old time has come:\n"
+	       "these lines need a modify, too. No event can be periodic. The summary counts\n"
+	       "the lines that were only a store.\n"
 	       "\n"
-	       "The exit status is 1 where a record was early, lost, duplicated or wrong, a\n"
-	       "command failed, or the counters in fdinfo did not add up.\n"
+	       "The exit status is 1 if a record was early, lost, duplicated or wrong, a\n"
+	       "command failed, or the counters in fdinfo were wrong.\n"
 	       "\n"
 	       "Examples:\n"
 	       "  twheelctl replay --generate 100000 --interrupts\n"
@@ -181,7 +180,7 @@ static int get_schedule(struct schedule *schedule,
 	return schedule_check(schedule);
 }
 
-/* Draws the wheels, as show does; beside the one line of JSON on stdout. */
+/* Draws the wheels as show does. With --json stdout is left to the line of JSON. */
 static void draw(void *context)
 {
 	const struct replay_options *options = context;
@@ -294,7 +293,7 @@ enum status replay_main(int argc, char **argv, struct settings *settings)
 		.seed = 1,
 		.span_ns = 10 * NSEC_PER_SEC,
 		.grace_ns = 5 * NSEC_PER_SEC,
-		.draw_at_ns = NEVER_NS,
+		.draw_at_ns = TIME_NEVER_NS,
 	};
 	struct schedule schedule;
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common.h"
-#include "../number.h"
-#include "schedule.h"
+#include "common/util.h"
+#include "common/number.h"
+#include "twheelctl/replay/schedule.h"
 
-/* Of a line; the last three may be missing. */
+/* The fields of a line; the last three may be missing. */
 enum {
 	FIELD_AT,
 	FIELD_COMMAND,
@@ -32,12 +32,12 @@ const char * const schedule_command_names[NR_SCHEDULE_COMMANDS] = {
 
 /**
  * struct reader - a schedule while its file is read
- * @schedule: what becomes of it.
- * @number: of the line at hand.
- * @line_room: for how many lines there is room.
- * @text_room: for how many bytes of text there is room.
- * @text_used: how many bytes of text are used.
- * @offsets: where in the text each line's name is; the text can still move.
+ * @schedule: the result.
+ * @number: the number of the current line.
+ * @line_room: the number of lines that fit into the memory allocated.
+ * @text_room: the bytes allocated for text.
+ * @text_used: the bytes of text in use.
+ * @offsets: the offset of each line's name in the text, which may still be moved.
  */
 struct reader {
 	struct schedule *schedule;
@@ -48,7 +48,7 @@ struct reader {
 	size_t *offsets;
 };
 
-/* A name, and the line that has it; for sorting. */
+/* A name and its line, to be sorted. */
 struct mention {
 	const char *name;
 	size_t line;
@@ -71,7 +71,7 @@ static void print_error(const struct schedule *schedule, unsigned int number,
 	warnx("%s:%u: %s", schedule->source, number, message);
 }
 
-static __printf(2, 3)
+static PRINTF_LIKE(2, 3)
 int reader_error(const struct reader *reader, const char *format, ...)
 {
 	va_list args;
@@ -82,7 +82,7 @@ int reader_error(const struct reader *reader, const char *format, ...)
 	return -EINVAL;
 }
 
-static __printf(3, 4)
+static PRINTF_LIKE(3, 4)
 int line_error(const struct schedule *schedule,
 	       const struct schedule_line *line, const char *format, ...)
 {
@@ -239,7 +239,7 @@ static int compare_mentions(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* Gives each name its number: one sort puts a name's lines side by side. */
+/* Numbers the names. After sorting, all lines of a name stand side by side. */
 static void number_events(struct reader *reader)
 {
 	struct schedule *schedule = reader->schedule;
@@ -317,7 +317,7 @@ int schedule_read(struct schedule *schedule, const char *path)
 	return schedule_check(schedule);
 }
 
-/* An event on paper; @number is that of its last line. */
+/* An event in the simulated run; @number is the number of its last line. */
 struct sketch {
 	bool known;
 	bool armed;
@@ -326,7 +326,7 @@ struct sketch {
 	unsigned int number;
 };
 
-/* Lets an event expire as often as it does up to a moment. */
+/* Lets an event expire up to a time, in the simulated run. */
 static void expire_until(struct schedule *schedule, struct sketch *event,
 			 __u64 until_ns)
 {
@@ -343,7 +343,7 @@ static void expire_until(struct schedule *schedule, struct sketch *event,
 	schedule->expirations += times;
 }
 
-/* Whether a line may be, as things stand. */
+/* Checks a line against the state of its event. */
 static int check_command(const struct schedule *schedule,
 			 const struct schedule_line *line,
 			 const struct sketch *event)
@@ -413,7 +413,7 @@ static void append_cancel(struct schedule *schedule, __u32 event,
 	};
 }
 
-/* Brings a schedule to its end: what is one-shot expires, the rest is cancelled. */
+/* Ends the simulated run: one-shot events expire, periodic ones are cancelled. */
 static void check_end(struct schedule *schedule, struct sketch *events)
 {
 	for (size_t i = 0; i < schedule->nr_events; i++) {
@@ -424,10 +424,10 @@ static void check_end(struct schedule *schedule, struct sketch *events)
 }
 
 /*
- * Play a schedule through on paper.
+ * Simulate a run of the schedule.
  *
- * Return: 0, with what follows from the lines worked out, or -EINVAL after a
- * message that names the line.
+ * Return: 0, with @expirations, @end_ns and @slack_ns set, or -EINVAL after a message that
+ * names the line.
  */
 int schedule_check(struct schedule *schedule)
 {
@@ -453,7 +453,7 @@ int schedule_check(struct schedule *schedule)
 }
 
 /*
- * Whether all events are one-shot, as those with a deadline are.
+ * Check that all events are one-shot, as events with a deadline have to be.
  *
  * Return: 0, or -EINVAL after a message that names the line.
  */
@@ -473,7 +473,7 @@ int schedule_check_one_shot(const struct schedule *schedule)
 }
 
 /*
- * Whether a device with that tick takes all periods.
+ * Check that all periods are possible on a device with this tick.
  *
  * Return: 0, or -EINVAL after a message that names the line.
  */

@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A schedule: what is to be done to which event, and when.
+ * A schedule: commands for events, each at a time.
  *
- * As a file it is CSV, one command a line, with blank lines and lines that
- * begin with # left out:
+ * Its file is CSV with one command a line. Blank lines and lines that begin with # are left
+ * out:
  *
  *	at_s,command,name,delay_s[,interval_s[,slack_s]]
  *	0,add,a,1.5		arm a new event "a", due at 1.5
- *	0.2,modify,a,3		it is now due at 3.2
- *	0.2,arm,b,1		"modify" if it is still to come, else "add"
+ *	0.2,modify,a,3		"a" is now due at 3.2
+ *	0.2,arm,b,1		"modify" if "b" has not expired yet, else "add"
  *	0.5,cancel,b		no delay
  *	1,add,c,2,0.1		periodic: due at 3, 3.1, 3.2 and so on
  *	1,add,d,2,,0.01		due at 3, and may be up to 0.01 late
  *
  * Times are seconds since the start, exact to the nanosecond; an event is due
- * at at_s + delay_s, whenever its line was really run. at_s never decreases.
+ * at at_s + delay_s, even if its line is run late. at_s never decreases.
  *
- * In memory the lines are an array, and so are the events: each name has a
- * number, its place in the order of names, and a line has only that number.
- * What is read or generated is checked as a whole before anything runs, by
- * playing it through on paper: an event due at t is over for each line with
- * at_s >= t, and of a periodic one, that expiration is. "add" of an event that
- * is not over, and "modify" or "cancel" of one that never was, are mistakes of
- * the schedule. "modify" and "cancel" of one that is over are not: they find
- * nothing, and count as missed. A periodic event that no line ends is cancelled
- * when all else is over, by a line that the check adds.
+ * In memory, lines and events are arrays. Each name has a number, its place in sorted
+ * order, and a line has only that number. The whole schedule is checked before anything
+ * runs, by simulating it: an event due at t has ended for each line with at_s >= t; of a
+ * periodic event, that expiration has. It is an error to "add" an event that has not ended,
+ * and to "modify" or "cancel" one that was never added. It is not an error to "modify" or
+ * "cancel" an event that has ended: the line counts as missed. At the end, periodic events
+ * that no line cancels are cancelled by lines that the check adds.
  */
 #ifndef _TWHEELCTL_SCHEDULE_H
 #define _TWHEELCTL_SCHEDULE_H
@@ -48,13 +46,13 @@ extern const char * const schedule_command_names[NR_SCHEDULE_COMMANDS];
 
 /**
  * struct schedule_line - one command
- * @at_ns: when, since the start.
- * @delay_ns: how long after @at_ns the event is due; 0 for cancel.
- * @interval_ns: its period; 0 for a one-shot event and for cancel.
- * @slack_ns: how much later than that it may be.
+ * @at_ns: the time of the command, since the start.
+ * @delay_ns: the time from @at_ns until the event is due; 0 for cancel.
+ * @interval_ns: the event's period; 0 for a one-shot event and for cancel.
+ * @slack_ns: how late the event may be.
  * @event: the number of the event's name.
- * @number: of the line in the file, from 1; what messages call it.  A line that
- *	the check added has that of the last line of its event.
+ * @number: the number of the line in the file, from 1, for messages.  A line that the
+ *	check added has the number of the last line of its event.
  * @command: enum schedule_command.
  */
 struct schedule_line {
@@ -69,14 +67,14 @@ struct schedule_line {
 
 /**
  * struct schedule - a whole schedule
- * @source: what messages call it: the name of its file.
+ * @source: the name of its file, for messages.
  * @lines: the commands, by time.
- * @nr_lines: how many there are.
- * @names: of the events.
- * @nr_events: how many there are.
- * @text: holds the names.
- * @expirations: how many times an event expires if all goes by the schedule.
- * @end_ns: when the last line or event is due, since the start.
+ * @nr_lines: the number of @lines.
+ * @names: the names of the events.
+ * @nr_events: the number of @names.
+ * @text: the memory of the names.
+ * @expirations: the number of expirations if everything is on time.
+ * @end_ns: the time of the last line or due time, since the start.
  * @slack_ns: the greatest slack of a line.
  */
 struct schedule {

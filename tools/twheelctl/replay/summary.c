@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is told at the end of a replay.
+ * Prints the summary of a replay.
  */
-#include "../common.h"
-#include "../json.h"
-#include "../number.h"
-#include "summary.h"
+#include "common/util.h"
+#include "twheelctl/json.h"
+#include "common/number.h"
+#include "twheelctl/replay/summary.h"
 
 static double per_item(const struct cost *cost)
 {
 	return cost->items ? (double)cost->ns / cost->items : 0;
 }
 
-/* Whether each event ended in exactly one way, and in time. */
+/* Returns whether each event ended exactly once and was not early. */
 bool summary_is_good(const struct player *player)
 {
 	return ledger_clean(&player->ledger) && !player_left(player);
@@ -89,7 +89,7 @@ static void print_quantiles(FILE *out, const char *name,
 	fprintf(out, " worst %s\n", duration_format(text, histogram->max_ns));
 }
 
-/* Tell people. */
+/* Print it for people. */
 void summary_print(const struct player *player,
 		   const struct interrupts *interrupts, FILE *out)
 {
@@ -163,7 +163,7 @@ static json_t *json_quantiles(const struct histogram *histogram)
 			 "max", (json_int_t)histogram->max_ns);
 }
 
-/* Tell programs. */
+/* Print it as JSON. */
 void summary_print_json(const struct player *player,
 			const struct interrupts *interrupts, FILE *out)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is told at the end of a replay.
+ * Prints the summary of a replay.
  */
 #ifndef _TWHEELCTL_SUMMARY_H
 #define _TWHEELCTL_SUMMARY_H
 
 #include <stdio.h>
 
-#include "player.h"
+#include "twheelctl/replay/player.h"
 
-/* Interrupts that all wheels took, if that is known. */
+/* The number of interrupts of all wheels, if it is known. */
 struct interrupts {
 	bool known;
 	__u64 before;

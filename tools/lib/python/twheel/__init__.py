@@ -22,4 +22,4 @@ from ._wheel import Wheel
 
 __all__ = ["Deadline", "Deadlines", "Entry", "Feature", "Info", "Query", "Reason", "Record",
            "State", "Wheel"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"

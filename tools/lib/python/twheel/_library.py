@@ -36,9 +36,9 @@ NEVER = 2**64 - 1
 
 # struct twheel_record and struct twheel_entry, for the module struct
 RECORD_FORMAT = "=7Q2I"
-ENTRY_FORMAT = "=6Q4I"
+ENTRY_FORMAT = "=6Q6I"
 RECORD_SIZE = 64
-ENTRY_SIZE = 64
+ENTRY_SIZE = 72
 
 
 class Cmd(Structure):
@@ -115,8 +115,8 @@ twheel_has = _function(_library, "twheel_has", c_bool, c_void_p, c_uint64)
 twheel_now_ns = _function(_library, "twheel_now_ns", c_uint64, c_void_p)
 twheel_run = _function(_library, "twheel_run", c_int, c_void_p, POINTER(Cmd))
 twheel_read = _function(_library, "twheel_read", c_int, c_void_p, POINTER(Records))
-twheel_list = _function(_library, "twheel_list", c_int, c_void_p, c_void_p, c_uint,
-                        POINTER(c_uint64))
+twheel_list_sized = _function(_library, "twheel_list_sized", c_int, c_void_p, c_void_p,
+                              ctypes.c_size_t, c_uint, POINTER(c_uint64))
 twheel_deadline_get = _function(_library, "twheel_deadline_get", c_int, c_void_p)
 twheel_deadline_put = _function(_library, "twheel_deadline_put", c_int, c_void_p, c_uint32)
 twheel_deadlines = _function(_library, "twheel_deadlines", c_void_p, c_void_p)

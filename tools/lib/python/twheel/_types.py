@@ -40,6 +40,7 @@ class Feature(enum.IntFlag):
     OPERATIONS = 0x080
     URING_CMD = 0x100
     DEADLINES = 0x200
+    ENTRY_FLAGS = 0x400
 
 
 class Record(NamedTuple):
@@ -111,6 +112,13 @@ class Entry(NamedTuple):
     """Of a READY one, why."""
     quorum: int
     watches: int
+    flags: int
+    """Those of an ADD that makes it again: 1 absolute, 2 cancel_on_set, 32 deadline."""
+
+    @property
+    def cancel_on_set(self) -> bool:
+        """Does it end when the clock is set?"""
+        return bool(self.flags & 2)
 
     @property
     def due(self) -> float:

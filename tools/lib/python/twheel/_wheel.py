@@ -49,9 +49,9 @@ class Wheel:
         """Open the device.
 
         clock is CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME of the module time.
-        max_events is how many events it may have at once (0: as many as the module
-        lets); slack, the least slack of every event; cpu, whose wheel holds them;
-        deadlines, how many words it shares with the kernel.  With wake_count records,
+        max_events is the maximum number of events (0: the limit of the module); slack,
+        the minimum slack of every event; cpu, the CPU whose wheel holds them;
+        deadlines, the number of words shared with the kernel.  With wake_count records,
         or when the oldest one is wake_delay old, the file is readable.
 
         The attribute deadlines is these words, a sequence.
@@ -91,7 +91,7 @@ class Wheel:
     # --- the file -------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the wheel and all its events.  Again is fine.
+        """End the wheel and all its events.  It may be called again.
 
         A thread that waits in wait() keeps the file until it returns.
         """
@@ -115,7 +115,7 @@ class Wheel:
 
     @property
     def closed(self) -> bool:
-        """Was it closed?"""
+        """Whether the wheel is closed."""
         return self._wheel is None or self._closing
 
     def _handle(self) -> int:
@@ -140,27 +140,27 @@ class Wheel:
         return f"<twheel.Wheel {'closed' if self.closed else self.fileno()}>"
 
     def fileno(self) -> int:
-        """The file: readable when there are records."""
+        """The file, which is readable when there are records."""
         return lib.twheel_fd(self._handle())
 
     @property
     def info(self) -> Info:
-        """What the kernel side is."""
+        """The version, the features and the limits of the device."""
         info = lib.twheel_info(self._handle()).contents
         return Info(info.abi, Feature(info.features), info.tick_ns, info.max_events)
 
     def has(self, features: Feature | int) -> bool:
-        """Has the kernel side all of these features?"""
+        """Whether the device has all of these features."""
         return lib.twheel_has(self._handle(), features)
 
     @property
     def now_ns(self) -> int:
-        """What the wheel's clock says, in nanoseconds."""
+        """The time on the wheel's clock, in nanoseconds."""
         return lib.twheel_now_ns(self._handle())
 
     @property
     def now(self) -> float:
-        """What the wheel's clock says, in seconds."""
+        """The time on the wheel's clock, in seconds."""
         return self.now_ns / 1e9
 
     # --- commands -------------------------------------------------------------------
@@ -273,9 +273,9 @@ class Wheel:
                           data=check_u64(need, "need")))
 
     def signal(self, key: int, value: int = 1, *, quiet: bool = False) -> int:
-        """Tell the watches of a key, and return how many events this has ended.
+        """Signal a value to the watches of a key, and return the number of events ended.
 
-        With quiet, these are all that watch it, and they leave no records.
+        With quiet, it ends all events that watch the key, without records.
         """
         return self._run(lib.Cmd(op=lib.OP_SIGNAL, flags=lib.QUIET if quiet else 0,
                                  key=check_u64(key, "key"),
@@ -294,13 +294,14 @@ class Wheel:
         """
         buffer = ctypes.create_string_buffer(_ROOM * lib.ENTRY_SIZE)
         cursor = ctypes.c_uint64()
-        while nr := lib.check(lib.twheel_list(self._handle(), buffer, _ROOM,
-                                              ctypes.byref(cursor))):
+        while nr := lib.check(lib.twheel_list_sized(self._handle(), buffer, lib.ENTRY_SIZE,
+                                                    _ROOM, ctypes.byref(cursor))):
             entries = memoryview(buffer)[:nr * lib.ENTRY_SIZE]
             for entry in builtins.list(struct.iter_unpack(lib.ENTRY_FORMAT, entries)):
-                id, data, due, interval, slack, word, state, reason, quorum, watches = entry
+                id, data, due, interval, slack, word, state, reason, *rest = entry
+                quorum, watches, flags, _ = rest
                 yield Entry(id, data, due, interval, slack, word - 1 if word else None,
-                            State(state), Reason(reason), quorum, watches)
+                            State(state), Reason(reason), quorum, watches, flags)
 
     # --- records --------------------------------------------------------------------
 
