@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What benchmarks need. */
+/* Helpers of all benchmarks. */
 #include <err.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ void *bench_alloc(size_t nr, size_t size)
 	return memory;
 }
 
-/* How many ns an instruction takes on a clock that counts them, or 0. */
+/* The ns of an instruction on a clock that counts them, or 0. */
 static unsigned int instruction_ns;
 
 void clock_instructions(unsigned int ns)
@@ -160,7 +160,7 @@ __u64 thread_cost(void)
 				 clock_now();
 }
 
-static int compare(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -169,7 +169,7 @@ static int compare(const void *a, const void *b)
 
 double median(double *samples, unsigned int nr)
 {
-	qsort(samples, nr, sizeof(*samples), compare);
+	qsort(samples, nr, sizeof(*samples), compare_numbers);
 	return nr % 2 ? samples[nr / 2] :
 			(samples[nr / 2 - 1] + samples[nr / 2]) / 2;
 }
@@ -198,7 +198,7 @@ void bench_shuffle(__u32 *numbers, size_t nr, size_t all)
 	}
 }
 
-/* Units of what only a clock that counts instructions tells. */
+/* Units that only a clock that counts instructions has. */
 static bool has_counted_unit(const char *unit)
 {
 	return !strcmp(unit, "instructions") || !strcmp(unit, "virtual_ns");
@@ -217,7 +217,7 @@ void print_result(double value, const char *unit, const char *format, ...)
 	fflush(stdout);
 }
 
-/* The name of the processor, which is QEMU's where it emulates one. */
+/* The name of the processor; QEMU has its own name for one that it emulates. */
 static void read_processor(char *name, size_t size)
 {
 	FILE *file = fopen("/proc/cpuinfo", "r");
@@ -260,7 +260,7 @@ void print_where(void)
 	       processor_is_emulated() ? "yes" : "no");
 }
 
-/* Objects, and tables too large for pages that lie side by side. */
+/* Memory of slabs, and of tables too large for contiguous pages. */
 __u64 kernel_bytes(void)
 {
 	unsigned long long kib, total = 0;
@@ -281,7 +281,7 @@ __u64 kernel_bytes(void)
 #define LINE_BYTES	64
 #define LOADS		1000000
 
-/* One cycle through all lines, in an order that nobody can foresee. */
+/* Links all lines in one cycle in random order, which a processor cannot predict. */
 static void **make_chase(size_t nr)
 {
 	__u32 *order = bench_alloc(nr, sizeof(*order));

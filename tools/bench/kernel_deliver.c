@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it takes to expire events and to read them, in CPU time; for tools/bench/kernel.
+ * Measures the CPU time to expire events and to read their records; for
+ * tools/bench/kernel.
  *
- * Events are armed at random in 2^20 ticks.  Softirqs are kept off until all of them
- * are due (see kunit/benchmark.c, which is loaded), and then let go: so all that the
- * CPU does from then on until the last one was read is expiry and delivery.  That is
- * repeated, and the median counts.
+ * Events are armed at random in 2^20 ticks.  The module kunit/benchmark.c holds softirqs
+ * back until all events are due.  From then on until the last record is read, the CPU does
+ * nothing but expiry and delivery.  The figure is the median of some rounds.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -23,14 +23,14 @@ static struct twheel_record records[4096];
 #define TICKS		(1ULL << 20)
 #define ROUNDS_MAX	100
 
-/* The first one is due when all of them are armed: at this pace, and after a pause. */
+/* The first event is due after all have been armed at this pace, and after a pause. */
 #define LEAD_NS_EACH	5000ULL
 #define LEAD_NS		100000000ULL
 
-/* A machine can stand still for longer than that, but not again and again. */
+/* How often to try again if the machine stood still for longer than the pause. */
 #define TRIES_MAX	5
 
-/* CPU time of the kernel that we are in since hold_until(). */
+/* The CPU time of the kernel since hold_until(). */
 static uint64_t cpu_ns(void)
 {
 	unsigned long long ns;
@@ -60,7 +60,7 @@ static uint64_t tick_ns(int fd)
 	return info.tick_ns;
 }
 
-static void arm_all(int fd, unsigned int nr, uint64_t first_ns, uint64_t span_ns)
+static void deliver_arm_all(int fd, unsigned int nr, uint64_t first_ns, uint64_t span_ns)
 {
 	static struct batch batch;
 	unsigned int i;
@@ -78,7 +78,7 @@ static void arm_all(int fd, unsigned int nr, uint64_t first_ns, uint64_t span_ns
 	}
 }
 
-/* How often it reads, on average, tells how many records there were at a time. */
+/* The number of reads shows how many records each read returned on average. */
 static unsigned int read_all(int fd, unsigned int nr)
 {
 	unsigned int reads = 0;
@@ -94,7 +94,7 @@ static unsigned int read_all(int fd, unsigned int nr)
 	return reads;
 }
 
-/* Arm all, so that none is due before the last one is armed. Returns the end. */
+/* Arm all events, so that none is due before the last one is armed. Returns the end. */
 static uint64_t arm_in_time(int fd, unsigned int nr)
 {
 	uint64_t lead_ns = LEAD_NS + nr * LEAD_NS_EACH, span_ns = TICKS * tick_ns(fd);
@@ -103,7 +103,7 @@ static uint64_t arm_in_time(int fd, unsigned int nr)
 	for (tries = 0; tries < TRIES_MAX; tries++, lead_ns *= 2) {
 		uint64_t first_ns = clock_now() + lead_ns;
 
-		arm_all(fd, nr, first_ns, span_ns);
+		deliver_arm_all(fd, nr, first_ns, span_ns);
 		if (clock_now() < first_ns)
 			return first_ns + span_ns;
 		fprintf(stderr, "some were due before all were armed: once more\n");
@@ -112,7 +112,7 @@ static uint64_t arm_in_time(int fd, unsigned int nr)
 	errx(1, "some events were due before all were armed, %d times", tries);
 }
 
-/* What each event took. */
+/* The cost of an event. */
 static double run(int fd, unsigned int nr)
 {
 	unsigned int reads;
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 
 	if (!nr || !rounds || rounds > ROUNDS_MAX)
 		errx(1, "usage: kernel_deliver EVENTS [ROUNDS]");
-	/* read() shall wait */
+	/* read() has to block */
 	if (fcntl(fd, F_SETFL, 0))
 		err(1, "F_SETFL");
 	for (i = 0; i < rounds; i++)

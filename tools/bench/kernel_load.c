@@ -40,7 +40,7 @@ int main(void)
 		messages[i].msg_hdr.msg_iov = &part;
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
-	/* What finds no room is lost, as it would be on a network. */
+	/* A packet that finds no room is lost, as on a network. */
 	for (;;) {
 		if (sendmmsg(fd, messages, DATAGRAMS, 0) < 0)
 			err(1, "sendmmsg");

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What delayed operations cost: does ending one early, or a signal that ends none,
- * depend on how many are pending?
+ * Measures delayed operations: does the cost of completing one early, or of a signal that
+ * completes none, depend on the number of pending operations?
  *
- * Two things make more operations cost more: work that grows with them, of which there
- * should be none, and memory that is far away, as that of many operations is.  The
- * clock sees both; where it counts instructions (--instruction-ns), only the first.
+ * It can grow for two reasons: more work, which there should not be, and slower memory,
+ * because many operations do not fit into the caches.  The clock shows both.  If it counts
+ * instructions (--instruction-ns), it shows only the first.
  *
- * Every number is the median of rounds.  It includes the system calls, the copying of
- * commands and records and the reading of the clock, each divided by how many
- * operations or signals shared it.  Adding operations is not measured.  The targets
- * are ratios; nothing is asserted of times.  But each result, record and counter is
- * checked: if one is wrong, the program ends with status 1.
+ * Each figure is the median of rounds.  It includes the system calls, the copying of
+ * commands and records, and the reading of the clock, divided by the number of operations
+ * or signals.  Adding operations is not measured.  The targets are ratios, and no time is
+ * checked.  But each result, record and counter is checked: an error ends the program with
+ * status 1.
  */
 #include <err.h>
 #include <errno.h>
@@ -24,20 +24,20 @@
 
 #include "bench.h"
 
-/* No operation lives to see its time, the times of two are apart. */
+/* No operation expires during the benchmark, and no two have the same time. */
 #define FAR_NS		(86400 * 1000000000ULL)
 #define APART_NS	1000000ULL
 
-/* Of those that are pending, as many have several watches as come to this. */
+/* The number of watches of all operations that have several. */
 #define WATCHES_ALL	1000000
 
-/* How much more is still as good as the same. */
+/* A ratio up to this counts as no difference. */
 #define TARGET		2.0
 
-/* No key of a population's. */
+/* A key that no population uses. */
 #define LONE_KEY	(~0ULL)
 
-/* What is measured: all of it, or with --quick less. */
+/* How much is measured: less with --quick. */
 struct scale {
 	unsigned int pending[3];
 	unsigned int ended[3];
@@ -74,12 +74,12 @@ static const char *verdict(double ratio)
 /**
  * struct population - pending operations, each watch on a key of its own
  * @fd: their context.
- * @nr: how many there are, and they stay as many: ended ones are added again.
- * @wide: how many, the first ones, have @watches watches; the others have one.
- * @watches: how many that is.
- * @ids: the id of each.
- * @order: the wide ones; the first of them are those to end next.
- * @ended: how many were ended so far.
+ * @nr: the number of operations, which does not change: ended ones are added again.
+ * @wide: the first @wide operations have @watches watches each; the others have one.
+ * @watches: see @wide.
+ * @ids: the id of each operation.
+ * @order: the wide operations; the first ones are ended next.
+ * @ended: the number of operations ended so far.
  */
 struct population {
 	int fd;
@@ -190,7 +190,7 @@ static void population_end(struct population *population)
 
 /* --- completing early ------------------------------------------------------- */
 
-/* What ending an operation costs: the command, reading the record, and both. */
+/* The cost of ending an operation: of the command, of reading the record, and of both. */
 struct cost {
 	double command;
 	double read;
@@ -207,8 +207,8 @@ enum way {
 static const char *const way_names[] = { "COMPLETE", "SIGNAL" };
 
 /*
- * Half of the fewest that are pending: were it all of them, the table of keys would
- * shrink and grow each time, and they would look expensive.
+ * Half of the smallest number of pending operations.  If all were ended, the table of keys
+ * would shrink and grow each time, and the cost would include that.
  */
 #define FEW		5
 
@@ -324,7 +324,7 @@ static struct cost measure_early(struct population *population, enum way way,
 	return cost;
 }
 
-/* For each size, with 0 where fewer are pending than the pattern ends together. */
+/* For each size; 0 if fewer operations are pending than the pattern ends together. */
 struct early_costs {
 	struct cost of[WAYS][PATTERNS][SIZES];
 };
@@ -367,7 +367,7 @@ static void print_costs(const struct cost costs[SIZES], size_t offset)
 	}
 }
 
-/* @load: what a load from afar costs more than one from near; 0: unknown. */
+/* @load: the extra cost of a load from memory over one from a cache; 0: unknown. */
 static void print_early(const char *way, unsigned int watches,
 			const struct pattern *pattern,
 			const struct cost costs[SIZES], double load)
@@ -446,7 +446,7 @@ static const struct kind {
 	{ "level", TWHEEL_LEVEL },
 };
 
-/* Operations that wait on one key, for more than is ever signalled. */
+/* Operations that watch one key and need more than is ever signalled. */
 static void wait_in_vain(int fd, __u16 flags, __u32 nr)
 {
 	struct batch batch = {};
@@ -464,7 +464,7 @@ static void wait_in_vain(int fd, __u16 flags, __u32 nr)
 	batch_run(fd, &batch);
 }
 
-/* The cost of each signal, @together of them in a SUBMIT. */
+/* The cost of a signal, with @together signals in a SUBMIT. */
 static double measure_signals(int fd, unsigned int together, unsigned int rounds)
 {
 	double *samples = bench_alloc(rounds + 1, sizeof(double));
@@ -486,7 +486,7 @@ static double measure_signals(int fd, unsigned int together, unsigned int rounds
 	return cost;
 }
 
-/* @how: of the signals, for people and in the name of the result. */
+/* @how: describes the signals, in the table and in the name of the result. */
 static void print_ratios(const char *name, const char *how, const char *short_how,
 			 const unsigned int waiting[SIZES],
 			 const double costs[SIZES])
@@ -618,7 +618,7 @@ static void bench_many(const struct scale *scale)
 
 /* --- memory ----------------------------------------------------------------- */
 
-/* The first population is for what is needed once. */
+/* The first population allocates memory that is needed only once. */
 static void bench_memory(const struct scale *scale)
 {
 	struct population first, population;
@@ -658,7 +658,7 @@ static void print_processor(void)
 	fclose(file);
 }
 
-/* Returns what a load from afar costs more than one from near; 0: unknown. */
+/* Returns the extra cost of a load from memory over one from a cache; 0: unknown. */
 static double measure_load(void)
 {
 	double near, afar;

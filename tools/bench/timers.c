@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What timers cost a process, by each of the ways to have them.
+ * Measures the cost of timers to a process, for each way to have them.
  *
- * The same work is done by all ways (way.h): what it is, is told at the head of each
- * work_*.c.  For people there are tables, for programs lines "result NAME VALUE UNIT".
- * Nothing is asserted of times; but what is not as it has to be ends the program with
- * status 1.
+ * All ways (way.h) do the same work, which the head of each work_*.c describes.  The output
+ * has tables for people, and lines "result NAME VALUE UNIT" for programs.  No time is
+ * checked, but each result is: an error ends the program with status 1.
  */
 #include <err.h>
 #include <getopt.h>
@@ -29,7 +28,7 @@ static const struct plan full = {
 	.touches = 1000000,
 };
 
-/* Counting instructions takes fewer of them: each run is alike. */
+/* Fewer operations are enough where instructions are counted: all runs are alike. */
 static const struct plan counted = {
 	.counts = { 1000, 10000, 100000 },
 	.operations = 4096,
@@ -68,10 +67,10 @@ static unsigned int this_clock(void)
 }
 
 /**
- * struct work - something to measure
- * @name: what --work calls it.
- * @run: measures it.
- * @clocks: the clocks on which it says something.
+ * struct work - a measurement
+ * @name: its name for --work.
+ * @run: does it.
+ * @clocks: the clocks on which its figures are meaningful.
  */
 static const struct work {
 	const char *name;
@@ -134,7 +133,7 @@ static bool in_list(const char *list, const char *name)
 	return false;
 }
 
-/* What the command line asks for. */
+/* The options of the command line. */
 struct request {
 	const char *works;
 	const char *ways;

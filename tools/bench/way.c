@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the ways to have timers have in common. */
+/* Helpers of all ways to have timers. */
 #include <err.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -21,7 +21,7 @@ const char *way_name(const struct way *way)
 	return name;
 }
 
-/* Only root may; where it fails, so does what needs it. */
+/* Raise a limit, which only root may do.  Errors show later, where the limit is reached. */
 static void raise_sysctl(const char *path, unsigned long long value)
 {
 	FILE *file = fopen(path, "r+");
@@ -52,7 +52,7 @@ static void raise_limit(int resource, const char *name, rlim_t value)
 		    (unsigned long long)value);
 }
 
-/* Files that are no timers. */
+/* The number of files besides those of timers. */
 #define OTHER_FILES	1000
 
 void raise_limits(__u32 nr)

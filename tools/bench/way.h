@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ways in which a process can have timers, all behind the same few functions.
+ * The ways in which a process can have timers, with the same functions for all.
  *
  * A set has timers that are numbered from 0.  Their times are absolute, on
- * CLOCK_MONOTONIC.  All functions take many timers at once and use as few system calls
- * as the way needs for them, which they count.  What goes wrong ends the program.
+ * CLOCK_MONOTONIC.  All functions take many timers at once, use as few system calls as
+ * possible, and count these.  An error ends the program.
  */
 #ifndef _WAY_H
 #define _WAY_H
@@ -17,11 +17,11 @@ struct way;
 
 /**
  * struct set - timers of one way
- * @way: how they are made.
- * @nr: how many there are.
- * @calls: how many system calls arm() and the others have made.
- * @told_ns: when collect() has learned which timers are due; 0: when it returned.
- * @due_ns: the time asked for of each timer, for collect() to check; NULL: nobody asks.
+ * @way: the way.
+ * @nr: the number of timers.
+ * @calls: the number of system calls of arm() and the other functions.
+ * @told_ns: the time at which collect() learned which timers are due; 0: when it returned.
+ * @due_ns: the due time of each timer, which collect() checks; NULL: no check.
  */
 struct set {
 	const struct way *way;
@@ -31,7 +31,7 @@ struct set {
 	const __u64 *due_ns;
 };
 
-/* Which timers, and when each is due; without @due_ns where that does not matter. */
+/* Some timers and their due times.  @due_ns is NULL for functions that do not need it. */
 struct timers {
 	const __u32 *timer;
 	const __u64 *due_ns;
@@ -40,27 +40,26 @@ struct timers {
 
 /**
  * struct way - a way to have timers
- * @name: what it is called in the names of results.
- * @variant: how it is used, or NULL.
+ * @name: its name in results.
+ * @variant: the name of the variant in results, or NULL.
  * @text: both, for people.
- * @batch: how many timers go with one system call; 0 where each needs its own.
- * @private: what else the way knows of its variant.
- * @most: with more timers than these it takes too long.
- * @why: what does.
- * @delivers: false where another variant collects in the same way.
- * @lacks: why this kernel has it not, or NULL; may be NULL itself.
+ * @batch: the number of timers of one system call; 0 if each timer needs its own call.
+ * @private: more data of the variant.
+ * @most: the number of timers above which it takes too long.
+ * @why: what takes too long then.
+ * @delivers: false if another variant collects in the same way.
+ * @lacks: returns why this kernel does not have it, or NULL; may be NULL itself.
  * @open: make a set, with no timer armed.
- * @close: free it.
+ * @close: free a set.
  * @arm: arm timers that are not armed.
  * @cancel: disarm timers that are armed.
- * @rearm: give timers that are armed another time.
- * @query: ask when timers are due; NULL where a set cannot tell.
- * @collect: tell some timers that are due, at most @room; with @wait, at least one.
+ * @rearm: give armed timers another time.
+ * @query: read the due times of timers; NULL if the way cannot.
+ * @collect: return some timers that are due, at most @room; with @wait, at least one.
  *	They are not armed any more.
- * @looks: how often the kernel has looked since whether a timer was moved, of a way that
- *	has nearly all of the work then, and not when it is moved: so only that which
- *	waits for it tells what a move costs.  It ends the program if a timer has expired.
- *	NULL: a move is done when @rearm returns.
+ * @looks: returns how often the kernel has checked since then whether a timer was moved,
+ *	for ways in which this check is nearly all of the cost of a move.  It ends the
+ *	program if a timer has expired.  NULL: a move is complete when @rearm returns.
  */
 struct way {
 	const char *name;
@@ -88,20 +87,20 @@ extern const struct way way_enter_256, way_uring_256;
 extern const struct way way_deadline, way_deadline_slack;
 extern const struct way way_timerfd, way_posix, way_uring, way_heap;
 
-/* All of them, up to a NULL. */
+/* All ways, then NULL. */
 extern const struct way *const ways[];
 
-/* NAME.VARIANT, or NAME where there is none; in memory of this function's. */
+/* NAME.VARIANT, or NAME without a variant, in a static buffer. */
 const char *way_name(const struct way *way);
 
-/* A heap's timerfd, for an event loop, and what that does when it is readable. */
+/* The timerfd of a heap for an event loop, and the function to call when it is readable. */
 int heap_file(const struct set *set);
 void heap_fired(struct set *set);
 
-/* How many timers one call of collect() can tell. */
+/* The maximum number of timers of one collect(). */
 #define COLLECT_MAX	256
 
-/* Get used to limits that are in the way of @nr timers: files, signals, watches. */
+/* Raise the limits that @nr timers need: of files, signals and watches. */
 void raise_limits(__u32 nr);
 
 #endif /* _WAY_H */

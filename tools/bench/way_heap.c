@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers by a binary heap in the process and one timerfd, as libraries for event loops
- * have them.  An entry is 16 bytes; each timer knows where its entry is, so that it can
- * be cancelled.  The timerfd is set when the earliest time becomes earlier, and after
- * it has fired.  One thread only, as these are.
+ * Timers by a binary heap in the process and one timerfd, as in libraries for event loops.
+ * An entry has 16 bytes.  Each timer has the index of its entry, so that it can be
+ * cancelled.  The timerfd is set when the earliest time becomes earlier, and after it has
+ * fired.  Only one thread may use a heap, as with these libraries.
  */
 #include <err.h>
 #include <errno.h>
@@ -24,12 +24,12 @@ struct entry {
 
 /**
  * struct heap_set - a heap
- * @set: what all have.
- * @entries: @nr of them.
- * @places: where the entry of each timer is.
- * @nr: how many timers are armed.
+ * @set: the set.
+ * @entries: the heap, with @nr entries.
+ * @places: the index of each timer's entry.
+ * @nr: the number of armed timers.
  * @fd: the timerfd.
- * @set_ns: what it is set for; ~0: nothing.
+ * @set_ns: the time it is set to, or ~0.
  */
 struct heap_set {
 	struct set set;
@@ -84,7 +84,7 @@ static void sift_down(struct heap_set *set, __u32 place, struct entry entry)
 	put(set, place, entry);
 }
 
-/* Put an entry where it belongs, instead of what is at @place. */
+/* Overwrite the entry at @place, and move the new one to its place in the heap. */
 static void replace(struct heap_set *set, __u32 place, struct entry entry)
 {
 	if (place && entry.due_ns < set->entries[(place - 1) / 2].due_ns)

@@ -20,8 +20,8 @@ struct twheel_set;
 
 /**
  * struct how - how commands are run
- * @run: runs those of the batch.
- * @ring: that takes an io_uring.
+ * @run: runs the commands of the batch.
+ * @ring: @run needs an io_uring.
  * @deadlines: times are in shared memory.
  * @slack_ns: the slack of all events.
  */
@@ -100,7 +100,7 @@ static void run_uring(struct twheel_set *set)
 	io_uring_cqe_seen(&set->ring, cqe);
 }
 
-/* Run what is in the batch; only an ADD tells an id. */
+/* Run the batch.  Only ADDs return an id. */
 static void flush(struct twheel_set *set)
 {
 	unsigned int i;
@@ -202,7 +202,7 @@ static __u32 take_records(const struct set *of, const struct twheel_record *reco
 	return nr;
 }
 
-/* As an event loop does: wait for the file, then read it. */
+/* Wait for the file, then read it, as an event loop does. */
 static __u32 collect_read(struct set *of, __u32 *timers, __u32 room, bool wait)
 {
 	struct twheel_record records[COLLECT_MAX];
@@ -237,6 +237,90 @@ static __u32 collect_enter(struct set *of, __u32 *timers, __u32 room, bool wait)
 	return take_records(of, records, enter.records_done, timers);
 }
 
+/* --- one command a call, as a program without batches writes it ------------- */
+
+static void run_one(struct twheel_set *set, struct twheel_cmd *cmd, int expected)
+{
+	struct twheel_submit submit = {
+		.size = sizeof(submit),
+		.cmds = (unsigned long)cmd,
+		.nr = 1,
+		.cmd_size = sizeof(*cmd),
+	};
+
+	if (ioctl(set->fd, TWHEEL_IOC_SUBMIT, &submit) != 1)
+		err(1, "SUBMIT of a command");
+	if (cmd->result != expected)
+		errx(1, "a command with op %u gives %d, not %d", cmd->op, cmd->result,
+		     expected);
+	set->set.calls++;
+}
+
+static void one_arm(struct set *of, const struct timers *timers)
+{
+	struct twheel_set *set = twheel(of);
+	__u32 i;
+
+	for (i = 0; i < timers->nr; i++) {
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_ADD,
+			.flags = TWHEEL_ABS,
+			.data = timers->timer[i],
+			.time_ns = timers->due_ns[i],
+		};
+
+		run_one(set, &cmd, 0);
+		set->ids[timers->timer[i]] = cmd.id;
+	}
+}
+
+static void one_cancel(struct set *of, const struct timers *timers)
+{
+	struct twheel_set *set = twheel(of);
+	__u32 i;
+
+	for (i = 0; i < timers->nr; i++) {
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_CANCEL,
+			.id = set->ids[timers->timer[i]],
+		};
+
+		run_one(set, &cmd, 0);
+	}
+}
+
+static void one_rearm(struct set *of, const struct timers *timers)
+{
+	struct twheel_set *set = twheel(of);
+	__u32 i;
+
+	for (i = 0; i < timers->nr; i++) {
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_MODIFY,
+			.flags = TWHEEL_ABS,
+			.id = set->ids[timers->timer[i]],
+			.time_ns = timers->due_ns[i],
+		};
+
+		run_one(set, &cmd, 0);
+	}
+}
+
+static void one_query(struct set *of, const struct timers *timers)
+{
+	struct twheel_set *set = twheel(of);
+	__u32 i;
+
+	for (i = 0; i < timers->nr; i++) {
+		struct twheel_cmd cmd = {
+			.op = TWHEEL_OP_QUERY,
+			.id = set->ids[timers->timer[i]],
+		};
+
+		run_one(set, &cmd, TWHEEL_ARMED);
+	}
+}
+
 /* --- deadlines in shared memory --------------------------------------------- */
 
 static size_t deadlines_size(const struct twheel_set *set)
@@ -261,7 +345,7 @@ static void map_deadlines(struct twheel_set *set)
 		err(1, "cannot map %u deadlines", set->set.nr);
 }
 
-/* In one piece: the kernel may read it at any moment. */
+/* One store: the kernel may read the word at any moment. */
 static void deadline_move(struct set *of, const struct timers *timers)
 {
 	__u64 *deadlines = twheel(of)->deadlines;
@@ -367,7 +451,11 @@ static const struct how by_uring = { .run = run_uring, .ring = true };
 	.query = twheel_query
 
 const struct way way_submit_1 = {
-	VARIANT("submit1", "SUBMIT of 1", 1, by_submit),
+	.name = "twheel", .variant = "submit1", .text = "twheel SUBMIT of 1",
+	.batch = 1, .private = &by_submit, .most = ~0U,
+	.open = twheel_open, .close = twheel_close,
+	.arm = one_arm, .cancel = one_cancel,
+	.rearm = one_rearm, .query = one_query,
 	.collect = collect_read,
 };
 
@@ -391,7 +479,7 @@ const struct way way_uring_256 = {
 	.collect = collect_read, .lacks = lacks_command,
 };
 
-/* As programs will have it that can bear a timeout of 30 s to be so much later. */
+/* For programs for which a timeout of 30 s may be that late. */
 #define SLACK_NS	100000000ULL
 
 static const struct how by_store = { .run = run_submit, .deadlines = true };

@@ -13,7 +13,7 @@
 #define ENTRIES		256
 #define COMPLETIONS	16384
 
-/* The completion of a command, and not of a timer. */
+/* Marks completions of commands, as opposed to timers. */
 #define COMMAND		(1ULL << 32)
 
 struct uring_set {
@@ -35,9 +35,8 @@ static struct __kernel_timespec kernel_time(__u64 ns)
 }
 
 /*
- * How a ring of one thread costs least, and what there is in older kernels.  Where
- * completions are deferred, they come to the ring when the process asks for them, and
- * the flag tells that it has to.
+ * Setups of a ring, the cheapest for one thread first, then those for older kernels.  With
+ * deferred completions, the process has to ask for them, and IORING_SQ_TASKRUN tells when.
  */
 static const struct setup {
 	const char *text;
@@ -74,7 +73,7 @@ static void submit(struct uring_set *set, __u32 nr, __u32 completions,
 	}
 }
 
-/* The part of @timers that one submission takes, from @from on. */
+/* The timers of one submission, from index @from of @timers. */
 static __u32 part(const struct timers *timers, __u32 from)
 {
 	return timers->nr - from < ENTRIES ? timers->nr - from : ENTRIES;
@@ -170,7 +169,7 @@ static bool init_ring(struct io_uring *ring, const struct setup *setup)
 	return !io_uring_queue_init_params(ENTRIES, ring, &params);
 }
 
-/* With the first setup that this kernel knows, which is told once. */
+/* Make a ring with the first setup that this kernel knows, and print that once. */
 static void init_best_ring(struct io_uring *ring)
 {
 	static const struct setup *told;

@@ -3,6 +3,7 @@
  * The wheel in userspace, beside a binary heap and a red-black tree.
  *
  * Usage: wheel [--quick | COUNT]
+ *        wheel --pairs PAIRS COUNT
  *
  * kmod/wheel.c itself, built with the shim of tools/test/wheel.  The heap is what event
  * loops have: an array of 16-byte entries, and in each item the index of its entry, so
@@ -16,6 +17,9 @@
  * repetition only.  Where things are counted, that is of the wheel alone.
  *
  * Prints lines of "result", a name, a value and a unit.
+ *
+ * With --pairs it measures nothing: COUNT items are armed, and PAIRS times one of them, chosen
+ * at random, is cancelled and armed for another tick.  tools/bench/instructions counts that.
  */
 #include <bsd/sys/tree.h>
 #include <inttypes.h>
@@ -175,7 +179,7 @@ static size_t deal_with(struct list_head *out, u64 now)
 	return nr;
 }
 
-/* What the owner of a wheel does while it holds its lock once; false: that was all. */
+/* The work of a wheel's owner in one hold of its lock; false: nothing is left. */
 static bool wheel_hold(u64 now, size_t *expired)
 {
 	unsigned int budget = HOLD;
@@ -284,7 +288,7 @@ static size_t heap_expire(u64 now)
 
 /* --- a red-black tree ------------------------------------------------------- */
 
-static int compare(const struct item *a, const struct item *b)
+static int item_compare(const struct item *a, const struct item *b)
 {
 	if (a->due != b->due)
 		return a->due < b->due ? -1 : 1;
@@ -292,8 +296,8 @@ static int compare(const struct item *a, const struct item *b)
 }
 
 RB_HEAD(tree, item);
-RB_PROTOTYPE(tree, item, branch, compare)
-RB_GENERATE(tree, item, branch, compare)
+RB_PROTOTYPE(tree, item, branch, item_compare)
+RB_GENERATE(tree, item, branch, item_compare)
 
 static struct tree tree;
 static struct item *tree_first;		/* cached, as timerqueue.c and hrtimer.c do */
@@ -309,7 +313,7 @@ static void tree_arm(struct item *item, u64 due)
 {
 	item->due = due;
 	RB_INSERT(tree, &tree, item);
-	if (!tree_first || compare(item, tree_first) < 0)
+	if (!tree_first || item_compare(item, tree_first) < 0)
 		tree_first = item;
 }
 
@@ -379,7 +383,7 @@ static double median(struct times *times, unsigned int nr)
 	return times->ns[nr / 2];
 }
 
-static void arm_all(const struct competitor *competitor, const struct bench *bench)
+static void wheel_arm_all(const struct competitor *competitor, const struct bench *bench)
 {
 	size_t i;
 
@@ -412,19 +416,19 @@ static void expire_all(const struct competitor *competitor, const struct bench *
  * One repetition: arm and cancel all, then arm all and let them expire.  What it takes
  * to have an empty wheel, heap or tree is not measured.
  */
-static void measure(const struct competitor *competitor, const struct bench *bench,
-		    double ns[KINDS])
+static void wheel_measure(const struct competitor *competitor, const struct bench *bench,
+			  double ns[KINDS])
 {
 	u64 start, armed, cancelled, expiring;
 
 	competitor->begin(bench->nr);
 	start = cpu_ns();
-	arm_all(competitor, bench);
+	wheel_arm_all(competitor, bench);
 	armed = cpu_ns();
 	cancel_all(competitor, bench);
 	cancelled = cpu_ns();
 	competitor->begin(bench->nr);
-	arm_all(competitor, bench);
+	wheel_arm_all(competitor, bench);
 	expiring = cpu_ns();
 	expire_all(competitor, bench);
 	ns[ARM] = (double)(armed - start) / bench->nr;
@@ -451,7 +455,7 @@ static void bench_times(size_t nr, unsigned int repetitions)
 
 			if (i >= repetitions_of(&competitors[c], nr, repetitions))
 				continue;
-			measure(&competitors[c], &bench, ns);
+			wheel_measure(&competitors[c], &bench, ns);
 			for (kind = 0; kind < KINDS; kind++)
 				times[c][kind].ns[i] = ns[kind];
 		}
@@ -520,7 +524,7 @@ static struct counts hop(const struct bench *bench)
 	struct counts counts = {};
 
 	competitors[WHEEL].begin(bench->nr);
-	arm_all(&competitors[WHEEL], bench);
+	wheel_arm_all(&competitors[WHEEL], bench);
 	while (wheel.armed)
 		count_wakeup(&counts, wheel_next(&wheel));
 	return counts;
@@ -647,7 +651,7 @@ static double worst_lateness(const struct bench *bench, bool prefetch)
 	struct simulation simulation = {};
 
 	competitors[WHEEL].begin(bench->nr);
-	arm_all(&competitors[WHEEL], bench);
+	wheel_arm_all(&competitors[WHEEL], bench);
 	/* From well before the slot begins. */
 	simulation.slept_ns = (SLOT_BEGIN - SLOT_TICKS) * TICK_NS -
 			      simulated_ns(&simulation);
@@ -694,14 +698,33 @@ static void bench_crowds(size_t nr)
 	bench_lateness(nr);
 }
 
+static void run_pairs(size_t pairs, size_t nr)
+{
+	struct bench bench = bench_make(nr);
+
+	competitors[WHEEL].begin(nr);
+	wheel_arm_all(&competitors[WHEEL], &bench);
+	while (pairs--) {
+		struct item *item = &bench.items[draw() % nr];
+
+		wheel_cancel(item);
+		wheel_arm(item, 1 + draw() % ((1 << SPREAD_BITS) - 1));
+	}
+	bench_free(&bench);
+}
+
 int main(int argc, char **argv)
 {
 	bool quick = argc == 2 && !strcmp(argv[1], "--quick");
 	size_t only = argc == 2 && !quick ? strtoul(argv[1], NULL, 0) : 0;
 	size_t most = quick ? 10000 : 10000000, total = quick ? 50000 : 5000000, nr;
 
+	if (argc == 4 && !strcmp(argv[1], "--pairs") && atol(argv[2]) >= 0 && atol(argv[3]) > 0) {
+		run_pairs(atol(argv[2]), atol(argv[3]));
+		return 0;
+	}
 	if (argc > 2 || (argc == 2 && !quick && !only)) {
-		fprintf(stderr, "Usage: wheel [--quick | COUNT]\n");
+		fprintf(stderr, "Usage: wheel [--quick | COUNT | --pairs PAIRS COUNT]\n");
 		return 2;
 	}
 	if (only) {

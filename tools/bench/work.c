@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is shared by all that is measured. */
+/* Helpers of all measurements. */
 #include <err.h>
 #include <glob.h>
 #include <stdio.h>
@@ -117,8 +117,8 @@ void random_times(__u64 *due_ns, __u32 nr, __u64 from_ns, __u64 span_ns)
 }
 
 /*
- * More than expiring a timer takes, and arming it: on an ordinary processor, and on one
- * that takes 8 ns for an instruction.
+ * Longer than it takes to arm and to expire a timer: on an ordinary processor, and on one
+ * whose instructions take 8 ns.
  */
 #define REAL_NS		20000ULL
 #define COUNTED_NS	100000ULL

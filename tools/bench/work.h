@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is measured of the ways to have timers.  Each prints its table and its results. */
+/* The measurements of ways to have timers.  Each prints a table and results. */
 #ifndef _WORK_H
 #define _WORK_H
 
@@ -9,16 +9,16 @@
 
 /**
  * struct plan - how much is measured
- * @counts: with how many timers, up to a 0.
- * @operations: how many are enough for a figure.
- * @due: how many timers expire.
- * @memory: how many are held to see what memory they take.
- * @seconds: how long the lateness of timers is watched.
- * @turns: of an event loop.
- * @touched: how many idle timeouts there are, of which one is moved again and again.
- * @timeout_s: how long these are.
- * @touches: how many moves are enough for a figure.
- * @ways: names of the ways to measure, all that begin so; NULL: all.
+ * @counts: the numbers of timers, then 0.
+ * @operations: the number of operations for a figure.
+ * @due: the number of timers that expire.
+ * @memory: the number of timers whose memory is measured.
+ * @seconds: the duration of the measurement of lateness.
+ * @turns: the number of turns of an event loop.
+ * @touched: the number of idle timeouts, which are moved again and again.
+ * @timeout_s: their duration.
+ * @touches: the number of moves for a figure.
+ * @ways: names, or beginnings of names, of the ways to measure; NULL: all ways.
  */
 struct plan {
 	__u32 counts[8];
@@ -33,10 +33,10 @@ struct plan {
 	const char *ways;
 };
 
-/* Is this way to be measured, and can it be?  Where it cannot, say so. */
+/* Returns whether to measure this way.  Prints the reason if this kernel lacks it. */
 bool plan_has(const struct plan *plan, const struct way *way);
 
-/* End the program if a name in this list means no way. */
+/* End the program if no way has a name of this list. */
 void check_ways(const char *names);
 
 /* Arm, cancel and re-arm at random. */
@@ -48,7 +48,7 @@ void work_expire(const struct plan *plan);
 /* Memory of an armed timer. */
 void work_memory(const struct plan *plan);
 
-/* How late the process knows of timers. */
+/* The time from the due time of a timer until the process knows of it. */
 void work_lateness(const struct plan *plan);
 
 /* Several threads, each with its own timers. */
@@ -63,25 +63,25 @@ void work_touch(const struct plan *plan);
 /* Interrupts while nothing is armed. */
 void work_idle(const struct plan *plan);
 
-/* What the module has done at most while it held a lock once. */
+/* The most work that the module did while it held a lock once. */
 void work_hold(const struct plan *plan);
 
-/* --- what they share -------------------------------------------------------- */
+/* --- helpers ---------------------------------------------------------------- */
 
 /* The numbers from 0 to @nr - 1. */
 __u32 *all_timers(__u32 nr);
 
-/* The number that each base of the module shows by this name; how many bases there are. */
+/* Read a counter of each base in debugfs.  Returns the number of bases. */
 #define BASES_MAX	4096
 size_t read_bases(const char *name, __u64 values[BASES_MAX]);
 
-/* Times from @from_ns on, by chance within @span_ns. */
+/* Random times from @from_ns, within @span_ns. */
 void random_times(__u64 *due_ns, __u32 nr, __u64 from_ns, __u64 span_ns);
 
-/* More than it takes to arm a timer, or for one to expire, in ns. */
+/* Longer than it takes to arm or to expire a timer, in ns. */
 __u64 enough_ns(void);
 
-/* Spin so many turns; how many of them last that long. */
+/* Spin for some turns; and the number of turns that last a time. */
 void spin(__u64 turns);
 __u64 turns_of(__u64 ns);
 
@@ -90,7 +90,7 @@ __u64 interrupts_now(void);
 
 void sleep_until(__u64 ns);
 
-/* A time that no benchmark lives to see, and a span of 2^20 ticks. */
+/* A time after the end of any benchmark, and a span of 2^20 ticks. */
 #define FAR_NS		(3600 * 1000000000ULL)
 #define SPAN_NS		(1ULL << 36)
 

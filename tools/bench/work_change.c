@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it costs to arm, cancel and re-arm timers chosen at random, when so many are
- * armed.
+ * Measures the cost to arm, cancel and re-arm random timers, for several numbers of armed
+ * timers.
  *
- * A round takes some of the timers by chance, re-arms them, cancels them and arms them
- * again.  Each part is measured as a whole, with what the process does for it: filling
- * and checking commands, and for the heap all of its work.
+ * A round takes a random sample of the timers, re-arms them, cancels them and arms them
+ * again.  Each part is measured as a whole, with the work of the process for it: filling
+ * and checking commands, and all the work of a heap.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #include "bench.h"
 #include "work.h"
 
-/* The most timers of a round, and the most rounds. */
+/* The maximum number of timers of a round, and of rounds. */
 #define ROUND_MAX	1024
 #define ROUNDS_MAX	64
 
-/* What a way needs longer for than this, in ns, is measured less often. */
+/* Operations that take longer than this, in ns, are measured less often. */
 #define ENOUGH_NS	500000000ULL
 
 enum part { REARM, QUERY, CANCEL, ARM, PARTS };
@@ -26,10 +26,10 @@ static const char *const part_names[PARTS] = {
 	"rearm", "query", "cancel", "arm"
 };
 
-/* Results are named after the target that they are for. */
+/* The names of results begin with their target. */
 static const char *const part_targets[PARTS] = { "u1", "u1", "u2", "u1" };
 
-/* What is measured of one way with one number of timers: for each operation. */
+/* The figures of a way with one number of timers, for each operation. */
 struct figures {
 	double cost[PARTS];
 	double calls[PARTS];
@@ -47,7 +47,7 @@ static operation operation_of(const struct way *way, enum part part)
 	return operations[part];
 }
 
-/* One part of a round; returns what each of its operations cost. */
+/* One part of a round.  Returns the cost of an operation. */
 static double run_part(struct set *set, enum part part, __u32 *order, __u32 nr,
 		       double *calls)
 {
@@ -63,7 +63,7 @@ static double run_part(struct set *set, enum part part, __u32 *order, __u32 nr,
 	return cost;
 }
 
-/* How many operations a round may have, where the slowest took @ns each. */
+/* The number of operations of a round, if the slowest one took @ns. */
 static __u32 round_size(__u32 nr, __u64 ns)
 {
 	__u32 size = nr / 2 < ROUND_MAX ? nr / 2 : ROUND_MAX;
@@ -74,7 +74,7 @@ static __u32 round_size(__u32 nr, __u64 ns)
 	return size > 16 ? size : 16;
 }
 
-/* A first small round tells how many operations can be borne. */
+/* A small first round shows how many operations the next rounds can have. */
 static __u32 try_round(struct set *set, __u32 *order)
 {
 	__u64 begin = clock_ns();
@@ -110,7 +110,7 @@ static void measure_rounds(struct set *set, __u32 *order, __u32 size,
 	}
 }
 
-static void arm_all(struct set *set, __u32 *order)
+static void change_arm_all(struct set *set, __u32 *order)
 {
 	__u64 *due_ns = bench_alloc(set->nr, sizeof(*due_ns));
 	const struct timers timers = { order, due_ns, set->nr };
@@ -120,13 +120,13 @@ static void arm_all(struct set *set, __u32 *order)
 	free(due_ns);
 }
 
-static void measure(const struct way *way, __u32 nr, __u32 operations,
-		    struct figures *figures)
+static void change_measure(const struct way *way, __u32 nr, __u32 operations,
+			   struct figures *figures)
 {
 	__u32 *order = all_timers(nr), size, rounds;
 	struct set *set = way->open(way, nr);
 
-	arm_all(set, order);
+	change_arm_all(set, order);
 	size = try_round(set, order);
 	rounds = operations / size;
 	if (rounds < 3)
@@ -174,7 +174,7 @@ static void print_results(const struct way *way, __u32 nr,
 	}
 }
 
-static void work_way(const struct plan *plan, const struct way *way)
+static void change_by_way(const struct plan *plan, const struct way *way)
 {
 	struct figures figures;
 	unsigned int i;
@@ -186,7 +186,7 @@ static void work_way(const struct plan *plan, const struct way *way)
 			continue;
 		}
 		figures = (struct figures){};
-		measure(way, plan->counts[i], plan->operations, &figures);
+		change_measure(way, plan->counts[i], plan->operations, &figures);
 		print_figures(way, plan->counts[i], &figures);
 		print_results(way, plan->counts[i], &figures);
 	}
@@ -205,5 +205,5 @@ void work_change(const struct plan *plan)
 	printf("   calls for an arm\n");
 	for (i = 0; ways[i]; i++)
 		if (!ways[i]->looks && plan_has(plan, ways[i]))
-			work_way(plan, ways[i]);
+			change_by_way(plan, ways[i]);
 }

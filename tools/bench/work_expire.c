@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it costs that timers expire, and to collect them, while the process is busy.
+ * Measures the cost of expiring timers, and of collecting them, while the process is busy.
  *
- * Timers are armed for times that are evenly apart, in an order by chance.  Then the
- * process spins for a number of turns, once with all timers expiring meanwhile, once
- * with none: what the first spin took longer is what expiring them cost.  After that it
- * collects them all.  The timers are sparse (one a tick of twheel's) or dense (64).
+ * Timers are armed in random order for times at equal distances.  Then the process spins
+ * for a number of turns, once while all timers expire, and once while none does.  The
+ * difference between the two spins is the cost of expiry.  After that it collects all
+ * timers.  They are sparse (one in a tick of twheel) or dense (64).
  */
 #include <err.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@
 #define NSEC_PER_MSEC	1000000ULL
 
 /*
- * The median of some rounds: other load disturbs a clock, and the kernel's own work, as
- * there is after it has started, is counted with the rest.
+ * The number of rounds, whose median is the figure: other load disturbs a clock, and the
+ * kernel's own work, for example after its start, is counted with the rest.
  */
 #define ROUNDS		5
 #define COUNTED_ROUNDS	3
 
-/* How often a round begins anew that was disturbed. */
+/* How often a disturbed round is repeated. */
 #define TRIES_MAX	5
 
 static const struct density {
@@ -60,7 +60,7 @@ static __u64 arm_due(struct set *set, const struct density *density,
 	return begin_ns + (__u64)set->nr * TICK_NS / density->in_tick;
 }
 
-/* Spin while they expire, and then as long while nothing does. */
+/* Spin while the timers expire, and then for as many turns while none does. */
 static void measure_expire(struct set *set, __u64 begin_ns, __u64 end_ns,
 			   struct figures *figures)
 {
@@ -80,7 +80,7 @@ static void measure_expire(struct set *set, __u64 begin_ns, __u64 end_ns,
 	spin(turns);
 	idle = clock_now() - begin;
 	others = interrupts_now() - others;
-	/* It can have been fewer turns than it takes: turns_of() was interrupted. */
+	/* The spin can be too short if turns_of() was interrupted. */
 	sleep_until(end_ns + 20 * NSEC_PER_MSEC);
 	figures->expire = ((double)busy - idle) / set->nr;
 	figures->interrupts = ((double)interrupts - others) / set->nr;
@@ -117,7 +117,7 @@ static void measure_deliver(struct set *set, struct figures *figures)
 	free(seen);
 }
 
-/* False, and nothing is measured, if some were due before all were armed. */
+/* Returns false without figures if some timers were due before all were armed. */
 static bool try_round(const struct way *way, const struct density *density,
 		      __u32 nr, __u64 lead_ns, struct figures *figures)
 {
@@ -134,7 +134,7 @@ static bool try_round(const struct way *way, const struct density *density,
 	return in_time;
 }
 
-/* A machine can stand still for a while, but not again and again. */
+/* Try again after a machine stood still, but only so often. */
 static void measure_round(const struct way *way, const struct density *density,
 			  __u32 nr, struct figures *figures)
 {
@@ -147,8 +147,8 @@ static void measure_round(const struct way *way, const struct density *density,
 	errx(1, "arming %u timers takes too long", nr);
 }
 
-static void measure(const struct way *way, const struct density *density,
-		    __u32 nr, struct figures *figures)
+static void expire_measure(const struct way *way, const struct density *density,
+			   __u32 nr, struct figures *figures)
 {
 	double expire[ROUNDS], deliver[ROUNDS];
 	unsigned int rounds = clock_is_real() ? ROUNDS : COUNTED_ROUNDS, i;
@@ -205,7 +205,7 @@ void work_expire(const struct plan *plan)
 		for (k = 0; k < ARRAY_SIZE(densities); k++) {
 			struct figures figures;
 
-			measure(ways[i], &densities[k], plan->due, &figures);
+			expire_measure(ways[i], &densities[k], plan->due, &figures);
 			print_figures(ways[i], &densities[k], plan->due,
 				      &figures);
 		}

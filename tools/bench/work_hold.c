@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The most timers that the module has touched while it held a lock of its own once, since
- * it was loaded: so this is to run after all else.
+ * The maximum number of timers that the module touched in one hold of a lock since it was
+ * loaded.  So this has to be the last measurement.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts while nothing is armed: timers are armed for soon and cancelled, which
- * leaves the hrtimer of a base as it is.  That may call once; after it nothing may.
+ * Counts interrupts while nothing is armed.  Timers are armed for soon and cancelled, which
+ * leaves the hrtimer of a base as it is: it may fire once, and never after that.
  */
 #include <stdio.h>
 
@@ -19,8 +19,8 @@ static void sleep_ms(__u64 ms)
 }
 
 /*
- * Sleep, and add what interrupts the bases had meanwhile, of which they had @interrupts
- * before; *@most is that of the base which had most of them.
+ * Sleep, and return the interrupts of all bases in that time.  @interrupts has their
+ * counters before it.  *@most is the maximum of a base.
  */
 static __u64 interrupts_in(__u64 ms, __u64 interrupts[BASES_MAX], __u64 *most)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How late a process that waits for them knows of its timers: 2,000 a second, at times
- * by chance.  The time is read when the call that told of a timer has returned; what a
- * way does after it, such as to read each timerfd, is not part of it.
+ * Measures how late a waiting process knows of its timers: 2,000 a second, at random times.
+ * The clock is read when the call that reports a timer has returned.  What a way has to do
+ * after that, such as to read each timerfd, is not included.
  */
 #include <err.h>
 #include <stdio.h>
@@ -14,20 +14,20 @@
 #define RATE		2000
 #define NSEC_PER_SEC	1000000000ULL
 
-/* Which of the sorted figures are told. */
+/* The percentiles that are printed. */
 static const double percents[] = {
 	1, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 100
 };
 
-static int compare(const void *a, const void *b)
+static int lateness_compare(const void *a, const void *b)
 {
 	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* How late each timer was; *@early counts those that came before their time, as 0 late. */
-static __u64 *measure(const struct way *way, __u32 nr, __u32 *early)
+/* The lateness of each timer.  *@early counts early timers, whose lateness is 0. */
+static __u64 *lateness_measure(const struct way *way, __u32 nr, __u32 *early)
 {
 	__u64 *due_ns = bench_alloc(nr, sizeof(*due_ns));
 	__u64 *late_ns = bench_alloc(nr, sizeof(*late_ns));
@@ -56,7 +56,7 @@ static __u64 *measure(const struct way *way, __u32 nr, __u32 *early)
 	way->close(set);
 	free(due_ns);
 	free(all);
-	qsort(late_ns, nr, sizeof(*late_ns), compare);
+	qsort(late_ns, nr, sizeof(*late_ns), lateness_compare);
 	return late_ns;
 }
 
@@ -73,8 +73,8 @@ static const char *unit(void)
 	return clock_is_real() ? "ns" : "virtual_ns";
 }
 
-static void print(const struct way *way, const __u64 *late_ns, __u32 nr,
-		  __u32 early)
+static void lateness_print(const struct way *way, const __u64 *late_ns, __u32 nr,
+			   __u32 early)
 {
 	unsigned int i;
 
@@ -107,8 +107,8 @@ void work_lateness(const struct plan *plan)
 
 		if (!ways[i]->delivers || !plan_has(plan, ways[i]))
 			continue;
-		late_ns = measure(ways[i], nr, &early);
-		print(ways[i], late_ns, nr, early);
+		late_ns = lateness_measure(ways[i], nr, &early);
+		lateness_print(ways[i], late_ns, nr, early);
 		free(late_ns);
 	}
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An event loop that serves 100 sockets and has 10,000 timers, as timeouts of
- * connections are: nearly all are moved before they fire.
+ * Measures an event loop with 100 sockets and 10,000 timers, which are like timeouts of
+ * connections: nearly all are moved before they fire.
  *
- * In each turn some sockets have something to read, each of which moves ten timers to a
- * later time; one timer in a hundred is moved to soon instead, and fires.  Those that
- * fired are armed again in the next turn.  Counted are the system calls of a turn, but
- * for the read() of each socket that is served, and what the thread's turn costs, with
- * these.
+ * In each turn some sockets are readable, and each of these moves ten timers to a later
+ * time.  One timer in a hundred is moved to an early time instead, and fires.  Fired timers
+ * are armed again in the next turn.  The figures are the system calls of a turn, without
+ * the read() of each socket, and the cost of a turn, with these.
  */
 #include <err.h>
 #include <errno.h>
@@ -27,10 +26,10 @@
 #define TIMERS		10000
 #define SERVED		10	/* sockets in a turn */
 #define MOVED		10	/* timers for each of them */
-#define FIRES_OF	100	/* one of so many is moved to soon */
+#define FIRES_OF	100	/* one in this number is moved to soon */
 #define SOON_NS		1000000ULL
 
-/* What epoll tells: a timer, a socket, or the file of all timers. */
+/* The data of an epoll event: a timer, a socket, or the file of all timers. */
 #define FIRST_SOCKET	TIMERS
 #define TIMERS_FILE	(TIMERS + SOCKETS)
 
@@ -38,17 +37,17 @@ struct design;
 
 /**
  * struct loop - an event loop
- * @design: how it has its timers.
- * @epoll: what it waits on.
+ * @design: its way to have timers.
+ * @epoll: the epoll file.
  * @served: the sockets that it serves.
- * @clients: their other ends.
+ * @clients: the other ends of these.
  * @calls: system calls so far.
  * @fired: timers that have fired so far.
  * @armed: which timers are armed.
  * @change: the timers to be moved or armed in this turn, @nr of them.
  * @due_ns: when they are due.
  * @later: those that have fired, to be armed in the next turn.
- * @nr_later: how many.
+ * @nr_later: the number of these.
  * @fd: ours: the device; heap: the timerfd is the set's.
  * @ids: ours: of each timer.
  * @fds: timerfd: of each timer.
@@ -76,12 +75,12 @@ struct loop {
 
 /**
  * struct design - a way for an event loop to have timers
- * @name: in results.
- * @text: for people.
- * @open: make the timers, and let epoll know.
- * @close: free them.
- * @ready: epoll has told of a timer or of the file of all timers.
- * @change: arm or move those to be changed, and take those that have fired.
+ * @name: its name in results.
+ * @text: its name for people.
+ * @open: make the timers, and add their files to epoll.
+ * @close: free the timers.
+ * @ready: handle an epoll event of a timer or of the file of all timers.
+ * @change: arm or move the timers to be changed, and collect those that have fired.
  */
 struct design {
 	const char *name;
@@ -130,7 +129,7 @@ static void twheel_close(struct loop *loop)
 	close(loop->fd);
 }
 
-/* ENTER takes the records in any case. */
+/* ENTER in change() reads the records. */
 static void twheel_ready(struct loop *loop, __u32 timer)
 {
 	(void)loop;
@@ -300,7 +299,7 @@ static void open_sockets(struct loop *loop)
 	}
 }
 
-/* As many clients send a byte each. */
+/* Let some clients send a byte each. */
 static void poke(struct loop *loop)
 {
 	__u32 i;
@@ -325,7 +324,7 @@ static bool is_to_change(const struct loop *loop, __u32 timer)
 	return false;
 }
 
-/* Read what is there, and move some of the timers of this connection. */
+/* Read a socket, and move some timers of its connection. */
 static void serve(struct loop *loop, __u32 socket, __u64 now)
 {
 	const __u32 each = TIMERS / SOCKETS;
@@ -367,7 +366,7 @@ static void turn(struct loop *loop)
 	loop->design->change(loop);
 }
 
-static void arm_all(struct loop *loop)
+static void loop_arm_all(struct loop *loop)
 {
 	__u64 now = clock_ns();
 	__u32 i;
@@ -411,8 +410,8 @@ static void run_turns(struct loop *loop, __u32 turns, struct figures *figures)
 	figures->fired = (double)(loop->fired - fired) / turns;
 }
 
-static void measure(const struct design *design, __u32 turns,
-		    struct figures *figures)
+static void loop_measure(const struct design *design, __u32 turns,
+			 struct figures *figures)
 {
 	struct loop *loop = bench_alloc(1, sizeof(*loop));
 	__u32 i;
@@ -424,7 +423,7 @@ static void measure(const struct design *design, __u32 turns,
 		err(1, "epoll_create1");
 	design->open(loop);
 	open_sockets(loop);
-	arm_all(loop);
+	loop_arm_all(loop);
 	run_turns(loop, turns, figures);
 	design->close(loop);
 	for (i = 0; i < SOCKETS; i++) {
@@ -435,7 +434,7 @@ static void measure(const struct design *design, __u32 turns,
 	free(loop);
 }
 
-static void print(const struct design *design, const struct figures *figures)
+static void loop_print(const struct design *design, const struct figures *figures)
 {
 	printf("%-24s %8.2f %8.0f %10.0f %8.1f %8.2f\n", design->text,
 	       figures->calls, figures->most_calls, figures->cost,
@@ -456,7 +455,7 @@ void work_loop(const struct plan *plan)
 	printf("%-24s %8s %8s %10s %8s %8s\n", "", "calls", "most",
 	       clock_unit(), "changed", "fired");
 	for (i = 0; i < ARRAY_SIZE(designs); i++) {
-		measure(&designs[i], plan->turns, &figures);
-		print(&designs[i], &figures);
+		loop_measure(&designs[i], plan->turns, &figures);
+		loop_print(&designs[i], &figures);
 	}
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of an armed timer: what the kernel has in use more, and what the process has,
- * when so many are armed than before there was any.
+ * Measures the memory of an armed timer: the growth of the memory of the kernel and of the
+ * process, divided by the number of timers.
  *
- * The kernel's is all that is neither free, nor cached files, nor memory of programs
- * (MemTotal - MemFree - Buffers - Cached - AnonPages of /proc/meminfo, and the pages
- * that CPUs keep for themselves are free, too), so other programs should be quiet.
- * Memory that was freed comes back after a while, which is waited for.
+ * The kernel's memory is all that is neither free, nor cached files, nor memory of programs
+ * (MemTotal - MemFree - Buffers - Cached - AnonPages of /proc/meminfo, less the free pages
+ * on the lists of CPUs).  So other programs should be idle.  The kernel frees some memory
+ * with a delay: the benchmark waits until the figure does not change any more.
  */
 #include <err.h>
 #include <math.h>
@@ -18,7 +18,7 @@
 #include "bench.h"
 #include "work.h"
 
-/* What each timer takes is the same from here on, where making them takes long. */
+/* With more timers the memory of each stays the same, and making them takes long. */
 #define ENOUGH		100000
 
 struct usage {
@@ -47,7 +47,7 @@ static double kib_of(const char *path, const char *name)
 	errx(1, "%s has no %s", path, name);
 }
 
-/* Free pages that are on the list of a CPU: "count: N" of each zone and CPU. */
+/* Free pages on the lists of CPUs: "count: N" of each zone and CPU. */
 static double pages_of_cpus(void)
 {
 	FILE *file = fopen("/proc/zoneinfo", "r");
@@ -78,8 +78,8 @@ static struct usage usage_now(void)
 	};
 }
 
-/* A part at a time, so that only what remembers timers grows with them. */
-static void arm_all(struct set *set)
+/* Arm some at a time, so that no buffer grows with the number of timers. */
+static void memory_arm_all(struct set *set)
 {
 	__u32 part[COLLECT_MAX], from, i, nr;
 	__u64 due_ns[COLLECT_MAX];
@@ -98,7 +98,7 @@ static void arm_all(struct set *set)
 #define SAME		(64 << 10)
 #define TRIES		100
 
-/* Usage once it stays as it is. */
+/* The usage when it does not change any more. */
 static struct usage settled_usage(void)
 {
 	const struct timespec while_ns = to_timespec(200000000);
@@ -114,14 +114,14 @@ static struct usage settled_usage(void)
 	return now;
 }
 
-static struct usage measure(const struct way *way, __u32 nr)
+static struct usage memory_measure(const struct way *way, __u32 nr)
 {
 	struct usage before, after;
 	struct set *set;
 
 	before = settled_usage();
 	set = way->open(way, nr);
-	arm_all(set);
+	memory_arm_all(set);
 	after = settled_usage();
 	way->close(set);
 	return (struct usage){
@@ -130,7 +130,7 @@ static struct usage measure(const struct way *way, __u32 nr)
 	};
 }
 
-static void work_way(const struct way *way, __u32 nr)
+static void memory_by_way(const struct way *way, __u32 nr)
 {
 	struct usage usage;
 
@@ -138,16 +138,16 @@ static void work_way(const struct way *way, __u32 nr)
 		nr = ENOUGH;
 	if (nr > way->most)
 		nr = way->most;
-	/* The first one finds what is needed once. */
-	measure(way, 1);
-	usage = measure(way, nr);
+	/* The first timer allocates memory that is needed only once. */
+	memory_measure(way, 1);
+	usage = memory_measure(way, nr);
 	printf("%-24s %9u %8.1f %8.1f\n", way->text, nr, usage.kernel,
 	       usage.process);
 	print_result(usage.kernel, "bytes", "u5.%s.kernel.%u", way->name, nr);
 	print_result(usage.process, "bytes", "u5.%s.process.%u", way->name, nr);
 }
 
-/* Other variants of a way take the same. */
+/* Only one variant of each way: the others take the same memory. */
 void work_memory(const struct plan *plan)
 {
 	unsigned int i;
@@ -158,6 +158,6 @@ void work_memory(const struct plan *plan)
 		if (ways[i] == &way_enter_256 || !ways[i]->delivers ||
 		    !plan_has(plan, ways[i]))
 			continue;
-		work_way(ways[i], plan->memory);
+		memory_by_way(ways[i], plan->memory);
 	}
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several threads, each on a CPU of its own and with timers of its own, which it cancels
- * and arms again at random: how many a second, all together, and how many times the rate
- * of one thread that is.  Each number of threads has its turn in each round, and its
- * best one counts: other load can only make it slower.
+ * Measures several threads, each with its own CPU and its own timers, which it cancels and
+ * arms again at random.  The figures are the changes of all threads in a second, and their
+ * ratio to those of one thread.  All numbers of threads take turns, and the best rate of
+ * each is the figure, because other load can only make it slower.
  */
 #include <err.h>
 #include <pthread.h>
@@ -27,11 +27,11 @@ static atomic_bool stop;
 
 /**
  * struct worker - a thread
- * @thread: it.
- * @way: how its timers are made.
- * @cpu: where it runs.
- * @changes: how many timers it has cancelled and armed.
- * @ns: how long that took.
+ * @thread: the thread.
+ * @way: the way of its timers.
+ * @cpu: its CPU.
+ * @changes: the number of timers that it has cancelled and armed again.
+ * @ns: the time that this took.
  */
 struct worker {
 	pthread_t thread;
@@ -95,8 +95,8 @@ static void start_worker(struct worker *worker, const struct way *way, int cpu)
 		errx(1, "cannot make a thread");
 }
 
-/* Timers changed in a second by so many threads. */
-static double measure(const struct way *way, unsigned int threads)
+/* The number of timers that @threads threads change in a second. */
+static double threads_measure(const struct way *way, unsigned int threads)
 {
 	const struct timespec round = to_timespec(ROUND_NS);
 	struct worker workers[THREADS_MAX];
@@ -118,14 +118,14 @@ static double measure(const struct way *way, unsigned int threads)
 	return rate;
 }
 
-static void work_way(const struct way *way, unsigned int most)
+static void threads_by_way(const struct way *way, unsigned int most)
 {
 	double best[THREADS_MAX] = {};
 	unsigned int round, threads;
 
 	for (round = 0; round < ROUNDS; round++) {
 		for (threads = 1; threads <= most; threads++) {
-			double rate = measure(way, threads);
+			double rate = threads_measure(way, threads);
 
 			if (rate > best[threads - 1])
 				best[threads - 1] = rate;
@@ -157,5 +157,5 @@ void work_threads(const struct plan *plan)
 	for (i = 0; ways[i]; i++)
 		if (ways[i] != &way_uring && !ways[i]->looks &&
 		    plan_has(plan, ways[i]))
-			work_way(ways[i], most);
+			threads_by_way(ways[i], most);
 }

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it costs to move idle timeouts, as of connections, which are moved each time that
- * something comes and hardly ever expire: with all that a move causes afterwards.
+ * Measures the cost of moving idle timeouts, with everything that a move causes later.  Idle
+ * timeouts, for example of connections, are moved by each request and hardly ever expire.
  *
- * Moves come in bursts, as in a turn of an event loop, each of a timeout by chance to
- * 30 s after the burst.  A burst is made with and without the moves themselves; what it
- * takes longer with them, interrupts of that time included, is what they cost.
+ * Moves come in bursts, as in a turn of an event loop.  Each moves a random timeout to 30 s
+ * after the burst.  Bursts are run with and without the moves.  The difference between the
+ * two, with the interrupts in that time, is the cost of the moves.
  *
- * With most ways a move is done when its call returns, and a timeout that is moved again
- * and again causes no interrupt.  A store costs nearly nothing, but then each
- * timeout comes out of its wheel once in about 30 s, and the kernel looks at it.  Of that
- * two parts are measured: the store, in bursts while nothing is armed, and what comes
- * later.  There are as many looks in a second however many moves there are, so what comes
- * later is divided by the moves of that time at 1,000,000 a second: 300 of each of 1e5
- * timeouts.  With a tenth of the moves it is ten times as much for each of them.
+ * With most ways a move is complete when its call returns, and a timeout that is moved again
+ * and again causes no interrupt.  A store costs nearly nothing.  But about every 30 s each
+ * timeout comes out of its wheel, and the kernel checks its deadline.  Both parts are
+ * measured: the stores, in bursts while nothing is armed, and the checks.  The number of
+ * checks does not depend on the number of moves.  So their cost is divided by the moves in
+ * 30 s at 1,000,000 a second: 300 of each of 1e5 timeouts.  With a tenth of the moves, the
+ * share of each move is ten times as large.
  *
- * Where instructions are counted, that is a whole period in which moves go on at that
- * pace, the process spinning for the rest of each burst, against such bursts while nothing
- * is armed.  For a period before it the process sleeps, and each timeout comes out and
- * waits on: so they are in the wheel as they are after hours, evenly spread and as far away.
+ * If instructions are counted, the checks are measured over a whole period of 30 s: moves go
+ * on at that pace, the process spins for the rest of each burst, and the same bursts are run
+ * while nothing is armed.  For one period before, the process sleeps, so that each timeout
+ * comes out and waits on.  After that they are spread evenly over the wheel, as after hours.
  *
- * On a clock, 30 s differ by more than that from 30 s.  There the cost of a look is
- * measured apart: some timeouts come out, one a tick, so that each has an interrupt of its
- * own unless it has slack, while the process spins, and it spins as long again.
+ * On a clock, two periods of 30 s differ by more than the checks cost.  There a check is
+ * measured apart: some timeouts come out while the process spins, one in each tick, so that
+ * each has its own interrupt unless it has slack.  The process then spins again without
+ * them.
  *
- * The process and its timeouts are on one CPU; time that other programs take there counts.
+ * The process and its timeouts are on one CPU.  Time that other programs use there counts.
  */
 #include <err.h>
 #include <sched.h>
@@ -36,33 +37,33 @@
 
 #define NSEC_PER_SEC	1000000000ULL
 
-/* Moves of a burst, moves in a second where it is a pace, and so the time of a burst. */
+/* Moves of a burst, moves in a second at the fixed pace, and so the time of a burst. */
 #define BURST		1024
 #define PACE		1000000ULL
 #define BURST_NS	(BURST * (NSEC_PER_SEC / PACE))
 
-/* Bursts of so long tell what one costs without what comes later. */
+/* The time of the bursts that measure a move without the checks. */
 #define SOME_NS		NSEC_PER_SEC
 
 /* After a period, until the next one begins. */
 #define GAP_NS		NSEC_PER_SEC
 
-/* The median of so many bursts is what stores take. */
+/* The number of bursts whose median is the cost of stores. */
 #define PAIRS		500
 
-/* How often looks are measured apart, together at half of the timeouts. */
+/* How often checks are measured apart; in all, half of the timeouts are checked. */
 #define ROUNDS		5
 
-/* A machine can stand still while timeouts are armed, but not again and again. */
+/* How often to try again if the machine stood still while timeouts were armed. */
 #define TRIES_MAX	5
 #define TICK_NS		65536ULL
 #define LITTLE_NS	(NSEC_PER_SEC / 50)
 
 /**
- * struct touched - a way whose timers are touched
+ * struct touched - a way whose timers are moved
  * @way: the way.
- * @fewer: it has so many times fewer timeouts, and moves for each of them.
- * @why: this takes too long.
+ * @fewer: the numbers of timeouts, and of moves of each, are divided by this.
+ * @why: what would take too long otherwise.
  */
 static const struct touched {
 	const struct way *way;
@@ -79,12 +80,12 @@ static const struct touched {
 };
 
 /**
- * struct load - what is done to a set
+ * struct load - the work done with a set
  * @set: the timers.
- * @timeout_ns: how long they are.
- * @turns: how many to spin after a burst.
+ * @timeout_ns: the duration of the timeouts.
+ * @turns: the turns of a spin after a burst.
  * @timer: the timers of a burst.
- * @due_ns: and their times.
+ * @due_ns: their new times.
  */
 struct load {
 	struct set *set;
@@ -94,7 +95,7 @@ struct load {
 	__u64 due_ns[BURST];
 };
 
-/* What there was in some bursts. */
+/* The figures of some bursts. */
 struct happened {
 	__u64 bursts;
 	__u64 cost;
@@ -104,7 +105,7 @@ struct happened {
 	__u64 looks;
 };
 
-/* Of each move; @store and @later only where the two are apart. */
+/* The cost of a move.  Only a store has it in two parts, @store and @later. */
 struct figures {
 	double store;
 	double later;
@@ -136,7 +137,7 @@ static __u64 looks_of(struct set *set)
 	return set->way->looks ? set->way->looks(set) : 0;
 }
 
-/* This many bursts, or as many as there are in that time. */
+/* Runs @nr bursts, or as many as fit in @ns. */
 static struct happened bursts(struct load *load, bool moves, __u64 nr, __u64 ns)
 {
 	struct happened happened = {
@@ -164,8 +165,8 @@ static double burst_cost(const struct happened *happened)
 }
 
 /*
- * Interrupts that there would not have been else, as in bursts without moves: but for
- * some of the kernel's own in a second.
+ * The interrupts that moves caused: those of bursts with moves less those without. A few
+ * are the kernel's own.
  */
 static double more_interrupts(const struct happened *happened, const struct happened *bare)
 {
@@ -174,7 +175,7 @@ static double more_interrupts(const struct happened *happened, const struct happ
 	return happened->interrupts > others ? happened->interrupts - others : 0;
 }
 
-/* --- ways of which a move is done at once ----------------------------------- */
+/* --- ways in which a move is complete at once ------------------------------- */
 
 static void arm_some(struct set *set, const __u32 *some, __u32 nr, __u64 from_ns,
 		     __u64 span_ns)
@@ -187,7 +188,7 @@ static void arm_some(struct set *set, const __u32 *some, __u32 nr, __u64 from_ns
 	free(due_ns);
 }
 
-static void arm_all(struct set *set, __u64 from_ns, __u64 span_ns)
+static void touch_arm_all(struct set *set, __u64 from_ns, __u64 span_ns)
 {
 	__u32 *all = all_timers(set->nr);
 
@@ -195,7 +196,7 @@ static void arm_all(struct set *set, __u64 from_ns, __u64 span_ns)
 	free(all);
 }
 
-/* How long it may take to arm all of them. */
+/* The time allowed to arm all timeouts. */
 static __u64 lead_ns(const struct set *set)
 {
 	return NSEC_PER_SEC + set->nr * enough_ns();
@@ -206,8 +207,8 @@ static void measure_at_once(struct load *load, __u64 moves, struct figures *figu
 	struct happened bare, moved;
 
 	bare = bursts(load, false, ~0ULL, SOME_NS);
-	arm_all(load->set, clock_ns() + lead_ns(load->set) + load->timeout_ns,
-		load->timeout_ns);
+	touch_arm_all(load->set, clock_ns() + lead_ns(load->set) + load->timeout_ns,
+		      load->timeout_ns);
 	moved = bursts(load, true, moves / BURST + 1, ~0ULL);
 	moves = moved.bursts * BURST;
 	figures->all = (burst_cost(&moved) - burst_cost(&bare)) / BURST;
@@ -215,9 +216,9 @@ static void measure_at_once(struct load *load, __u64 moves, struct figures *figu
 	figures->interrupts = more_interrupts(&moved, &bare) / moves;
 }
 
-/* --- a store, and what comes later ------------------------------------------ */
+/* --- stores, and checks by the kernel --------------------------------------- */
 
-/* Let bursts be as long as they are at that pace. */
+/* Choose the spin after a burst so that bursts have the fixed pace. */
 static void keep_pace(struct load *load)
 {
 	__u64 begin_ns = clock_ns(), took_ns;
@@ -229,8 +230,8 @@ static void keep_pace(struct load *load)
 }
 
 /*
- * Sleep for a period in which each timeout comes out once, evenly spread over it, to
- * wait for the same moment of the next period, which begins when this returns.
+ * Sleep for a period in which each timeout comes out once, at times spread evenly over it,
+ * and then waits for the same time of the next period, which begins when this returns.
  */
 static void sleep_a_period(struct load *load)
 {
@@ -275,8 +276,8 @@ static void measure_period(struct load *load, struct figures *figures)
 }
 
 /*
- * Arm them for one tick after the other, and move them away; returns the last tick, or 0:
- * some were due by then.
+ * Arm timeouts for successive ticks, and move them to later times.  Returns the last tick,
+ * or 0 if some were due before that.
  */
 static __u64 arm_in_ticks(struct set *set, const __u32 *some, __u32 nr, __u64 begin_ns)
 {
@@ -295,8 +296,8 @@ static __u64 arm_in_ticks(struct set *set, const __u32 *some, __u32 nr, __u64 be
 }
 
 /*
- * What a spin takes longer for each look while there are looks, and how many interrupts
- * more; false: some of them came before.
+ * Measure the cost of a check, and its interrupts: the difference between a spin with checks
+ * and one without, divided by their number.  Returns false if some came before the spin.
  */
 static bool measure_looks(struct set *set, const __u32 *some, __u32 nr, __u64 lead_ns,
 			  double *cost, double *more)
@@ -320,13 +321,13 @@ static bool measure_looks(struct set *set, const __u32 *some, __u32 nr, __u64 le
 	spin(turns);
 	*cost = ((double)busy - (clock_now() - begin)) / nr;
 	*more = (*more - (interrupts_now() - interrupts)) / nr;
-	/* Such a spin can be shorter than it should be: turns_of() was interrupted. */
+	/* The spin can be too short if turns_of() was interrupted. */
 	sleep_until(end_ns + GAP_NS);
 	expect("looks", set->way->looks(set) - looks, nr);
 	return true;
 }
 
-/* In a set of which nothing is armed. */
+/* Measures the cost of checks.  Nothing in the set may be armed before. */
 static bool try_apart(struct load *load, __u64 lead_ns, double *costs, double *interrupts)
 {
 	struct set *set = load->set;
@@ -343,7 +344,7 @@ static bool try_apart(struct load *load, __u64 lead_ns, double *costs, double *i
 	return in_time;
 }
 
-/* As it was before anything was armed. */
+/* Replaces the set by a new one, in which nothing is armed. */
 static void reopen(struct load *load)
 {
 	const struct way *way = load->set->way;
@@ -378,7 +379,7 @@ static double one_burst(struct load *load, bool moves)
 	return clock_now() - begin;
 }
 
-/* One after the other, as what disturbs them comes and goes. */
+/* Alternate both kinds of bursts, because disturbances come and go. */
 static double measure_store(struct load *load)
 {
 	double more[PAIRS];
@@ -402,7 +403,7 @@ static void measure_later(struct load *load, struct figures *figures)
 	figures->all = figures->store + figures->later;
 }
 
-/* --- what is told ----------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------- */
 
 static void print_part(double cost)
 {
@@ -412,7 +413,7 @@ static void print_part(double cost)
 		printf(" %9s", "");
 }
 
-static void print(const struct touched *this, __u32 nr, const struct figures *figures)
+static void touch_print(const struct touched *this, __u32 nr, const struct figures *figures)
 {
 	const char *name = way_name(this->way);
 
@@ -432,7 +433,7 @@ static void print(const struct touched *this, __u32 nr, const struct figures *fi
 	print_result(figures->interrupts, "interrupts", "d1.%s.interrupts.%u", name, nr);
 }
 
-static void work_way(const struct plan *plan, const struct touched *this)
+static void touch_by_way(const struct plan *plan, const struct touched *this)
 {
 	__u32 nr = plan->touched / this->fewer;
 	struct load *load = bench_alloc(1, sizeof(*load));
@@ -447,10 +448,10 @@ static void work_way(const struct plan *plan, const struct touched *this)
 				&figures);
 	this->way->close(load->set);
 	free(load);
-	print(this, nr, &figures);
+	touch_print(this, nr, &figures);
 }
 
-/* Stay where this is; *@before becomes where it could run. */
+/* Bind the thread to its current CPU.  *@before gets its previous affinity. */
 static void stay(cpu_set_t *before)
 {
 	cpu_set_t here;
@@ -474,6 +475,6 @@ void work_touch(const struct plan *plan)
 	stay(&before);
 	for (i = 0; i < ARRAY_SIZE(touched); i++)
 		if (plan_has(plan, touched[i].way))
-			work_way(plan, &touched[i]);
+			touch_by_way(plan, &touched[i]);
 	sched_setaffinity(0, sizeof(before), &before);
 }

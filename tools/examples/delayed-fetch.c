@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A delayed fetch: a consumer asks for at least so many bytes, and does not want to
- * wait for them longer than so long.
+ * A delayed fetch: a consumer asks for a minimum number of bytes, and waits for them at
+ * most for some time.
  *
- * The fetch is one event.  Its time is the longest wait, and it watches the key of
- * each partition that it reads.  A producer that appends to a partition signals how
- * many bytes that were: the kernel adds them up for all who wait, and ends each
- * fetch once, by its bytes or by its time, whichever is first.
+ * The fetch is one event.  Its time is the longest wait, and it watches the key of each
+ * partition that it reads.  A producer that appends to a partition signals the number of
+ * bytes.  The kernel adds them up for each waiting fetch, and ends each fetch once, by its
+ * bytes or by its time, whichever is first.
  *
- * One thread plays all parts here, so that the output is always the same; in a
- * broker, producers append at any moment.
+ * Here one thread plays all parts, so that the output is always the same; in a broker,
+ * producers append at any time.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,15 +18,15 @@
 
 #define NR_PARTITIONS	3
 
-/* The key of a partition: any number on which all agree. */
+/* The key of a partition: any number that all use. */
 #define KEY(partition)	(100 + (partition))
 
-/* How many bytes of each partition nobody has fetched yet. */
+/* The bytes of each partition that were not fetched yet. */
 static __u64 unread[NR_PARTITIONS];
 
 static int device;
 
-/* A producer appends: first the bytes, then the signal.  Returns how many it ends. */
+/* A producer appends: first the bytes, then the signal.  Returns the fetches it ends. */
 static int append(int partition, __u64 bytes)
 {
 	struct twheel_cmd signal = {
@@ -41,7 +41,7 @@ static int append(int partition, __u64 bytes)
 	return signal.result;
 }
 
-/* The watch of a partition for so many bytes more; 0: of the ADD before it. */
+/* A watch of a partition for @bytes.  With @id 0 it belongs to the ADD before it. */
 static struct twheel_cmd watch_partition(__u64 id, int partition, __u64 bytes)
 {
 	return (struct twheel_cmd){
@@ -65,18 +65,16 @@ static void complete(__u64 id, int partition)
 }
 
 /*
- * Looks at what there is already: after the watch, never before.
+ * Checks the bytes that are there already: after the watch, never before it.
  *
- * A watch counts what is signalled once it is attached, and nothing before.  Had we
- * looked first and watched then, a producer could append in between: its bytes come
- * too late for the look and its signal too early for the watch, and the fetch waits
- * for its time although all is there.  So what we see counts only once we watch for
- * no more than what it lacks, and that we have seen it all.
+ * A watch counts only signals that come after it.  If the check came first, a producer
+ * could append between the two: the check would miss its bytes and the watch its signal,
+ * and the fetch would wait for its time although all bytes are there.
  *
- * A signal that is on its way may be counted by the look and by the watch; the fetch
- * then ends with fewer bytes, and whoever minds fetches again.  Where look and watch
- * both end it, the first one does: with more threads than this one, COMPLETE may say
- * EALREADY or ENOENT, which is fine.
+ * A signal that comes at the same time may be counted by the check and by the watch.  Then
+ * the fetch ends with fewer bytes, and the consumer can fetch again.  If check and watch
+ * both end the fetch, the first one counts: with several threads, COMPLETE may return
+ * -EALREADY or -ENOENT, which is no error here.
  */
 static bool look(__u64 id, int partition, __u64 bytes)
 {
@@ -116,7 +114,7 @@ static void fetch(int first, int last, __u64 bytes, __u64 wait_ns)
 			break;
 }
 
-/* The fetch ends: its record says why, and what there is goes to the consumer. */
+/* The fetch ends: its record has the reason, and the consumer gets the bytes. */
 static void answer(int partition, __u32 reason, __u64 key, __u64 bytes)
 {
 	struct twheel_record record = next_record(device);
@@ -134,14 +132,14 @@ int main(void)
 {
 	device = open_device(0);
 
-	/* By bytes that add up. */
+	/* It ends by bytes that add up, */
 	fetch(0, 0, 4096, 30 * NSEC_PER_SEC);
 	EXPECT(append(0, 1024) == 0);
 	EXPECT(append(0, 2048) == 0);
 	EXPECT(append(0, 1024) == 1);
 	answer(0, TWHEEL_COMPLETED, KEY(0), 4096);
 
-	/* By whichever of three partitions has enough first. */
+	/* by the first of three partitions that has enough, */
 	fetch(0, 2, 1000, 30 * NSEC_PER_SEC);
 	EXPECT(append(0, 600) == 0);
 	EXPECT(append(1, 900) == 0);
@@ -149,12 +147,12 @@ int main(void)
 	EXPECT(append(2, 800) == 1);
 	answer(2, TWHEEL_COMPLETED, KEY(2), 1500);
 
-	/* By time, with what there is then. */
+	/* by its time, with the bytes that are there then, */
 	fetch(0, 1, 1000, 200 * NSEC_PER_MSEC);
 	EXPECT(append(0, 300) == 0);
 	answer(0, TWHEEL_EXPIRED, 0, 900);
 
-	/* At once: orders-1 still has 900 bytes. */
+	/* and at once, because orders-1 still has 900 bytes. */
 	fetch(0, 1, 900, 30 * NSEC_PER_SEC);
 	answer(1, TWHEEL_COMPLETED, 0, 900);
 	return EXIT_SUCCESS;

@@ -3,13 +3,14 @@
  * A delayed produce: a producer wants to hear that enough replicas have its record,
  * or, when its time is up, that they do not.
  *
- * The produce is one event, and its time is the time-out.  Each replica has a key,
- * on which it signals how many records it has; another is of the high watermark,
- * how many records all replicas have.  A produce that wants k replicas watches the
- * keys of all with a quorum of k; one that wants all needs the watermark only.  Such
- * numbers do not add up: the watches are for a level, one signal of at least so much.
+ * The produce is one event, and its time is the timeout.  Each replica has a key, on which
+ * it signals the number of its records.  Another key is for the high watermark, the number
+ * of records that all replicas have.  A produce that needs k replicas watches the keys of
+ * all of them with a quorum of k; one that needs all replicas watches only the watermark.
+ * These numbers must not be added up, so the watches are for a level: one signal of at
+ * least that value.
  *
- * One thread plays all parts here, so that the output is always the same.
+ * Here one thread plays all parts, so that the output is always the same.
  */
 #include <stdio.h>
 
@@ -17,11 +18,11 @@
 
 #define NR_REPLICAS	3
 
-/* The keys: any numbers on which all agree. */
+/* The keys: any numbers that all use. */
 #define KEY_WATERMARK	200
 #define KEY_REPLICA(n)	(201 + (n))
 
-/* How many records are in the log, each replica has, and all replicas have. */
+/* The number of records in the log, in each replica, and in all replicas. */
 static __u64 log_end;
 static __u64 replicated[NR_REPLICAS];
 static __u64 watermark;
@@ -37,7 +38,7 @@ static struct twheel_cmd make_signal(__u64 key, __u64 records)
 	};
 }
 
-/* Signals; returns how many events that ends. */
+/* Signals a value.  Returns the number of events that it ends. */
 static int signal_level(__u64 key, __u64 records)
 {
 	struct twheel_cmd signal = make_signal(key, records);
@@ -47,7 +48,7 @@ static int signal_level(__u64 key, __u64 records)
 	return signal.result;
 }
 
-/* First the fact, then the signal. */
+/* First the state changes, then the signal is sent. */
 static int acknowledge(int replica, __u64 records)
 {
 	replicated[replica] = records;
@@ -75,8 +76,8 @@ static struct twheel_cmd watch_level(__u64 key, __u64 level)
 /*
  * Waits until @quorum replicas have a record.
  *
- * A signal leaves nothing behind for later watches, and a replica may have been
- * quicker than ours.  So what each one has is signalled once more: a level may be.
+ * A signal has no effect on later watches, and a replica may have signalled before the
+ * watch.  So the state of each replica is signalled again, which is allowed for levels.
  */
 static void await_replicas(__u64 record, unsigned int quorum, __u64 timeout_ns)
 {
@@ -99,12 +100,12 @@ static void await_replicas(__u64 record, unsigned int quorum, __u64 timeout_ns)
 }
 
 /*
- * Waits until all replicas have a record: watch, look once, complete it ourselves.
+ * Waits until all replicas have a record: watch, check once, complete it here if it is so.
  *
- * The look must come after the watch.  Whoever raises the watermark before the look
- * is seen by the look, and whoever does so after the watch by the watch.  The other
- * way round, one that comes between the two is seen by neither, and the produce times
- * out although all is well.
+ * The check must come after the watch.  Then a watermark that is raised before the check is
+ * seen by the check, and one that is raised after the watch is seen by the watch.  In the
+ * other order, neither sees one that is raised between the two, and the produce times out
+ * although all replicas have the record.
  */
 static void await_watermark(__u64 record, __u64 timeout_ns)
 {
@@ -124,7 +125,7 @@ static void await_watermark(__u64 record, __u64 timeout_ns)
 	printf("  it is there already\n");
 }
 
-/* The produce ends: its record says why, and the producer hears of it. */
+/* The produce ends: its record has the reason, which the producer gets. */
 static void answer(__u64 record, __u32 reason)
 {
 	struct twheel_record ended = next_record(device);
@@ -138,7 +139,7 @@ int main(void)
 {
 	device = open_device(0);
 
-	/* Two of three; a replica that says it twice is still one. */
+	/* Two of three; a replica that signals twice counts once. */
 	await_replicas(++log_end, 2, 30 * NSEC_PER_SEC);
 	EXPECT(acknowledge(1, 0) == 0);
 	EXPECT(acknowledge(1, 1) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the examples have in common: three ways to talk to the device, and an end
- * with a message where something is not as it should be.
+ * Helpers of the examples: functions that open, command and read the device, and a check
+ * that ends the program with a message.
  */
 #ifndef _TWHEEL_EXAMPLE_H
 #define _TWHEEL_EXAMPLE_H
@@ -17,13 +17,13 @@
 #define NSEC_PER_MSEC	1000000ULL
 #define NSEC_PER_SEC	1000000000ULL
 
-/* Ends the example, with an exit status that tells, where @condition is false. */
+/* Ends the example with a failure if @condition is false. */
 #define EXPECT(condition) do {							\
 	if (!(condition))							\
 		errx(EXIT_FAILURE, "line %d: not so: %s", __LINE__, #condition);\
 } while (0)
 
-/* The device; by default, its files are for root.  @flags: O_NONBLOCK or 0. */
+/* Opens the device, which takes root by default.  @flags: O_NONBLOCK or 0. */
 static inline int open_device(int flags)
 {
 	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);

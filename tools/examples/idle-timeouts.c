@@ -4,18 +4,18 @@
  * silent for too long.  Nearly all of these timeouts are moved again and again, by each
  * request, and never fire.
  *
- * So each connection has a word in memory that is shared with the kernel: its deadline.
- * A request moves it by a store, without a call.  When the time comes that the kernel
- * has read, it reads the word again: if that says a later time, the event waits on, and
- * nobody is woken; else its record is read here, and the connection is closed.  One file
- * has the timeouts of all connections, in the epoll that has the connections too.
+ * So each connection has a deadline: a word in memory shared with the kernel.  A request
+ * moves it by a store, without a system call.  When the deadline that the kernel has read
+ * comes, the kernel reads the word again.  If the deadline is later now, the event waits on,
+ * and no process is woken; else the program reads its record and closes the connection.  One
+ * file has the timeouts of all connections, in the epoll that has the connections, too.
  *
- * The timeouts and the server, which come first, are what there is to copy.  Where a
- * server goes on for ever, a word can be given to another connection as soon as the event
- * has ended: when its record was read, or CANCEL gave 0.
+ * A server can copy the first two parts, the timeouts and the server.  If it runs for ever,
+ * it can use a word for another connection as soon as the event has ended: when its record
+ * was read, or CANCEL returned 0.
  *
- * The client is a thread of this program.  Most of its connections have one request, and
- * are silent then.  One of a hundred has many, until it is silent too or hangs up.
+ * The client is a thread of this program.  Most of its connections send one request and are
+ * silent after that.  One of a hundred sends many, until it is silent, too, or hangs up.
  */
 #include <argp.h>
 #include <arpa/inet.h>
@@ -33,7 +33,7 @@
 
 #define BATCH		256	/* connections, epoll events and records in a turn */
 #define GROUP		100	/* connections that the client opens in a turn */
-#define BUSY		100	/* one of so many of them is busy */
+#define BUSY		100	/* one in this number of them is busy */
 #define PATIENCE_MS	60000	/* for something to happen at all */
 
 static unsigned int nr_connections = 10000;
@@ -53,7 +53,7 @@ static __u64 now_ns(void)
 static int timers;
 static __u64 *deadlines;	/* shared with the kernel, one for each connection */
 
-/* How many system calls it took, stores, records, and how late the worst was. */
+/* Counts system calls, stores and records, and has the greatest lateness. */
 static __u64 timer_calls, stores, records_read, worst_late_ns;
 
 static void share_deadlines(void)
@@ -74,14 +74,14 @@ static void share_deadlines(void)
 	timer_calls = 3;
 }
 
-/* Moves a deadline.  This is all that a request costs. */
+/* Moves a deadline.  A request costs nothing more. */
 static void store_deadline(unsigned int i, __u64 time_ns)
 {
 	__atomic_store_n(&deadlines[i], time_ns, __ATOMIC_RELAXED);
 	stores++;
 }
 
-/* The command that arms an event for what word @i says. */
+/* The command that arms an event for the time in word @i. */
 static struct twheel_cmd add_deadline(unsigned int i)
 {
 	return (struct twheel_cmd){
@@ -118,7 +118,7 @@ static __u64 counter(const char *name)
 
 /* ---- The server ----------------------------------------------------------------- */
 
-/* A connection, its event, and when it was heard last. */
+/* A connection, its event, and the time of its last request. */
 static struct connection {
 	int fd;
 	__u64 id;
@@ -143,7 +143,7 @@ static void heard(unsigned int i)
 	store_deadline(i, connections[i].heard_ns + idle_ns);
 }
 
-/* Accepts what there is, and arms a timeout for each: one call for all of them. */
+/* Accepts all new connections, and arms their timeouts in one call. */
 static void accept_connections(void)
 {
 	struct twheel_cmd adds[BATCH];
@@ -171,7 +171,7 @@ static void hang_up(unsigned int i)
 	connections[i].fd = -1;
 }
 
-/* A request of one byte, which is answered; or the client hangs up. */
+/* Answers a request of one byte, or closes the connection if the client has hung up. */
 static void serve(unsigned int i)
 {
 	struct twheel_cmd cancel = { .op = TWHEEL_OP_CANCEL, .id = connections[i].id };
@@ -183,15 +183,15 @@ static void serve(unsigned int i)
 		EXPECT(send(connections[i].fd, &byte, 1, MSG_NOSIGNAL) == 1);
 		return;
 	}
-	/* No record of it can come after this. */
+	/* The event has no record after this. */
 	submit_timers(&cancel, 1);
 	hang_up(i);
 	closed_by_client++;
 }
 
 /*
- * A connection's time is up, unless a request has come since the kernel looked: then the
- * record has the deadline of before, and the event is added again.
+ * Closes a connection whose time is up.  If a request has come since the kernel read the
+ * deadline, the record has the old one: then the event is added again.
  */
 static void time_is_up(const struct twheel_record *record)
 {
@@ -264,7 +264,7 @@ static void run_server(void)
 static struct sockaddr_in address = { .sin_family = AF_INET };
 static __u64 asked, unanswered;
 
-/* Its side of a connection, and when it spoke last, and before that. */
+/* The client's side of a connection, with the times of its last two requests. */
 static struct peer {
 	int fd;
 	__u64 spoke_ns, before_ns;
@@ -295,7 +295,7 @@ static void ask(struct peer *peer)
 	asked++;
 }
 
-/* The answer; there is none where the connection was closed meanwhile, as idle. */
+/* Reads the answer.  There is none if the server has closed the connection as idle. */
 static void hear(struct peer *peer)
 {
 	char byte;
@@ -362,7 +362,7 @@ static void tell(void)
 	       closed_by_client, crossed);
 }
 
-/* Whether it all adds up. */
+/* Checks the counters against each other. */
 static void check(void)
 {
 	EXPECT(accepted == nr_connections);

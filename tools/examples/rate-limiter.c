@@ -3,12 +3,12 @@
  * A rate limiter: each client has a bucket of tokens, which fills at a steady rate, and a
  * request takes one.  A request that finds none waits for its own.
  *
- * A bucket is one number, the time at which it would be full: a request moves it by what
- * one token takes, and may run once that time is not more than the bucket's depth away
- * (GCRA, the "virtual scheduling" of ATM's policing).  So an empty bucket costs nothing: no
- * timer fills it.  A timeout is started for a request that has to wait, and for no other.
+ * A bucket is one number, the time at which it would be full.  A request moves it by the time
+ * of one token, and may run when that time is at most the bucket's depth away (GCRA, the
+ * "virtual scheduling" of ATM's policing).  So no timer has to fill buckets.  Only a request
+ * that has to wait starts a timeout.
  *
- * Each client comes with all its requests at once here, so the output is always the same.
+ * Here each client sends all its requests at once, so the output is always the same.
  */
 #include <err.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static struct twheel_loop *loop;
 static struct twheel *wheel;
 static unsigned int at_once, delayed, early;
 
-/* Take a token of a client's bucket; the time at which there is one. */
+/* Take a token of a client's bucket.  Returns the time at which it is there. */
 static __u64 take_token(struct client *client, __u64 now_ns)
 {
 	if (client->full_ns < now_ns)

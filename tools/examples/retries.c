@@ -5,11 +5,11 @@
  *
  * A request has one timeout, which is started for its next attempt.  The delay after the
  * k-th failure is somewhere between nothing and min(CAP, BASE * 2^k) ("full jitter"): the
- * doubling gives the service room, and the jitter keeps those who failed together from
- * coming back together.  However many requests wait, they are one file to the kernel, and
- * all that is started in one turn of the loop goes there in one system call.
+ * doubling gives the service time to recover, and the jitter spreads requests that failed at
+ * the same time.  All waiting requests use one file, and all timeouts started in one turn of
+ * the loop are submitted in one system call.
  *
- * Which attempts fail is made up, from the request's number, so the output is always the
+ * The number of a request decides which of its attempts fail, so the output is always the
  * same.
  */
 #include <err.h>
@@ -36,7 +36,7 @@ static struct twheel_loop *loop;
 static struct twheel *wheel;
 static unsigned int left = NR_REQUESTS, early, dead, done_after[MAX_ATTEMPTS + 1];
 
-/* A request's own random numbers. */
+/* A random number; each request has its own sequence. */
 static unsigned int next_random(struct request *request)
 {
 	request->random = request->random * 1664525 + 1013904223;

@@ -3,8 +3,8 @@
  * Timers in a program that does everything by io_uring: commands go to the device as
  * IORING_OP_URING_CMD, and records come by a read that waits in the ring as any other.
  *
- * One submission carries as many commands as are ready, and one completion of the read as
- * many records; between them the program sleeps in io_uring_enter() alone.
+ * One submission has all commands that are ready, and one completion of the read has all
+ * records that are ready.  Between them the program sleeps in io_uring_enter().
  */
 #include <err.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void check(int ret, const char *what)
 		errx(1, "%s: %s", what, strerror(-ret));
 }
 
-/* Fill a batch: each event is due at some time of its own. */
+/* Fill a batch: each event has another time. */
 static void prepare(void)
 {
 	unsigned int i;
@@ -48,7 +48,7 @@ static void prepare(void)
 	}
 }
 
-/* Let the ring submit what is left of the batch, from a command on. */
+/* Submit the rest of the batch, from one command on. */
 static void submit_from(unsigned int first)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
@@ -76,7 +76,7 @@ static void submit_read(void)
 	reads++;
 }
 
-/* A completion; returns how many records came with it. */
+/* Handle a completion.  Returns the number of its records. */
 static unsigned int handle(const struct io_uring_cqe *cqe)
 {
 	static unsigned int done;
@@ -85,7 +85,7 @@ static unsigned int handle(const struct io_uring_cqe *cqe)
 	if (io_uring_cqe_get_data64(cqe) == COMMANDS) {
 		check(cqe->res, "cannot submit");
 		done += cqe->res;
-		/* A signal may have cut it short. */
+		/* A signal may have interrupted it. */
 		if (done < batch.nr)
 			submit_from(done);
 		return 0;
@@ -108,7 +108,7 @@ int main(void)
 	check(twheel_open(&wheel, NULL), "cannot open /dev/twheel");
 	if (!twheel_has(wheel, TWHEEL_FEATURE_URING_CMD))
 		errx(1, "this kernel's module has no commands by io_uring");
-	/* So that a read waits in the ring for records, and does not end with -EAGAIN. */
+	/* Blocking, so that a read waits in the ring for records. */
 	if (fcntl(twheel_fd(wheel), F_SETFL, 0))
 		err(1, "F_SETFL");
 	twheel_batch_init(&batch);
