@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # common.sh and packages.sh say where things are
-# An empty Debian in a chroot, for the test of the packages. Its maker has sourced
-# tools/vm/common.sh and tools/vm/packages.sh, and sets:
+# An empty Debian in a chroot, for the test of the packages. A script that sources this
+# file has sourced tools/vm/common.sh and tools/vm/packages.sh, and sets:
 #
-#	chroot		the directory it lives in
-#	archives	where apt keeps what it has fetched for the next time
-#	shared		a directory that the chroot sees as /shared
+#	chroot		the directory of the chroot
+#	archives	a directory in which apt keeps packages for the next time
+#	shared		a directory that the chroot has as /shared
 
 job=
 
-# What this machine's apt has been told about the ways to get packages.
+# The settings of this machine's apt for fetching packages.
 apt_settings() {
 	apt-config dump | sed -n '/^Acquire::IndexTargets/d; /^Acquire::.* "..*";$/p'
 	[[ -z ${http_proxy-} ]] || echo "Acquire::http::Proxy \"$http_proxy\";"
 }
 
-# A crash of the machine may cost us this system: dpkg need not wait for the disk.
+# dpkg need not wait for the disk: after a crash of the machine the system is made again.
 write_settings() {
 	local main security
 	main=$(main_mirror)
@@ -32,7 +32,7 @@ write_settings() {
 	mkdir "$chroot/shared"
 }
 
-# What debootstrap makes is kept for a week.
+# The result of debootstrap is kept for a week.
 unpack_system() {
 	local base=${archives%/*}/base.tar
 	mkdir -p "$archives/partial"
@@ -46,9 +46,9 @@ unpack_system() {
 	write_settings
 }
 
-# inside COMMAND...: run it in the chroot, with an environment that has nothing of ours.
-# Its processes go with their first one, which goes with unshare, and the mounts with
-# the last of them.
+# inside COMMAND...: run it in the chroot, with an empty environment. When unshare is killed,
+# so is the first process of the chroot, and with it all others; the mounts end with the
+# last one.
 inside() {
 	local status=0
 	# shellcheck disable=SC2016 # for the other shell
@@ -75,9 +75,9 @@ apt_inside() {
 	inside apt-get -q -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
 }
 
-# What there is in the chroot: type, mode, owner, size of files, path and target of
-# each. Not what dpkg and apt write down of their own work; not /run, which does not outlive
-# a system that runs; and not /opt, for the test.
+# List the files in the chroot: type, mode, owner, size, path and target of each. The
+# records of dpkg and apt are left out, and so are /run, which does not survive a reboot, and
+# /opt, which belongs to the test.
 snapshot() {
 	(cd "$chroot" && find . -xdev \
 		\( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp \
