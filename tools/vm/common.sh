@@ -14,6 +14,7 @@
 #				their names beginning with the order to load in
 #	NAME/key		of debug and uml: hash of NAME.config and version of the
 #				source it is from
+#	NAME.log		what make printed, of an own kernel that did not build
 #	apt/			sources and lists of the release that the kernels are of
 #	acceleration		what boot has found out about this host
 
@@ -80,4 +81,17 @@ have_kernel() {
 
 	[[ -e $dir/vmlinuz && -e $dir/release && -e $dir/build/Makefile ]] || return
 	! is_own "$1" || [[ $(cut -d ' ' -f 1 "$dir/key") == "$(config_hash "$1")" ]]
+}
+
+# show_errors LOG: the first error of a make whose jobs ran side by side, with the lines
+# around it. Those of the other jobs, which make lets finish, come after it.
+show_errors() {
+	local first
+
+	first=$(grep -nE -m 1 '(error|Error|ERROR):|undefined reference|\*\*\*' "$1") || {
+		tail -n 30 "$1" >&2
+		return
+	}
+	first=${first%%:*}
+	sed -n "$((first > 5 ? first - 5 : 1)),$((first + 15)) p" "$1" >&2
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # common.sh says where the cache is
-# Debian packages for setup: those that the machine is to have, which its own apt
-# installs, and those of the kernels, which are only unpacked.
+# Debian packages for setup: the machine's own, which its apt installs, and those of the
+# kernels, which are only unpacked.
 
 # --- the machine's packages -------------------------------------------------
 
@@ -17,15 +17,15 @@ as_root() {
 	fi
 }
 
-# Two runs at a time would trip over each other's lists, hence the lock.
+# The lock is there because two runs at a time would disturb each other's lists.
 apt() {
 	mkdir -p "$cache"
 	as_root flock "$cache/.lock.apt" env DEBIAN_FRONTEND=noninteractive \
 		apt-get -q -y -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" >&2
 }
 
-# Fetch the package lists, at most once a run: a fresh machine has none, and
-# old ones name versions that are no longer there.
+# Fetch the package lists, at most once a run: a new machine has none, and old lists name
+# versions that have been removed from the archive.
 updated=
 update_lists() {
 	[[ -z $updated ]] || return
@@ -68,20 +68,20 @@ need_packages() {
 	local missing
 	mapfile -t missing < <(missing_packages "$@")
 	say "could not install: ${missing[*]}"
-	can_be_root || say "it takes root, or sudo"
-	say "this gets them, as root:"
+	can_be_root || say "installing needs root or sudo"
+	say "this installs them, as root:"
 	say "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 	exit 1
 }
 
-# What the fields of a package in the form of apt-cache show say that it depends
-# on, one name a line.
+# The names of the packages that a package depends on, one a line. The input is the
+# output of apt-cache show.
 depends() {
 	sed -n 's/^Depends: //p' | sed 's/[,|] */\n/g' | sed 's/ .*//'
 }
 
-# The name of the runtime of clang's sanitizers has the version of clang in it,
-# which the release decides.
+# The package of clang's sanitizers has the version of clang in its name, which differs
+# between releases.
 clang_runtime() {
 	local version
 	[[ -n $(apt-cache show clang 2>/dev/null) ]] || update_lists
@@ -91,16 +91,16 @@ clang_runtime() {
 
 # --- the packages of the kernels --------------------------------------------
 #
-# The kernels are those of one release of Debian, and the machine may have
-# another one. So apt gets them by a configuration below the cache, which has
-# sources, lists and a status of its own. Beyond these it goes by the machine's
-# configuration, where a proxy may be told. It takes no root.
+# The kernels are from one release of Debian, and the machine may have another one. So apt
+# fetches them with a configuration below the cache, with sources, lists and a status of
+# its own. For the rest, such as a proxy, the machine's configuration holds. This needs
+# no root.
 
 debian=bookworm
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# mirror LABEL: where the machine gets what bears this label of Debian's, by its package
-# lists; nothing where it gets none.
+# mirror LABEL: the address from which the machine fetches packages with this label of
+# Debian's, or nothing if it has no such source.
 mirror() {
 	# shellcheck disable=SC2016 # apt is to expand it
 	apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" \
@@ -115,13 +115,13 @@ security_mirror() {
 	mirror Debian-Security
 }
 
-# A fresh machine has no lists to go by, or those of the archive it was installed from only.
+# A new machine has no lists, or only those of the archive that it was installed from.
 learn_mirrors() {
 	[[ -n $(main_mirror) && -n $(security_mirror) ]] || update_lists || true
-	[[ -n $(main_mirror) ]] || die "apt on this machine knows of no archive of Debian's"
+	[[ -n $(main_mirror) ]] || die "apt on this machine has no archive of Debian among its sources"
 }
 
-# Without a security archive, the kernels that are only there cannot be had.
+# Without a security archive, kernels that are only there are not available.
 write_sources() {
 	local options="arch=amd64 signed-by=$keyring" main security
 	learn_mirrors
@@ -162,7 +162,7 @@ kernel_apt() {
 	flock "$cache/.lock.debian" "$1" -q -c "$cache/apt/apt.conf" "${@:2}"
 }
 
-# At most once a run; what of it could not be fetched shows when it is missed.
+# At most once a run. A list that could not be fetched shows when a package is missing.
 kernel_lists_updated=
 update_kernel_lists() {
 	[[ -z $kernel_lists_updated ]] || return 0
