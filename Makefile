@@ -8,15 +8,31 @@ INSTALLED := $(shell ls -d /usr/src/linux-headers-*/Kconfig /lib/modules/*/build
 		[ -e "$$dir/Module.symvers" ] && echo "$$dir"; done | sort -V | tail -n 1)
 KDIR ?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),$(INSTALLED))
 
-PROGRAMS := tools/lib tools/man tools/twheelctl tools/queue tools/examples tools/bench \
+# What make builds where the machine has what it takes: tools/package/needs knows.
+PARTS := lib twheelctl examples example-uring queue relay
+NEEDS := CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' KDIR='$(KDIR)' tools/package/needs
+
+PROGRAMS := tools/lib tools/man tools/twheelctl tools/queue tools/relay tools/alarm/test \
+	    tools/common/test tools/metrics/test \
+	    tools/examples tools/bench \
 	    tools/test/device tools/test/wheel
 
-all: modules tools
+# $(call build,PART...): build those that can be built here. What is missing for the others
+# is said first, and once more in a line at the end, behind what compilers print.
+define build
++@parts=$$($(NEEDS) $(1)); [ -z "$$parts" ] || $(MAKE) $$parts
+@$(NEEDS) --summary $(1) >/dev/null
+endef
+
+all:
+	$(call build,$(PARTS) modules)
 
 help:
-	@echo 'make           build the modules for KDIR, and the tools'
-	@echo 'make modules   build the modules for KDIR'
-	@echo 'make tools     build the library, twheelctl, the examples and, where its libraries are, twheelq'
+	@echo 'make           build the module for KDIR, and the tools, as far as the machine has'
+	@echo '               what they take; it lists the packages that are missing for the rest'
+	@echo 'make modules   build the module for KDIR'
+	@echo 'make tools     build the library, twheelctl, the examples,'
+	@echo '               twheelq and twheel-relay'
 	@echo 'make deb       Debian packages, in .build/deb'
 	@echo 'make install   the library, twheelctl and what goes with them, to prefix=/usr/local;'
 	@echo '               make modules_install, the module; make uninstall, none of it any more'
@@ -24,10 +40,14 @@ help:
 	@echo 'make demo-queue  twheelq: delays, retries, dead letters, and a crash in between'
 	@echo 'make demo-relay  the same on Kafka: 10,000 messages, two relays, one of them killed'
 	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
-	@echo 'make test-newcomer  demo and the quick tests in an empty Debian 12 and 13'
+	@echo '               SUITES=quick takes some ten minutes; tools/test/run has the names'
+	@echo 'make test-kernels  whole, on each kernel, what "make test" does there in short'
+	@echo 'make test-newcomer  the commands of README.md, in an empty Debian 12 and 13'
 	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
-	@echo 'make bench     every benchmark, beside what else there is, and which targets are reached'
+	@echo 'make bench     every benchmark, beside what else there is, and which targets are reached;'
+	@echo '               ARGS=--quick, fewer of everything: does it work?'
 	@echo 'make bench-queue  twheelq beside beanstalkd, and which targets are reached'
+	@echo 'make screenshots  draw the recordings of the README anew, from real runs'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
 	@echo 'make clean     remove what was built'
 	@echo
@@ -41,10 +61,19 @@ modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
 tools:
-	$(MAKE) -C tools/lib
-	$(MAKE) -C tools/twheelctl
-	$(MAKE) -C tools/examples
-	$(MAKE) -C tools/queue optional
+	$(call build,$(PARTS))
+
+lib twheelctl queue relay:
+	$(MAKE) -C tools/$@
+
+examples:
+	$(MAKE) -C tools/examples without-uring
+
+example-uring:
+	$(MAKE) -C tools/examples uring
+
+# They would build libtwheel.a where there is none, two at a time.
+examples example-uring: lib
 
 deb:
 	tools/vm/setup deb
@@ -56,24 +85,32 @@ install uninstall modules_install:
 setup:
 	tools/vm/setup
 
+# One line for each step that prints a lot; .build/demo.log has the rest.
+STEP := @tools/test/step .build/demo.log
+
 demo:
-	tools/vm/setup host queue 6.1
-	tools/test/demo
+	@tools/test/demo
 
 demo-queue:
-	tools/vm/setup queue
-	$(MAKE) -C tools/queue
-	tools/queue/demo
+	$(STEP) 'installing Debian packages' tools/vm/setup queue
+	$(STEP) 'building twheelq' $(MAKE) -C tools/queue
+	@tools/queue/demo
 
 demo-relay:
-	tools/vm/setup queue
-	$(MAKE) -C tools/queue
-	$(MAKE) -C tools/queue/test mock_cluster delay_records
-	tools/queue/demo_relay
+	$(STEP) 'installing Debian packages' tools/vm/setup queue
+	$(STEP) 'building twheel-relay' $(MAKE) -C tools/relay
+	$(STEP) 'building a mock Kafka cluster' \
+		$(MAKE) -C tools/relay/test mock_cluster delay_records
+	@tools/relay/demo
 
 bench:
-	tools/vm/setup bench 6.1 uml
-	tools/bench/run
+	tools/vm/setup bench peers 6.1 uml
+	tools/bench/run $(ARGS)
+
+screenshots:
+	tools/vm/setup host queue 6.1
+	$(MAKE) tools
+	tools/screenshots/record
 
 bench-queue:
 	tools/queue/bench/run
@@ -81,6 +118,10 @@ bench-queue:
 test:
 	tools/vm/setup
 	tools/test/run $(SUITES)
+
+test-kernels:
+	tools/vm/setup
+	tools/test/run kernels
 
 test-newcomer:
 	tools/test/newcomer
@@ -94,5 +135,6 @@ clean:
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
-.PHONY: all help modules tools deb install uninstall modules_install setup demo demo-queue \
-	demo-relay bench bench-queue test test-newcomer check-style clean
+.PHONY: all help modules tools lib twheelctl queue relay examples example-uring deb install \
+	uninstall modules_install setup demo demo-queue \
+	demo-relay bench screenshots bench-queue test test-kernels test-newcomer check-style clean
