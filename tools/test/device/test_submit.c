@@ -316,6 +316,17 @@ TEST(submit_undoes_an_add_whose_result_is_half_read_only)
 
 /* --- memory that becomes read-only meanwhile -------------------------------- */
 
+/* Returns how many commands of a page that becomes read-only meanwhile were done. */
+static long submit_flipped(int fd, const struct flipped *page, size_t nr)
+{
+	long done = submit(fd, page->flipped, nr);
+
+	if (done == -EFAULT)
+		return 0;
+	ASSERT_GE(done, 0);
+	return done;
+}
+
 TEST(submit_undoes_adds_when_the_array_becomes_read_only_meanwhile)
 {
 	const unsigned int rounds = test_count(5000);
@@ -331,10 +342,7 @@ TEST(submit_undoes_adds_when_the_array_becomes_read_only_meanwhile)
 
 		test_about("round %u", round);
 		fill_adds(page.writable, CMDS_PER_PAGE);
-		done = submit(fd, page.flipped, CMDS_PER_PAGE);
-		if (done == -EFAULT)
-			done = 0;
-		ASSERT_GE(done, 0);
+		done = submit_flipped(fd, &page, CMDS_PER_PAGE);
 		added += done;
 		ASSERT_EQ(get_counters(fd).added, added);
 		ASSERT_EQ(get_counters(fd).armed, done);
@@ -398,10 +406,7 @@ TEST(submit_undoes_adds_that_the_same_call_cancelled_meanwhile)
 
 		test_about("round %u", round);
 		fill_adds_and_cancels(page.writable, ids);
-		done = submit(fd, page.flipped, CMDS_PER_PAGE);
-		if (done == -EFAULT)
-			done = 0;
-		ASSERT_GE(done, 0);
+		done = submit_flipped(fd, &page, CMDS_PER_PAGE);
 		check_reported(fd, page.writable, done);
 		close(fd);
 	}
@@ -478,10 +483,7 @@ TEST(submit_undoes_adds_that_the_same_call_watched_and_completed_meanwhile)
 
 		test_about("round %u", round);
 		fill_adds_and_signals(page.writable);
-		done = submit(fd, page.flipped, 3 * WATCHED);
-		if (done == -EFAULT)
-			done = 0;
-		ASSERT_GE(done, 0);
+		done = submit_flipped(fd, &page, 3 * WATCHED);
 		check_operations_reported(fd, page.writable, done);
 		close(fd);
 	}
@@ -566,10 +568,7 @@ TEST(submit_undoes_its_only_add_when_it_becomes_read_only_meanwhile)
 
 		test_about("round %u", round);
 		*page.writable = make_add(0, FAR_NS, round);
-		done = submit(fd, page.flipped, 1);
-		if (done == -EFAULT)
-			done = 0;
-		ASSERT_GE(done, 0);
+		done = submit_flipped(fd, &page, 1);
 		added += done;
 		ASSERT_EQ(get_counters(fd).added, added);
 		ASSERT_EQ(get_counters(fd).armed, done);
