@@ -10,7 +10,7 @@ KDIR ?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),$(INSTALLED))
 
 # What make builds where the machine has what it takes: tools/package/needs knows.
 PARTS := lib twheelctl examples example-uring queue relay
-NEEDS := CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' KDIR='$(KDIR)' tools/package/needs
+NEEDS := CC='$(CC)' CXX='$(CXX)' CPPFLAGS='$(CPPFLAGS)' KDIR='$(KDIR)' tools/package/needs
 
 PROGRAMS := tools/lib tools/man tools/twheelctl tools/queue tools/relay tools/alarm/test \
 	    tools/common/test tools/metrics/test \

@@ -7,19 +7,23 @@
 # different flags, and at the same time.
 
 CFLAGS     ?= -O2 -g
+CXXFLAGS   ?= $(CFLAGS)
 PKG_CONFIG ?= pkg-config
 obj        ?= .obj
 
 own_cflags := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -MMD -MP -I$(tools) \
 	      -I$(tools)/../kmod/uapi
 
+own_cxxflags := -std=c++17 -Wall -Wextra -Werror -MMD -MP -I$(tools)
+
 # What --version tells, where that is more than common/version.h says.
 ifdef version
 own_cflags += -DTWHEEL_VERSION='"$(version)"'
 endif
 
-# $(call objects,FOLDER...): those of all *.c of these folders.
-objects = $(foreach folder,$(1),$(patsubst $(tools)/%.c,$(obj)/%.o,$(wildcard $(tools)/$(folder)/*.c)))
+# $(call objects,FOLDER...): those of all *.c and *.cc of these folders.
+objects = $(foreach folder,$(1),$(patsubst $(tools)/%,$(obj)/%.o,$(basename $(wildcard \
+	  $(tools)/$(folder)/*.c $(tools)/$(folder)/*.cc))))
 
 # $(call libraries,NAME...): how to link with them, also where pkg-config does not know.
 libraries = $(foreach name,$(1),$(shell $(PKG_CONFIG) --libs $(name) 2>/dev/null || \
@@ -38,6 +42,10 @@ $(obj)/kmod/%.o: own_cflags := -std=gnu11 -Wall -Wextra -Werror -MMD -MP -I$(too
 $(obj)/%.o: $(tools)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(own_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(obj)/%.o: $(tools)/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(own_cxxflags) $(CPPFLAGS) $(CXXFLAGS) -fno-rtti -fno-sanitize=vptr -c -o $@ $<
 
 $(obj)/kmod/%.o: $(tools)/../kmod/%.c
 	@mkdir -p $(@D)

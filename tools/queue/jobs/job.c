@@ -393,7 +393,7 @@ void job_touch(struct queue *queue, struct job *job, uint64_t ttr_ns)
 	alarm_move(queue->alarms, &job->alarm, job->deadline_ns);
 }
 
-void job_abandoned(struct queue *queue, struct job *job)
+void job_abandoned(struct queue *queue, struct job *job, bool hung_up)
 {
 	struct job_record record;
 
@@ -402,8 +402,10 @@ void job_abandoned(struct queue *queue, struct job *job)
 		return;
 	}
 	record.reserves++;
-	/* It may have been buried or delayed when it was reserved by its id. */
-	place_ready(&record.place);
+	if (hung_up)
+		retry_taken(queue, job, &record, "connection closed");
+	else
+		retry_undone(queue, &record);
 	job_become(queue, job, &record);
 }
 
@@ -417,7 +419,6 @@ void job_leave_reserved(struct queue *queue, struct job *job)
 static void job_timed_out(struct queue *queue, struct job *job)
 {
 	struct job_record record;
-	uint64_t delay_ns;
 
 	queue->stats.job_timeouts++;
 	if (store_get(queue->store, job_id(job), &record)) {
@@ -426,12 +427,7 @@ static void job_timed_out(struct queue *queue, struct job *job)
 	}
 	record.reserves++;
 	record.timeouts++;
-	if (job->tube->policy.max_attempts) {
-		record.reason_len = strlen(strcpy(record.reason, "time to run is over"));
-		retry_or_bury(queue, job, &record, &delay_ns);
-	} else {
-		place_ready(&record.place);
-	}
+	retry_taken(queue, job, &record, "time to run is over");
 	job_become(queue, job, &record);
 }
 

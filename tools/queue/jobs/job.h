@@ -64,8 +64,8 @@ int job_reserve(struct session *session, struct job *job, const struct job_recor
 /* Its time to run begins again. */
 void job_touch(struct queue *queue, struct job *job, uint64_t ttr_ns);
 
-/* The session that has reserved it has ended: it is ready again. */
-void job_abandoned(struct queue *queue, struct job *job);
+/* The session that has reserved it has ended, by its client (@hung_up) or by the daemon. */
+void job_abandoned(struct queue *queue, struct job *job, bool hung_up);
 
 /* The same while the daemon stops: it stays reserved on disk. */
 void job_leave_reserved(struct queue *queue, struct job *job);

@@ -15,6 +15,7 @@
 #include "queue/jobs/job.h"
 #include "queue/jobs/queue.h"
 #include "queue/jobs/resident.h"
+#include "queue/jobs/retry.h"
 #include "queue/jobs/tube.h"
 #include "queue/jobs/window.h"
 #include "queue/store/batch.h"
@@ -240,7 +241,7 @@ static bool collect_mark(void *context, uint64_t id)
 	return true;
 }
 
-/* A job that was reserved when the daemon ended is ready, with one more attempt. */
+/* A job was reserved when the daemon ended. That was not its worker's fault. */
 static void recover_mark(struct queue *queue, uint64_t id)
 {
 	struct job_record record;
@@ -252,9 +253,8 @@ static void recover_mark(struct queue *queue, uint64_t id)
 		return;
 	}
 	old = record.place;
-	place_ready(&record.place);
 	record.reserves++;
-	record.attempts++;
+	retry_undone(queue, &record);
 	store_move(queue->store, &old, &record);
 }
 

@@ -5,6 +5,9 @@
  *	attempts = k < max_attempts:   delayed by min(cap, base * factor^(k-1)) +- jitter
  *	attempts = max_attempts:       buried in the dead tube
  *
+ * "fail" fails an attempt in any tube. "release", the end of the time to run and the end of a
+ * connection do so in a tube whose policy was set: so stock clients retry without "fail".
+ *
  * A dead job loses its key, so another job with this key can be put. Its record has the
  * number of its first tube, so that tube stays on disk (@policy.dead of struct tube).
  */
@@ -95,6 +98,57 @@ bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *reco
 	place_delayed(queue, &record->place, *delay_ns);
 	queue->stats.retries++;
 	return false;
+}
+
+/* Only "kick" and "kick-job" bring a dead job back. */
+static bool stays_dead(struct queue *queue, struct job_record *record)
+{
+	if (!record->died_ns)
+		return false;
+	place_buried(queue, &record->place);
+	return true;
+}
+
+static void set_reason(struct job_record *record, const char *reason)
+{
+	record->reason_len = strlen(reason);
+	memcpy(record->reason, reason, record->reason_len);
+}
+
+void retry_released(struct queue *queue, struct job *job, struct job_record *record,
+		    uint64_t delay_ns)
+{
+	uint64_t backoff_ns;
+	bool counts = job->tube->policy.max_attempts;
+
+	if (stays_dead(queue, record))
+		return;
+	if (counts) {
+		set_reason(record, "released");
+		if (retry_or_bury(queue, job, record, &backoff_ns) || !delay_ns)
+			return;
+	}
+	record->delay_ns = delay_ns;
+	place_delayed(queue, &record->place, delay_ns);
+}
+
+void retry_taken(struct queue *queue, struct job *job, struct job_record *record,
+		 const char *reason)
+{
+	uint64_t delay_ns;
+
+	if (!job->tube->policy.max_attempts) {
+		retry_undone(queue, record);
+	} else if (!stays_dead(queue, record)) {
+		set_reason(record, reason);
+		retry_or_bury(queue, job, record, &delay_ns);
+	}
+}
+
+void retry_undone(struct queue *queue, struct job_record *record)
+{
+	if (!stays_dead(queue, record))
+		place_ready(&record->place);
 }
 
 void retry_revive(struct queue *queue, struct job_record *record)

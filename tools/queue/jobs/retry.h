@@ -17,6 +17,26 @@ struct retry_policy retry_policy_of(const struct tube *tube);
 bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *record,
 		   uint64_t *delay_ns);
 
+/*
+ * The holder of a job has given it back by "release": change its record. With a policy that
+ * was set this is a failed attempt; the delay is the policy's if @delay_ns is 0.
+ */
+void retry_released(struct queue *queue, struct job *job, struct job_record *record,
+		    uint64_t delay_ns);
+
+/*
+ * A job was taken from its holder, for a reason of fewer than JOB_REASON_MAX bytes: change its
+ * record. With a policy that was set this is a failed attempt, else the job is ready.
+ */
+void retry_taken(struct queue *queue, struct job *job, struct job_record *record,
+		 const char *reason);
+
+/*
+ * A job is given back, and no attempt has failed: change its record. It is ready, or stays
+ * dead, whatever it was when it was reserved by its id.
+ */
+void retry_undone(struct queue *queue, struct job_record *record);
+
 /* Change the record of a dead job: it returns to its first tube, with no failed attempts. */
 void retry_revive(struct queue *queue, struct job_record *record);
 

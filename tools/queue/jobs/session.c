@@ -134,10 +134,15 @@ bool sessions_give_back(struct queue *queue, size_t most)
 		if (queue->stopping)
 			job_leave_reserved(queue, job);
 		else
-			job_abandoned(queue, job);
+			job_abandoned(queue, job, holder->hung_up);
 		most--;
 	}
 	return !TAILQ_EMPTY(&queue->orphans);
+}
+
+void session_hung_up(struct session *session)
+{
+	session->holder->hung_up = true;
 }
 
 void session_destroy(struct session *session)

@@ -87,7 +87,13 @@ struct session {
 /* Returns 0 or -ENOMEM. */
 int session_init(struct session *session, struct queue *queue, const struct session_ops *ops);
 
-/* The client is gone: the next turns make its reserved jobs ready again. */
+/*
+ * The client itself has ended its connection; to be called before session_destroy(). So
+ * attempts at its reserved jobs have failed: it may have crashed.
+ */
+void session_hung_up(struct session *session);
+
+/* The client is gone: the next turns give its reserved jobs back. */
 void session_destroy(struct session *session);
 
 /* Give back at most @most jobs of sessions that have ended; true: more are left. */

@@ -31,12 +31,14 @@ RB_HEAD(job_tree, job);
  * @reserved: the jobs, ordered by the end of their time to run.
  * @nr: number of jobs.
  * @session: the session; NULL: it has ended, and the jobs are being given back.
+ * @hung_up: its client ended the session, not the daemon.
  * @orphans: in the queue's list of holders whose session has ended.
  */
 struct holder {
 	struct job_tree reserved;
 	size_t nr;
 	struct session *session;
+	bool hung_up;
 	TAILQ_ENTRY(holder) orphans;
 };
 

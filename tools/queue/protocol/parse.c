@@ -31,30 +31,34 @@ static bool next_ttr(struct text *text, uint64_t *ns)
 	return true;
 }
 
-static bool is_name(const struct text *text)
+/* Has a text only letters, digits, and bytes of @others? */
+static bool has_only(const struct text *text, const char *others)
 {
-	static const char others[] = "-+/;.$_()";
 	const char *p;
 
-	if (text_empty(text) || text->end - text->start > TUBE_NAME_MAX || *text->start == '-')
-		return false;
 	for (p = text->start; p < text->end; p++)
 		if (!text_is_digit(*p) && !(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') &&
-		    !memchr(others, *p, sizeof(others) - 1))
+		    (!*p || !strchr(others, *p)))
 			return false;
 	return true;
 }
 
-/* @name has room for TUBE_NAME_MAX bytes (JOB_KEY_MAX is the same) and a NUL. */
-static bool copy_name(const struct text *text, char *name)
+/* Copy 1 to @max bytes; @out has room for a NUL too. */
+static bool copy_text(const struct text *text, size_t max, char *out)
 {
 	size_t len = text->end - text->start;
 
-	if (!is_name(text))
+	if (!len || len > max)
 		return false;
-	memcpy(name, text->start, len);
-	name[len] = '\0';
+	memcpy(out, text->start, len);
+	out[len] = '\0';
 	return true;
+}
+
+static bool copy_name(const struct text *text, char *name)
+{
+	return has_only(text, "-+/;.$_()") && copy_text(text, TUBE_NAME_MAX, name) &&
+		*name != '-';
 }
 
 static bool next_name(struct text *text, char *name)
@@ -62,6 +66,14 @@ static bool next_name(struct text *text, char *name)
 	struct text word;
 
 	return text_word(text, &word) && copy_name(&word, name);
+}
+
+static bool next_key(struct text *text, char *key)
+{
+	struct text word;
+
+	return text_word(text, &word) && has_only(&word, "-+/;.$_():@,=") &&
+		copy_text(&word, JOB_KEY_MAX, key);
 }
 
 /* --- arguments ----------------------------------------------------------------------- */
@@ -123,7 +135,7 @@ static bool parse_put_at(struct command *command, struct text *text)
 
 static bool parse_put_unique(struct command *command, struct text *text)
 {
-	return next_name(text, command->key) && parse_put(command, text);
+	return next_key(text, command->key) && parse_put(command, text);
 }
 
 static bool parse_reserve_with_timeout(struct command *command, struct text *text)
@@ -234,36 +246,109 @@ static const struct {
 	{ "pause-tube", OP_PAUSE_TUBE, parse_pause_tube },
 	{ "put-at ", OP_PUT_AT, parse_put_at },
 	{ "put-unique ", OP_PUT_UNIQUE, parse_put_unique },
+	{ "keep-unique ", OP_KEEP_UNIQUE, parse_put_unique },
 	{ "reschedule ", OP_RESCHEDULE, parse_reschedule },
 	{ "fail ", OP_FAIL, parse_fail },
 	{ "policy ", OP_POLICY, parse_policy },
 	{ "list-jobs ", OP_LIST_JOBS, parse_list_jobs },
 };
 
-static enum command_error parse_arguments(struct command *command, size_t which,
-					  struct text text)
+static bool begins_with(const char *line, size_t len, const char *prefix)
 {
-	command->op = commands[which].op;
-	if (commands[which].parse(command, &text) && text_empty(&text))
-		return COMMAND_OK;
+	return len >= strlen(prefix) && !memcmp(line, prefix, strlen(prefix));
+}
+
+/* The index in commands[] of the command that a line begins with; ARRAY_SIZE(): none. */
+static size_t find_command(const char *line, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (begins_with(line, len, commands[i].prefix))
+			break;
+	return i;
+}
+
+size_t command_line_max(const char *line, size_t len)
+{
+	size_t i = find_command(line, len);
+
+	return i < ARRAY_SIZE(commands) && commands[i].op >= OP_PUT_AT ? LINE_BEYOND_MAX :
+									 LINE_MAX_LEN;
+}
+
+/* --- lines that are wrong ------------------------------------------------------------- */
+
+/* Does a line begin as a command that has a body, or has one in a later version? */
+static bool may_have_body(const char *line, size_t len)
+{
+	static const char *const prefixes[] = {
+		"put ", "put-at ", "put-unique ", "keep-unique ", "every ", "fail ",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (begins_with(line, len, prefixes[i]))
+			return true;
+	return false;
+}
+
+static struct text last_word(const char *line, size_t len)
+{
+	const char *space = memrchr(line, ' ', len);
+
+	return (struct text){ space ? space + 1 : line, line + len };
+}
+
+/* A browser or a proxy: "GET / HTTP/1.1". */
+static bool is_http(const char *line, size_t len)
+{
+	struct text last = last_word(line, len);
+
+	return begins_with(last.start, last.end - last.start, "HTTP/");
+}
+
+/* Find out what follows a line that is wrong. */
+static void look_behind(struct command *command, const char *line, size_t len)
+{
+	struct text last = last_word(line, len);
+
 	command->has_body = false;
-	return COMMAND_BAD_FORMAT;
+	if (may_have_body(line, len)) {
+		command->has_body = text_digits(&last, WRONG_BODY_MAX, &command->body_len) &&
+			text_empty(&last);
+		command->close = !command->has_body;
+	} else {
+		command->close = is_http(line, len);
+	}
+}
+
+/* --- parsing -------------------------------------------------------------------------- */
+
+static enum command_error parse_line(struct command *command, const char *line, size_t len)
+{
+	size_t which = find_command(line, len);
+	struct text text;
+
+	if (memchr(line, '\0', len))
+		return COMMAND_BAD_FORMAT;
+	if (which == ARRAY_SIZE(commands))
+		return COMMAND_UNKNOWN;
+	command->op = commands[which].op;
+	text = (struct text){ line + strlen(commands[which].prefix), line + len };
+	return commands[which].parse(command, &text) && text_empty(&text) ? COMMAND_OK :
+									    COMMAND_BAD_FORMAT;
 }
 
 enum command_error command_parse(struct command *command, const char *line, size_t len)
 {
-	size_t i, prefix;
+	enum command_error error;
 
 	memset(command, 0, sizeof(*command));
-	if (memchr(line, '\0', len))
-		return COMMAND_BAD_FORMAT;
-	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		prefix = strlen(commands[i].prefix);
-		if (len >= prefix && !memcmp(line, commands[i].prefix, prefix))
-			return parse_arguments(command, i, (struct text){ line + prefix,
-									  line + len });
-	}
-	return COMMAND_UNKNOWN;
+	error = parse_line(command, line, len);
+	if (error != COMMAND_OK)
+		look_behind(command, line, len);
+	return error;
 }
 
 const char *command_name(enum command_op op)
@@ -297,6 +382,7 @@ const char *command_name(enum command_op op)
 		[OP_QUIT] = "quit",
 		[OP_PUT_AT] = "put-at",
 		[OP_PUT_UNIQUE] = "put-unique",
+		[OP_KEEP_UNIQUE] = "keep-unique",
 		[OP_RESCHEDULE] = "reschedule",
 		[OP_FAIL] = "fail",
 		[OP_POLICY] = "policy",

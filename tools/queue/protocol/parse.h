@@ -5,8 +5,12 @@
 
 #include "queue/store/record.h"
 
-/* The limit of a line with its \r\n; beanstalkd's too. */
+/* The limits of a line with its \r\n: of beanstalkd's commands, and of those beyond it. */
 #define LINE_MAX_LEN	224
+#define LINE_BEYOND_MAX	600
+
+/* A body behind a wrong line is thrown away if it is not longer. */
+#define WRONG_BODY_MAX	1000000000
 
 enum command_op {
 	OP_UNKNOWN,
@@ -35,9 +39,10 @@ enum command_op {
 	OP_LIST_TUBES_WATCHED,
 	OP_PAUSE_TUBE,
 	OP_QUIT,
-	/* Beyond beanstalkd. */
+	/* Beyond beanstalkd; see command_line_max(). */
 	OP_PUT_AT,
 	OP_PUT_UNIQUE,
+	OP_KEEP_UNIQUE,
 	OP_RESCHEDULE,
 	OP_FAIL,
 	OP_POLICY,
@@ -64,9 +69,10 @@ enum list_state {
  * @count: kick, list-jobs: the most jobs.
  * @body_len: bytes of the body that follows the line, without its \r\n.
  * @has_body: a body follows.
+ * @close: of a line that is wrong: where the next command begins cannot be known.
  * @state: list-jobs: the state of the jobs.
  * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs.
- * @key: put-unique, NUL-terminated.
+ * @key: put-unique and keep-unique, NUL-terminated.
  * @policy: policy: the retry policy.
  */
 struct command {
@@ -79,6 +85,7 @@ struct command {
 	uint64_t count;
 	uint64_t body_len;
 	bool has_body;
+	bool close;
 	enum list_state state;
 	char tube[TUBE_NAME_MAX + 1];
 	char key[JOB_KEY_MAX + 1];
@@ -92,10 +99,16 @@ enum command_error {
 };
 
 /*
- * Parse a line of @len bytes, without its \r\n. After COMMAND_BAD_FORMAT has_body is false: the
- * bytes behind the line are lines, as in beanstalkd.
+ * Parse a line of @len bytes, without its \r\n.
+ *
+ * Of a line that is wrong, @command says what follows it: with @has_body @body_len bytes and
+ * \r\n, which are no commands; with @close nobody knows; else a line. beanstalkd takes each
+ * line of such a body for a command.
  */
 enum command_error command_parse(struct command *command, const char *line, size_t len);
+
+/* The limit of a line that begins with @line, with its \r\n. */
+size_t command_line_max(const char *line, size_t len);
 
 /* The name of a command, for stats ("put", "reserve-with-timeout"). */
 const char *command_name(enum command_op op);

@@ -70,6 +70,11 @@ int peer_init(struct peer *peer, struct protocol *protocol, const struct peer_op
 	return session_init(&peer->session, protocol->queue, &session_ops);
 }
 
+void peer_hung_up(struct peer *peer)
+{
+	session_hung_up(&peer->session);
+}
+
 void peer_destroy(struct peer *peer)
 {
 	session_destroy(&peer->session);

@@ -51,6 +51,9 @@ struct peer {
 /* Returns 0 or -ENOMEM. */
 int peer_init(struct peer *peer, struct protocol *protocol, const struct peer_ops *ops);
 
+/* The client itself has ended its connection: see session_hung_up(). */
+void peer_hung_up(struct peer *peer);
+
 /* The client is gone. */
 void peer_destroy(struct peer *peer);
 

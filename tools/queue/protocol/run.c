@@ -179,7 +179,7 @@ static void put_job(const struct run *run)
 	record.delay_ns = command->delay_ns;
 	record.ttr_ns = command->ttr_ns;
 	record.body_len = command->body_len;
-	record.key_len = command->op == OP_PUT_UNIQUE ? strlen(command->key) : 0;
+	record.key_len = strlen(command->key);
 	record.place.keyed = record.key_len > 0;
 	memcpy(record.key, command->key, record.key_len);
 	store_put(queue->store, &record, run->body);
@@ -194,7 +194,7 @@ static bool run_put(const struct run *run)
 	return true;
 }
 
-/* The job with this key gets a new delay and a new body. */
+/* The job with this key becomes as if it were put anew, but for its id. */
 static void replace(const struct run *run, struct job *job, struct job_record *record)
 {
 	const struct command *command = run->command;
@@ -208,9 +208,20 @@ static void replace(const struct run *run, struct job *job, struct job_record *r
 	store_replace_body(queue->store, job_id(job), run->body, command->body_len);
 	record->body_len = command->body_len;
 	record->delay_ns = command->delay_ns;
+	record->ttr_ns = command->ttr_ns;
+	record->place.pri = command->pri;
+	record->attempts = 0;
+	record->reason_len = 0;
 	place_delayed(queue, &record->place, command->delay_ns);
 	job_become(queue, job, record);
 	say_changed(run, "REPLACED %llu", (unsigned long long)record->place.id);
+}
+
+/* The job with this key stays as it is. */
+static void keep(const struct run *run, struct job *job)
+{
+	say(run, "KEPT %llu", (unsigned long long)job_id(job));
+	job_settle(run->queue, job);
 }
 
 static bool run_put_unique(const struct run *run)
@@ -236,6 +247,8 @@ static bool run_put_unique(const struct run *run)
 		say_error(run, err);
 	else if (job->status == IS_RESERVED)
 		say(run, "RESERVED %llu", (unsigned long long)id);
+	else if (run->command->op == OP_KEEP_UNIQUE)
+		keep(run, job);
 	else
 		replace(run, job, &record);
 	return true;
@@ -280,8 +293,7 @@ static bool run_release(const struct run *run)
 	if (!job)
 		return true;
 	record.releases++;
-	record.delay_ns = run->command->delay_ns;
-	place_delayed(run->queue, &record.place, record.delay_ns);
+	retry_released(run->queue, job, &record, run->command->delay_ns);
 	return give_back(run, job, &record, "RELEASED");
 }
 
@@ -628,6 +640,7 @@ static bool (*const runs[NR_OPS])(const struct run *run) = {
 	[OP_PAUSE_TUBE] = run_pause_tube,
 	[OP_PUT_AT] = run_put,
 	[OP_PUT_UNIQUE] = run_put_unique,
+	[OP_KEEP_UNIQUE] = run_put_unique,
 	[OP_RESCHEDULE] = run_reschedule,
 	[OP_FAIL] = run_fail,
 	[OP_POLICY] = run_policy,

@@ -7,6 +7,9 @@
 /* A client that sends nothing for this long loses its memory to others. */
 #define BODY_IDLE_NS		(5 * NSEC_PER_SEC)
 
+/* So does one whose body is not complete after this time: it may send a byte now and then. */
+#define BODY_WHOLE_NS		(30 * NSEC_PER_SEC)
+
 size_t client_body_memory(uint64_t len)
 {
 	return sizeof(struct body) + len + CRLF_LEN;
@@ -17,6 +20,7 @@ void client_body_free(struct client *client)
 	if (!client->body)
 		return;
 	TAILQ_REMOVE(&client->clients->filling, client, filling_entry);
+	TAILQ_REMOVE(&client->clients->begun, client, begun_entry);
 	client->clients->bodies -= client_body_memory(client->body->command.body_len);
 	free(client->body);
 	client->body = NULL;
@@ -29,15 +33,26 @@ void client_swallow(struct client *client, uint64_t len, const char *reply)
 	client->swallow_reply = reply;
 }
 
-/* Free the memory of bodies whose clients have stopped sending. */
-static void free_idle_bodies(struct clients *clients, size_t needed)
+/* A client that has to make room for others; NULL: there is none. */
+static struct client *slow_client(struct clients *clients)
 {
 	uint64_t now = time_now_ns(CLOCK_MONOTONIC);
+	struct client *client = TAILQ_FIRST(&clients->filling);
+
+	if (client && now - client->body->moved_ns >= BODY_IDLE_NS)
+		return client;
+	client = TAILQ_FIRST(&clients->begun);
+	return client && now - client->body->began_ns >= BODY_WHOLE_NS ? client : NULL;
+}
+
+/* Free the memory of bodies whose clients are too slow. */
+static void free_slow_bodies(struct clients *clients, size_t needed)
+{
 	struct client *client;
 
 	while (clients->bodies + needed > clients->max_bodies) {
-		client = TAILQ_FIRST(&clients->filling);
-		if (!client || now - client->body->moved_ns < BODY_IDLE_NS)
+		client = slow_client(clients);
+		if (!client)
 			return;
 		client_swallow(client, client->body->len - client->body->got, "OUT_OF_MEMORY");
 		client_body_free(client);
@@ -50,7 +65,7 @@ static struct body *body_alloc(struct clients *clients, const struct command *co
 	struct body *body;
 
 	if (clients->bodies + memory > clients->max_bodies)
-		free_idle_bodies(clients, memory);
+		free_slow_bodies(clients, memory);
 	if (clients->bodies + memory > clients->max_bodies)
 		return NULL;
 	body = malloc(memory);
@@ -60,7 +75,8 @@ static struct body *body_alloc(struct clients *clients, const struct command *co
 	body->command = *command;
 	body->len = command->body_len + CRLF_LEN;
 	body->got = 0;
-	body->moved_ns = time_now_ns(CLOCK_MONOTONIC);
+	body->began_ns = time_now_ns(CLOCK_MONOTONIC);
+	body->moved_ns = body->began_ns;
 	return body;
 }
 
@@ -73,4 +89,5 @@ void client_begin_body(struct client *client, const struct command *command)
 	}
 	client->state = CLIENT_BODY;
 	TAILQ_INSERT_TAIL(&client->clients->filling, client, filling_entry);
+	TAILQ_INSERT_TAIL(&client->clients->begun, client, begun_entry);
 }

@@ -2,24 +2,25 @@
 /*
  * The input of a client: its bytes become commands.
  *
- *	            line too long                       quit, end of input, LF alone
- *	  SKIP <------------------ LINE ------------------------------------> CLOSING
- *	     |                     | ^ |                                        ^
- *	     +-- end of the line --|-+ +-- the session waits --> WAIT           |
- *	       BAD_FORMAT          | |                            |  |          |
+ *	                                   quit, end of input, LF alone, line too long,
+ *	                                   wrong in a way that hides where the next begins
+ *	                           LINE ------------------------------------> CLOSING
+ *	                           | ^ |                                        ^
+ *	                           | | +-- the session waits --> WAIT           |
+ *	                           | |                            |  |          |
  *	                           | +------- resume -------------+  +-- hangs -+
  *	                           | |                                  up: TIMED_OUT
  *	     body is incomplete    | | complete: run it
  *	                           v |
  *	                          BODY ---- idle, and others need its memory
- *	     body too big, or      |            |
- *	     no memory             v            v
+ *	     body too big, its     |            |
+ *	     line wrong, no memory v            v
  *	        LINE ----------> SWALLOW <------+
  *	          ^                |
- *	          +--- all gone ---+  JOB_TOO_BIG, OUT_OF_MEMORY
+ *	          +--- all gone ---+  JOB_TOO_BIG, BAD_FORMAT, OUT_OF_MEMORY
  *
- * A line ends with \r\n. At an LF alone, in LINE or SKIP, the reply is EXPECTED_CRLF and the
- * connection closes: otherwise a client that sends LF would wait for its reply for ever.
+ * A line ends with \r\n. At an LF alone the reply is EXPECTED_CRLF and the connection closes:
+ * otherwise a client that sends LF would wait for its reply for ever.
  *
  * CLOSING ends when all replies are sent. Any error of the socket ends the client:
  * client_end() puts it into the list of dead clients, and one place destroys these, at the end
@@ -35,7 +36,8 @@
  * Limits of buffers are for all clients together (struct clients). An idle client has none:
  * - A body that came in the same read as its line is run from there. Another body gets a buffer
  *   of its length, or is swallowed if the limit is reached. A client that sends no byte of its
- *   body for BODY_IDLE_NS loses the buffer if others need memory.
+ *   body for BODY_IDLE_NS, or not all of it in BODY_WHOLE_NS, loses the buffer if others need
+ *   memory.
  * - Bytes that were read and not run are few, and fewer when all clients have many of them.
  * - A client with CLIENT_OUTPUT_MAX unsent bytes runs no commands. When all outputs together
  *   exceed @max_outputs, no client with unsent bytes runs commands, and clients whose socket
@@ -82,6 +84,13 @@ static void client_close(struct client *client)
 	client_leave(client);
 }
 
+void client_hung_up(struct client *client)
+{
+	if (!client->left)
+		peer_hung_up(&client->peer);
+	client_close(client);
+}
+
 static void run_command(struct client *client, const struct command *command,
 			const void *body)
 {
@@ -123,6 +132,19 @@ static size_t begin_body(struct client *client, const struct command *command,
 	return needed;
 }
 
+/* A body that may follow a line that is wrong must not be taken for commands. */
+static void refuse_line(struct client *client, const struct command *command,
+			const char *reply)
+{
+	if (command->has_body) {
+		client_swallow(client, command->body_len + CRLF_LEN, reply);
+		return;
+	}
+	client_say(client, reply);
+	if (command->close)
+		client_close(client);
+}
+
 /* Returns how many bytes behind the line are used. */
 static size_t run_line(struct client *client, const char *line, size_t line_len,
 		       const char *rest, size_t rest_len)
@@ -131,10 +153,10 @@ static size_t run_line(struct client *client, const char *line, size_t line_len,
 
 	switch (command_parse(&command, line, line_len)) {
 	case COMMAND_UNKNOWN:
-		client_say(client, "UNKNOWN_COMMAND");
+		refuse_line(client, &command, "UNKNOWN_COMMAND");
 		return 0;
 	case COMMAND_BAD_FORMAT:
-		client_say(client, "BAD_FORMAT");
+		refuse_line(client, &command, "BAD_FORMAT");
 		return 0;
 	case COMMAND_OK:
 		break;
@@ -142,7 +164,7 @@ static size_t run_line(struct client *client, const char *line, size_t line_len,
 	if (command.has_body)
 		return begin_body(client, &command, rest, rest_len);
 	if (command.op == OP_QUIT)
-		client_close(client);
+		client_hung_up(client);
 	else
 		run_command(client, &command, NULL);
 	return 0;
@@ -150,56 +172,35 @@ static size_t run_line(struct client *client, const char *line, size_t line_len,
 
 /* --- bytes: each step uses some of them, and returns how many; 0: it needs more ------- */
 
-/* The length of bytes without \r\n, less a \r at their end that may begin it. */
-static size_t without_half_crlf(const char *data, size_t len)
-{
-	return len - (data[len - 1] == '\r');
-}
-
 /* The length of the line that ends with @lf, without its \r; -1: it has none. */
 static ssize_t length_of_line(const char *data, const char *lf)
 {
 	return lf > data && lf[-1] == '\r' ? lf - data - 1 : -1;
 }
 
-/* A line ends with an LF alone. All bytes behind it are thrown away. */
-static size_t refuse_lf(struct client *client, size_t len)
+/* Where the next line begins is not known. All bytes that came are thrown away. */
+static size_t refuse_all(struct client *client, size_t len, const char *reply)
 {
-	client_say(client, "EXPECTED_CRLF");
+	client_say(client, reply);
 	client_close(client);
 	return len;
 }
 
 static size_t step_line(struct client *client, const char *data, size_t len)
 {
-	size_t limit = len < LINE_MAX_LEN ? len : LINE_MAX_LEN;
-	const char *lf = memchr(data, '\n', limit);
+	size_t max = command_line_max(data, len);
+	const char *lf = memchr(data, '\n', len < max ? len : max);
 	size_t taken;
 
-	if (!lf && len < LINE_MAX_LEN)
+	if (!lf && len < max)
 		return 0;
-	if (!lf) {
-		client->state = CLIENT_SKIP;
-		return without_half_crlf(data, LINE_MAX_LEN);
-	}
+	if (!lf)
+		return refuse_all(client, len, "BAD_FORMAT");
 	if (length_of_line(data, lf) < 0)
-		return refuse_lf(client, len);
+		return refuse_all(client, len, "EXPECTED_CRLF");
 	taken = lf + 1 - data;
 	client->nr_commands++;
 	return taken + run_line(client, data, length_of_line(data, lf), lf + 1, len - taken);
-}
-
-static size_t step_skip(struct client *client, const char *data, size_t len)
-{
-	const char *lf = memchr(data, '\n', len);
-
-	if (!lf)
-		return without_half_crlf(data, len);
-	if (length_of_line(data, lf) < 0)
-		return refuse_lf(client, len);
-	client->state = CLIENT_LINE;
-	client_say(client, "BAD_FORMAT");
-	return lf + 1 - data;
 }
 
 /* The body is complete: run its command, and free its memory. */
@@ -260,7 +261,6 @@ static size_t consume(struct client *client, const char *data, size_t len)
 {
 	static size_t (*const steps[])(struct client *client, const char *data, size_t len) = {
 		[CLIENT_LINE] = step_line,
-		[CLIENT_SKIP] = step_skip,
 		[CLIENT_BODY] = step_body,
 		[CLIENT_SWALLOW] = step_swallow,
 	};
@@ -330,11 +330,12 @@ static bool has_read(struct client *client, ssize_t got, size_t asked)
 	if (got < 0 && errno == EINTR)
 		return false;
 	if (got < 0 && errno != EAGAIN) {
+		client_hung_up(client);
 		client_end(client);
 		return false;
 	}
 	if (!got)
-		client_close(client);
+		client_hung_up(client);
 	if (got < (ssize_t)asked && !(got > 0 && client->hung_up))
 		client->readable = false;
 	return got > 0;
@@ -378,7 +379,7 @@ static void read_lines(struct client *client)
 static void stop_waiting(struct client *client)
 {
 	client_say(client, "TIMED_OUT");
-	client_close(client);
+	client_hung_up(client);
 }
 
 void client_run(struct client *client)

@@ -11,6 +11,9 @@ void client_run(struct client *client);
 /* epoll has events of its socket. */
 void client_ready(struct source *source, uint32_t events);
 
+/* The client itself has ended the connection, and not the daemon. */
+void client_hung_up(struct client *client);
+
 /* Destroy its peer, if that has not been done: its jobs are given back. */
 void client_leave(struct client *client);
 

@@ -6,6 +6,7 @@
 
 #include "common/log.h"
 #include "common/util.h"
+#include "queue/server/client.h"
 #include "queue/server/clients.h"
 #include "queue/server/replies.h"
 #include "queue/store/sync.h"
@@ -71,6 +72,7 @@ static void client_send(struct client *client)
 		return;
 	sent = send(client->source.fd, output_data(output), len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+		client_hung_up(client);
 		client_end(client);
 		return;
 	}

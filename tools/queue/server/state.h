@@ -25,7 +25,6 @@ struct store;
 /* client.c draws them. */
 enum client_state {
 	CLIENT_LINE,
-	CLIENT_SKIP,
 	CLIENT_BODY,
 	CLIENT_SWALLOW,
 	CLIENT_WAIT,
@@ -37,6 +36,7 @@ enum client_state {
  * @command: its command.
  * @len: its bytes with the \r\n.
  * @got: the bytes that have come.
+ * @began_ns: when its line came.
  * @moved_ns: when the last of them came.
  * @data: these bytes.
  */
@@ -44,6 +44,7 @@ struct body {
 	struct command command;
 	size_t len;
 	size_t got;
+	uint64_t began_ns;
 	uint64_t moved_ns;
 	char data[];
 };
@@ -100,6 +101,7 @@ struct client {
 	TAILQ_ENTRY(client) run_entry;	/* also of clients.dead */
 	TAILQ_ENTRY(client) out_entry;
 	TAILQ_ENTRY(client) filling_entry;
+	TAILQ_ENTRY(client) begun_entry;
 };
 
 /**
@@ -120,6 +122,7 @@ struct client {
  * @full: clients with something to send, whose socket is full; the one whose socket took
  *	something last is at the end.
  * @filling: clients with an incomplete body; the one that got bytes last is at the end.
+ * @begun: the same clients; the one whose body began last is at the end.
  * @dead: clients that are to be destroyed.
  * @nr: number of clients.
  * @stopping: run no more commands.
@@ -141,6 +144,7 @@ struct clients {
 	struct client_list held;
 	struct client_list full;
 	struct client_list filling;
+	struct client_list begun;
 	struct client_list dead;
 	unsigned int nr;
 	bool stopping;

@@ -17,6 +17,7 @@
  * (61,000 puts/s, compared with 110,000 with 12). A queue deletes all jobs that it puts, so a
  * table in which half of the entries of a window are deletes is compacted at once.
  */
+#include "queue/store/info_log.h"
 #include "queue/store/rocksdb.h"
 #include "queue/store/state.h"
 
@@ -26,7 +27,6 @@
 #define TABLES_SLOW		24
 #define TABLES_STOP		32
 #define BLOOM_BITS		10
-#define LOG_WARNINGS		2
 
 static size_t write_buffer_size(const struct store *store)
 {
@@ -85,9 +85,6 @@ static void set_files(rocksdb_options_t *options)
 	rocksdb_options_set_manifest_preallocation_size(options, 64 << 10);
 	rocksdb_options_set_max_manifest_file_size(options, 4 << 20);
 	rocksdb_options_set_skip_stats_update_on_db_open(options, 1);
-	rocksdb_options_set_info_log_level(options, LOG_WARNINGS);
-	rocksdb_options_set_max_log_file_size(options, 1 << 20);
-	rocksdb_options_set_keep_log_file_num(options, 2);
 	rocksdb_options_set_stats_dump_period_sec(options, 0);
 	rocksdb_options_set_stats_persist_period_sec(options, 0);
 }
@@ -135,6 +132,7 @@ void store_set_options(struct store *store)
 	set_shape(store, store->options);
 	set_files(store->options);
 	bound_compactions(store);
+	info_log_set(store->options, store->config.log);
 	rocksdb_options_set_create_if_missing(store->options, store->fresh);
 	rocksdb_options_set_error_if_exists(store->options, store->fresh);
 	store->read_options = store_make_read_options();

@@ -183,7 +183,7 @@ static const char all_kinds[] =
 	"fail 1\r\n"
 	"delete\r\n"
 	"delete x\r\n"
-	"put 0 0 1 65536 \r\nuse b\r\n"
+	"put 0 x 1 5\r\nuse a\r\nuse b\r\n"
 	"peek 3\r\n";
 
 static const char all_replies[] =
@@ -298,49 +298,6 @@ TEST(a_body_that_is_too_big_is_swallowed)
 #define X100	X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
 #define X222	X100 X100 X10 X10 "xx"
 
-TEST(a_line_of_224_bytes_is_one_and_a_longer_one_is_skipped)
-{
-	int fd;
-
-	begin();
-	fd = connect_client();
-	say(fd, X222 "\r\nuse a\r\n");
-	expect(fd, "UNKNOWN_COMMAND\r\nUSING a\r\n");
-	say(fd, X222 "x\r\nuse a\r\n");
-	expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
-	say(fd, X222 "xx\r\nuse a\r\n");
-	expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
-	say(fd, X222 X222 X222 X222 X222 "\r\nuse a\r\n");
-	expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
-	say(fd, X222 "xx");
-	expect(fd, "");
-	say(fd, "use a\r\r");
-	expect(fd, "");
-	say(fd, "\nuse b\r\n");
-	expect(fd, "BAD_FORMAT\r\nUSING b\r\n");
-	close(fd);
-	expect_nothing_left();
-}
-
-TEST(a_long_line_may_be_cut_anywhere)
-{
-	static const char text[] = X222 "x\r\ruse b\r\nuse a\r\n";
-	size_t i, len = sizeof(text) - 1;
-	int fd;
-
-	begin();
-	for (i = 1; i < len; i++) {
-		test_about("cut at byte %zu", i);
-		fd = connect_client();
-		ASSERT_EQ(write(fd, text, i), i);
-		turns();
-		ASSERT_EQ(write(fd, text + i, len - i), len - i);
-		expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
-		close(fd);
-	}
-	expect_nothing_left();
-}
-
 /* The rest of what was sent is neither run nor answered. */
 static void expect_refusal(const char *text, const char *expected)
 {
@@ -369,9 +326,100 @@ TEST(a_line_that_ends_in_lf_alone_is_refused_once_and_the_connection_closes)
 	expect_refusal("use a\r\nuse b\nuse c\r\n", "USING a\r\nEXPECTED_CRLF\r\n");
 	expect_refusal("use a\r\n\nuse b\r\n", "USING a\r\nEXPECTED_CRLF\r\n");
 	expect_refusal("put 0 0 1 1\nx\n", "EXPECTED_CRLF\r\n");
-	expect_refusal(X222 "xxx\nuse a\r\n", "EXPECTED_CRLF\r\n");
-	expect_refusal(X222 X222 "x\rx\n\r\n", "EXPECTED_CRLF\r\n");
 	ASSERT_EQ(fake.seq, 0);
+}
+
+TEST(a_line_that_is_too_long_closes_the_connection)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, X222 "\r\nuse a\r\n");
+	expect(fd, "UNKNOWN_COMMAND\r\nUSING a\r\n");
+	close(fd);
+	turns();
+	expect_refusal(X222 "x\r\nuse a\r\n", "BAD_FORMAT\r\n");
+	expect_refusal(X222 "xx\r\nuse a\r\n", "BAD_FORMAT\r\n");
+	expect_refusal(X222 X222 X222 "\r\nuse a\r\n", "BAD_FORMAT\r\n");
+	expect_refusal("use a\r\nuse " X222 "\r\nuse a\r\n", "USING a\r\nBAD_FORMAT\r\n");
+}
+
+TEST(a_line_of_a_command_beyond_beanstalkd_may_have_600_bytes)
+{
+	char line[700];
+	int fd;
+
+	begin();
+	fd = connect_client();
+	/* With its spaces and \r\n, exactly 600 bytes; then one more. */
+	snprintf(line, sizeof(line), "fail 1%591s2\r\nab\r\nuse a\r\n", "");
+	say(fd, line);
+	expect(fd, "FAILED\r\nUSING a\r\n");
+	ASSERT(!memcmp(fake.body, "ab", 2));
+	close(fd);
+	turns();
+	snprintf(line, sizeof(line), "fail 1%592s2\r\nab\r\nuse a\r\n", "");
+	expect_refusal(line, "BAD_FORMAT\r\n");
+}
+
+TEST(a_body_behind_a_line_that_is_wrong_is_not_run)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	say(fd, "put x 0 1 8\r\ndelete 1\r\nuse a\r\n");
+	expect(fd, "BAD_FORMAT\r\nUSING a\r\n");
+	say(fd, "fail x 8\r\ndelete 1");
+	expect(fd, "");
+	say(fd, "\r\nuse b\r\n");
+	expect(fd, "BAD_FORMAT\r\nUSING b\r\n");
+	/* Of a command of a later version, too. */
+	say(fd, "every n 0 1 2 3 8\r\ndelete 1\r\nuse c\r\n");
+	expect(fd, "UNKNOWN_COMMAND\r\nUSING c\r\n");
+	close(fd);
+	expect_nothing_left();
+	expect_refusal("put 0 0 1 x\r\ndelete 1\r\n", "BAD_FORMAT\r\n");
+	expect_refusal("put x 0 1 1000000001\r\ndelete 1\r\n", "BAD_FORMAT\r\n");
+	expect_refusal("GET / HTTP/1.1\r\ndelete 1\r\n", "UNKNOWN_COMMAND\r\n");
+}
+
+TEST(only_a_client_that_ends_its_connection_hangs_up)
+{
+	struct linger reset = { .l_onoff = 1 };
+	int fd;
+
+	begin();
+	expect_refusal("use a\n", "EXPECTED_CRLF\r\n");
+	expect_refusal(X222 "xx\r\n", "BAD_FORMAT\r\n");
+	ASSERT_EQ(fake.nr_hung_up, 0);
+	fd = connect_client();
+	say(fd, "quit\r\n");
+	expect_end(fd);
+	ASSERT_EQ(fake.nr_hung_up, 1);
+	close(connect_client());
+	expect_nothing_left();
+	ASSERT_EQ(fake.nr_hung_up, 2);
+	fd = connect_tcp();
+	ASSERT_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+	close(fd);
+	expect_nothing_left();
+	ASSERT_EQ(fake.nr_hung_up, 3);
+	/* It waits, and hangs up. */
+	fd = connect_client();
+	say(fd, "reserve\r\n");
+	turns();
+	close(fd);
+	expect_nothing_left();
+	ASSERT_EQ(fake.nr_hung_up, 4);
+	/* The daemon ends. */
+	fd = connect_client();
+	turns();
+	clients_destroy(&clients);
+	ASSERT_EQ(fake.nr_peers, 0);
+	ASSERT_EQ(fake.nr_hung_up, 4);
+	close(fd);
 }
 
 TEST(an_lf_in_a_body_is_part_of_it)
@@ -722,6 +770,7 @@ TEST(clients_that_do_not_read_are_disconnected_when_memory_is_short)
 
 /* As in body.c. */
 #define BODY_IDLE_NS	(5 * NSEC_PER_SEC)
+#define BODY_WHOLE_NS	(30 * NSEC_PER_SEC)
 
 /* Two clients begin a body. There is memory for the first one, which is not idle yet. */
 static void begin_two_bodies(int *one, int *two)
@@ -771,32 +820,56 @@ TEST(a_body_beyond_the_budget_is_refused_and_swallowed)
 	expect_nothing_left();
 }
 
-TEST(an_idle_body_loses_its_memory_to_other_clients)
+/* The body of @slow has to make room for that of @other. */
+static void check_makes_room(int slow, int other)
 {
-	int idle, other, i;
+	int i;
 
-	begin_with(100000, 40000);
-	idle = connect_client();
-	other = connect_client();
-	say(idle, "put 0 0 1 30000\r\nabc");
-	turns();
-	usleep(BODY_IDLE_NS / 1000 + 100000);
 	say(other, "put 0 0 1 30000\r\nabc");
 	turns();
 	ASSERT_LE(clients.bodies, 50000);
 	for (i = 0; i < 29997; i++) {
 		say(other, "x");
-		say(idle, "y");
+		say(slow, "y");
 		if (i % 100 == 0)
 			turns();
 	}
 	say(other, "\r\n");
-	say(idle, "\r\nuse a\r\n");
+	say(slow, "\r\nuse a\r\n");
 	expect(other, "INSERTED 1\r\n");
-	expect(idle, "OUT_OF_MEMORY\r\nUSING a\r\n");
-	close(idle);
+	expect(slow, "OUT_OF_MEMORY\r\nUSING a\r\n");
+	close(slow);
 	close(other);
 	expect_nothing_left();
+}
+
+TEST(an_idle_body_loses_its_memory_to_other_clients)
+{
+	int idle;
+
+	begin_with(100000, 40000);
+	idle = connect_client();
+	say(idle, "put 0 0 1 30000\r\nabc");
+	turns();
+	usleep(BODY_IDLE_NS / 1000 + 100000);
+	check_makes_room(idle, connect_client());
+}
+
+TEST(a_body_that_trickles_loses_its_memory_to_other_clients)
+{
+	struct client *client;
+	int slow;
+
+	begin_with(100000, 40000);
+	slow = connect_client();
+	say(slow, "put 0 0 1 30000\r\nab");
+	turns();
+	/* As if it had begun long ago; it is not idle. */
+	client = TAILQ_FIRST(&clients.begun);
+	client->body->began_ns -= BODY_WHOLE_NS;
+	say(slow, "c");
+	turns();
+	check_makes_room(slow, connect_client());
 }
 
 TEST(a_long_pipeline_does_not_delay_other_clients)

@@ -34,6 +34,13 @@ int peer_init(struct peer *peer, struct protocol *protocol, const struct peer_op
 	return 0;
 }
 
+void peer_hung_up(struct peer *peer)
+{
+	if (*slot_of(peer->session.id) != peer)
+		abort();
+	fake.nr_hung_up++;
+}
+
 void peer_destroy(struct peer *peer)
 {
 	struct peer **slot = slot_of(peer->session.id);

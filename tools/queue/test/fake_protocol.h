@@ -29,6 +29,7 @@
  * @seq: the number of the last put.
  * @nr_runs: number of commands.
  * @nr_peers: number of peers.
+ * @nr_hung_up: number of those whose client ended the connection.
  * @next_id: id of the last peer.
  * @peers: by id.
  * @body: of the last command that had one.
@@ -41,6 +42,7 @@ struct fake_protocol {
 	uint64_t seq;
 	uint64_t nr_runs;
 	unsigned int nr_peers;
+	unsigned int nr_hung_up;
 	uint64_t next_id;
 	struct peer *peers[FAKE_PEERS];
 	char body[FAKE_BODY_MAX];

@@ -60,13 +60,23 @@ static void check_name(const char *name)
 	MUST(*name != '-');
 }
 
+static void check_key(const char *key)
+{
+	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789-+/;.$_():@,=";
+	size_t len = strnlen(key, JOB_KEY_MAX + 1);
+
+	MUST(len <= JOB_KEY_MAX);
+	MUST(strspn(key, good) == len);
+}
+
 static void check_command(const struct command *command)
 {
 	const struct retry_policy *policy = &command->policy;
 
 	MUST(command->op > OP_UNKNOWN && command->op < NR_OPS);
 	check_name(command->tube);
-	check_name(command->key);
+	check_key(command->key);
 	check_name(policy->dead);
 	MUST(command->delay_ns <= MAX_DURATION_NS);
 	MUST(command->ttr_ns <= MAX_DURATION_NS);
@@ -87,7 +97,7 @@ static void parse(const uint8_t *data, size_t size)
 	if (command_parse(&command, (const char *)data, size) == COMMAND_OK)
 		check_command(&command);
 	else
-		MUST(!command.has_body);
+		MUST(command.body_len <= WRONG_BODY_MAX && !(command.has_body && command.close));
 }
 
 /* --- a client ------------------------------------------------------------------------ */

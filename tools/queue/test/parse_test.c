@@ -26,12 +26,15 @@ struct line {
 #define LINE(text, meaning)	{ text, sizeof(text) - 1, meaning }
 #define UNKNOWN(text)		LINE(text, "UNKNOWN_COMMAND")
 #define BAD(text)		LINE(text, "BAD_FORMAT")
+#define BAD_BODY(text, len)	LINE(text, "BAD_FORMAT body " len)
+#define LOST(text)		LINE(text, "BAD_FORMAT close")
 
 static int describe_times(const struct command *command, char *out, size_t size)
 {
 	switch (command->op) {
 	case OP_PUT:
 	case OP_PUT_UNIQUE:
+	case OP_KEEP_UNIQUE:
 		return snprintf(out, size, " pri %" PRIu32 " delay %" PRIu64 " ttr %" PRIu64,
 				command->pri, command->delay_ns, command->ttr_ns);
 	case OP_PUT_AT:
@@ -78,6 +81,18 @@ static void describe(const struct command *command, char *out, size_t size)
 		snprintf(out + len, size - len, " body %" PRIu64, command->body_len);
 }
 
+/* What is said of a line that is wrong. */
+static void describe_wrong(const struct command *command, const char *error, char *out,
+			   size_t size)
+{
+	size_t len = snprintf(out, size, "%s", error);
+
+	if (command->has_body)
+		len += snprintf(out + len, size - len, " body %" PRIu64, command->body_len);
+	if (command->close)
+		snprintf(out + len, size - len, " close");
+}
+
 static void check(const struct line *line)
 {
 	struct command command;
@@ -89,11 +104,10 @@ static void check(const struct line *line)
 	memset(&command, 0xcc, sizeof(command));
 	switch (command_parse(&command, text, line->len)) {
 	case COMMAND_UNKNOWN:
-		strcpy(seen, "UNKNOWN_COMMAND");
+		describe_wrong(&command, "UNKNOWN_COMMAND", seen, sizeof(seen));
 		break;
 	case COMMAND_BAD_FORMAT:
-		ASSERT(!command.has_body);
-		strcpy(seen, "BAD_FORMAT");
+		describe_wrong(&command, "BAD_FORMAT", seen, sizeof(seen));
 		break;
 	default:
 		describe(&command, seen, sizeof(seen));
@@ -182,7 +196,11 @@ TEST(a_line_that_begins_like_no_command_is_unknown)
 		UNKNOWN("put"), UNKNOWN("use"), UNKNOWN("watch"), UNKNOWN("ignore"),
 		UNKNOWN("delete"), UNKNOWN("peek"), UNKNOWN("release"), UNKNOWN("bury"),
 		UNKNOWN("kick"), UNKNOWN("kick-job"), UNKNOWN("touch"), UNKNOWN("put-at"),
-		UNKNOWN("put-unique"), UNKNOWN("reschedule"), UNKNOWN("fail"),
+		LINE("GET / HTTP/1.1", "UNKNOWN_COMMAND close"),
+		LINE("POST /put HTTP/1.0", "UNKNOWN_COMMAND close"), LINE("HTTP/1", "UNKNOWN_COMMAND close"),
+		LINE("every n 1 2 3 4 5", "UNKNOWN_COMMAND body 5"),
+		LINE("every n", "UNKNOWN_COMMAND close"), UNKNOWN("every"),
+		UNKNOWN("put-unique"), UNKNOWN("keep-unique"), UNKNOWN("reschedule"), UNKNOWN("fail"),
 		UNKNOWN("policy"), UNKNOWN("list-jobs"),
 	};
 
@@ -209,16 +227,19 @@ TEST(bytes_behind_a_name_are_a_bad_format_as_in_beanstalkd)
 TEST(too_few_and_too_many_arguments_are_a_bad_format)
 {
 	static const struct line lines[] = {
-		BAD("put "), BAD("put 1"), BAD("put 1 0"), BAD("put 1 0 1"), BAD("put 1 0 1 1 "),
-		BAD("put 1 0 1 1 x"), BAD("put 1\t0 1 1"),
+		LOST("put "), BAD_BODY("put 1", "1"), BAD_BODY("put 1 0", "0"),
+		BAD_BODY("put 1 0 1", "1"), LOST("put 1 0 1 1 "),
+		LOST("put 1 0 1 1 x"), BAD_BODY("put 1\t0 1 1", "1"),
 		BAD("delete "), BAD("delete 1 x"), BAD("delete 1 "), BAD("peek 1 "),
 		BAD("release 1"), BAD("release 1 1"), BAD("release 1 1 1 1"),
 		BAD("release 1 1 1 "), BAD("bury 1"), BAD("bury 1 1 1"), BAD("touch 1 1"),
 		BAD("kick-job 1 1"), BAD("stats-job 1 1"), BAD("reserve-job 1 1"),
 		BAD("pause-tube a"), BAD("pause-tube a 0 1"), BAD("pause-tube a 0 "),
-		BAD("put-at 1 0 1"), BAD("put-at 1 0 1 1 1"), BAD("put-unique k 1 0 1"),
-		BAD("put-unique k 1 0 1 1 1"), BAD("reschedule 1"), BAD("reschedule 1 1 1"),
-		BAD("fail "), BAD("fail 1 "), BAD("fail 1 1 1"), BAD("policy a"),
+		BAD_BODY("put-at 1 0 1", "1"), BAD_BODY("put-at 1 0 1 1 1", "1"),
+		BAD_BODY("put-unique k 1 0 1", "1"),
+		BAD_BODY("put-unique k 1 0 1 1 1", "1"), BAD("reschedule 1"),
+		BAD("reschedule 1 1 1"),
+		LOST("fail "), LOST("fail 1 "), BAD_BODY("fail 1 1 1", "1"), BAD("policy a"),
 		BAD("policy a 1 1 1 1"), BAD("policy a 1 1 1 1 1 "), BAD("policy a 1 1 1 1 1 b c"),
 		BAD("list-jobs a ready 0"), BAD("list-jobs a ready 0 1 1"),
 		/* beanstalkd ignores what follows the number of these. */
@@ -240,10 +261,13 @@ TEST(a_number_has_digits_only_and_is_within_its_limit)
 		LINE("delete 18446744073709551615", "delete id 18446744073709551615"),
 		LINE("put  1  0  1  1", "put pri 1 delay 0 ttr 1000000000 body 1"),
 		LINE("delete  9", "delete id 9"), LINE("delete 0", "delete"),
-		BAD("put 4294967296 0 1 1"), BAD("put -1 0 1 1"), BAD("put +1 0 1 1"),
-		BAD("put 0x1 0 1 1"), BAD("put 1a 0 1 1"), BAD("put 1.0 0 1 1"),
-		BAD("put 1 0 1 -1"), BAD("put 1 0 1 +1"), BAD("put 1 0 1 1a"),
-		BAD("put 1 0 1 4294967296"), BAD("put 1 0 1 18446744073709551616"),
+		BAD_BODY("put 4294967296 0 1 1", "1"), BAD_BODY("put -1 0 1 1", "1"),
+		BAD_BODY("put +1 0 1 1", "1"),
+		BAD_BODY("put 0x1 0 1 1", "1"), BAD_BODY("put 1a 0 1 1", "1"),
+		BAD_BODY("put 1.0 0 1 1", "1"),
+		LOST("put 1 0 1 -1"), LOST("put 1 0 1 +1"), LOST("put 1 0 1 1a"),
+		BAD_BODY("put x 0 1 1000000000", "1000000000"), LOST("put x 0 1 1000000001"),
+		LOST("put 1 0 1 4294967296"), LOST("put 1 0 1 18446744073709551616"),
 		BAD("delete x"), BAD("delete 1x"), BAD("delete -1"), BAD("delete +1"),
 		BAD("delete 18446744073709551616"), BAD("delete 99999999999999999999999999"),
 		BAD("bury 1 4294967296"), BAD("kick x"), BAD("kick 18446744073709551616"),
@@ -317,8 +341,10 @@ TEST(a_wall_clock_time_ends_in_2262)
 	static const struct line lines[] = {
 		LINE("put-at 0 9223372036854 1 0",
 		     "put-at pri 0 due 9223372036854000000 ttr 1000000000 body 0"),
-		BAD("put-at 0 9223372036855 1 0"), BAD("put-at 0 18446744073709551615 1 0"),
-		BAD("put-at 0 -1 1 0"), BAD("put-at 0 1.5 1 0"), BAD("put-at 0 1s 1 0"),
+		BAD_BODY("put-at 0 9223372036855 1 0", "0"),
+		BAD_BODY("put-at 0 18446744073709551615 1 0", "0"),
+		BAD_BODY("put-at 0 -1 1 0", "0"), BAD_BODY("put-at 0 1.5 1 0", "0"),
+		BAD_BODY("put-at 0 1s 1 0", "0"),
 	};
 
 	check_all(lines, ARRAY_SIZE(lines));
@@ -343,8 +369,14 @@ TEST(names_have_the_bytes_of_beanstalkds)
 		BAD("pause-tube " A200 "a 0"), BAD("pause-tube -x 1"), BAD("pause-tube a x"),
 		LINE("put-unique " A200 " 0 0 1 0",
 		     "put-unique key=" A200 " pri 0 delay 0 ttr 1000000000 body 0"),
-		BAD("put-unique " A200 "a 0 0 1 0"), BAD("put-unique -k 0 0 1 0"),
-		BAD("put-unique k: 0 0 1 0"),
+		BAD_BODY("put-unique " A200 "a 0 0 1 0", "0"),
+		LINE("put-unique user:1@a,b=c/d 0 0 1 0",
+		     "put-unique key=user:1@a,b=c/d pri 0 delay 0 ttr 1000000000 body 0"),
+		LINE("put-unique -k 0 0 1 0",
+		     "put-unique key=-k pri 0 delay 0 ttr 1000000000 body 0"),
+		LINE("keep-unique : 1 2s 3 4",
+		     "keep-unique key=: pri 1 delay 2000000000 ttr 3000000000 body 4"),
+		BAD_BODY("put-unique k\x7f 0 0 1 0", "0"), BAD_BODY("put-unique k! 0 0 1 0", "0"),
 		BAD("policy -a 1 1 1 1 1"), BAD("policy a 1 1 1 1 1 -b"),
 		BAD("policy a 1 1 1 1 1 " A200 "a"), BAD("list-jobs -a ready 0 1"),
 	};
@@ -356,7 +388,7 @@ TEST(a_nul_anywhere_is_a_bad_format)
 {
 	static const struct line lines[] = {
 		BAD("\0"), BAD("use a\0b"), BAD("use a\0"), BAD("kick 1\0"), BAD("quit\0x"),
-		BAD("list-tubes\0"), BAD("put 1 0 1 1\0"), BAD("x\0"),
+		BAD("list-tubes\0"), LOST("put 1 0 1 1\0"), BAD("x\0"),
 	};
 
 	check_all(lines, ARRAY_SIZE(lines));

@@ -542,6 +542,132 @@ TEST(time_to_run_that_ends_counts_as_an_attempt_with_a_policy)
 	queue_remove();
 }
 
+static void give_back(unsigned int who, uint64_t delay_ns)
+{
+	struct command release = { .op = OP_RELEASE, .id = 1, .pri = 1, .delay_ns = delay_ns };
+
+	ASSERT_SAID(client_run(who, &release, NULL), "RELEASED");
+	settle();
+}
+
+/* The only job is delayed by exactly so much. */
+static void check_delayed_by(uint64_t delay_ns)
+{
+	ASSERT_EQ(queue->nr[IS_DELAYED], 1);
+	fake_advance(delay_ns - 1);
+	settle();
+	ASSERT_EQ(queue->nr[IS_DELAYED], 1);
+	fake_advance(1);
+	settle();
+	ASSERT_EQ(queue->nr[IS_READY], 1);
+}
+
+TEST(release_counts_as_an_attempt_with_a_policy)
+{
+	open_with(1000);
+	client_policy(0, "default", 3, 4 * SEC);
+	client_put(0, 1, 0, LONG);
+	ASSERT_EQ(client_reserve(0), 1);
+	give_back(0, 0);
+	ASSERT_EQ(client_stat(1, 1, "attempts"), 1);
+	check_delayed_by(4 * SEC);
+	ASSERT_EQ(client_reserve(0), 1);
+	give_back(0, 7 * SEC);
+	ASSERT_EQ(client_stat(1, 1, "attempts"), 2);
+	check_delayed_by(7 * SEC);
+	ASSERT_EQ(client_reserve(0), 1);
+	give_back(0, 7 * SEC);
+	ASSERT_EQ(tube_find(queue, "default.dead")->nr[IS_BURIED], 1);
+	ASSERT_EQ(client_stat(1, 1, "attempts"), 3);
+	ASSERT_EQ(client_stat(1, 1, "releases"), 3);
+	queue_remove();
+}
+
+TEST(release_counts_as_no_attempt_without_a_policy)
+{
+	open_with(1000);
+	client_put(0, 1, 0, LONG);
+	ASSERT_EQ(client_reserve(0), 1);
+	give_back(0, 0);
+	ASSERT_EQ(queue->nr[IS_READY], 1);
+	ASSERT_EQ(client_reserve(0), 1);
+	give_back(0, 7 * SEC);
+	check_delayed_by(7 * SEC);
+	ASSERT_EQ(client_stat(1, 1, "attempts"), 0);
+	queue_remove();
+}
+
+TEST(connection_that_its_client_ends_counts_as_an_attempt_with_a_policy)
+{
+	open_with(1000);
+	client_policy(0, "default", 2, 4 * SEC);
+	client_put(0, 1, 0, LONG);
+	/* The daemon ends it. */
+	ASSERT_EQ(client_reserve(1), 1);
+	client_leave(1);
+	settle();
+	ASSERT_EQ(queue->nr[IS_READY], 1);
+	ASSERT_EQ(client_stat(0, 1, "attempts"), 0);
+	ASSERT_EQ(client_reserve(2), 1);
+	client_hang_up(2);
+	settle();
+	ASSERT_EQ(client_stat(0, 1, "attempts"), 1);
+	check_delayed_by(4 * SEC);
+	ASSERT_EQ(client_reserve(3), 1);
+	client_hang_up(3);
+	settle();
+	ASSERT_EQ(client_stat(0, 1, "attempts"), 2);
+	ASSERT_EQ(tube_find(queue, "default.dead")->nr[IS_BURIED], 1);
+	queue_remove();
+}
+
+TEST(connection_that_its_client_ends_counts_as_no_attempt_without_a_policy)
+{
+	open_with(1000);
+	client_put(0, 1, 0, LONG);
+	ASSERT_EQ(client_reserve(1), 1);
+	client_hang_up(1);
+	settle();
+	ASSERT_EQ(queue->nr[IS_READY], 1);
+	ASSERT_EQ(client_stat(0, 1, "attempts"), 0);
+	queue_remove();
+}
+
+TEST(dead_job_that_is_reserved_by_its_id_stays_dead)
+{
+	struct command bury = { .op = OP_BURY, .id = 1, .pri = 1 };
+	struct command fail = { .op = OP_FAIL, .id = 1 };
+
+	open_with(1000);
+	client_policy(0, "default", 1, 4 * SEC);
+	client_policy(0, "default.dead", 9, 4 * SEC);
+	client_put(0, 1, 0, 3 * SEC);
+	ASSERT_EQ(client_reserve(0), 1);
+	ASSERT_SAID(client_run(0, &fail, NULL), "DEAD");
+	client_run_id(0, OP_RESERVE_JOB, 1);
+	give_back(0, 0);
+	ASSERT_EQ(queue->nr[IS_BURIED], 1);
+	client_run_id(0, OP_RESERVE_JOB, 1);
+	give_back(0, 7 * SEC);
+	ASSERT_EQ(queue->nr[IS_BURIED], 1);
+	client_run_id(0, OP_RESERVE_JOB, 1);
+	ASSERT_SAID(client_run(0, &bury, NULL), "BURIED");
+	ASSERT_EQ(queue->nr[IS_BURIED], 1);
+	client_run_id(1, OP_RESERVE_JOB, 1);
+	client_hang_up(1);
+	settle();
+	ASSERT_EQ(queue->nr[IS_BURIED], 1);
+	client_run_id(2, OP_RESERVE_JOB, 1);
+	settle();
+	fake_advance(3 * SEC);
+	settle();
+	ASSERT_EQ(queue->nr[IS_BURIED], 1);
+	ASSERT_EQ(client_stat(0, 1, "attempts"), 1);
+	ASSERT_SAID(client_run_id(0, OP_KICK_JOB, 1), "KICKED");
+	ASSERT_EQ(tube_find(queue, "default")->nr[IS_READY], 1);
+	queue_remove();
+}
+
 /* --- the wall clock ---------------------------------------------------------------------- */
 
 TEST(setting_the_wall_clock_moves_put_at_jobs_and_no_delays)

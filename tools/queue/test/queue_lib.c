@@ -86,6 +86,12 @@ void client_leave(unsigned int who)
 	clients[who].gone = true;
 }
 
+void client_hang_up(unsigned int who)
+{
+	peer_hung_up(&clients[who].peer);
+	client_leave(who);
+}
+
 void queue_close(bool in_order)
 {
 	unsigned int i;

@@ -51,6 +51,9 @@ void queue_remove(void);
 /* A client disconnects. */
 void client_leave(unsigned int who);
 
+/* Its client ends the connection. */
+void client_hang_up(unsigned int who);
+
 /* A turn of the loop; true: more work is left. */
 bool turn(void);
 void turn_for(uint64_t ns);

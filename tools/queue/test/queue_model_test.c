@@ -128,7 +128,7 @@ static const char *key_name(char key)
 static void put(unsigned int who, char key)
 {
 	struct command command = {
-		.op = key ? OP_PUT_UNIQUE : OP_PUT,
+		.op = !key ? OP_PUT : pick(4) ? OP_PUT_UNIQUE : OP_KEEP_UNIQUE,
 		.pri = pick(4) ? pick(5) : pick(3000),
 		.ttr_ns = (1 + pick(300)) * NSEC_PER_MSEC,
 		.delay_ns = some_delay_ns(),
@@ -155,14 +155,21 @@ static void put(unsigned int who, char key)
 	ASSERT(key);
 	if (sscanf(clients[who].line, "RESERVED %llu", &id) == 1) {
 		ASSERT_EQ(jobs[id].status, RESERVED);
+	} else if (sscanf(clients[who].line, "KEPT %llu", &id) == 1) {
+		ASSERT_EQ(command.op, OP_KEEP_UNIQUE);
+		ASSERT(jobs[id].status != NOWHERE);
+		ASSERT(jobs[id].status != RESERVED || may_be_ready(&jobs[id]));
 	} else if (sscanf(clients[who].line, "REPLACED %llu", &id) != 1) {
 		test_fail(__FILE__, __LINE__, "put-unique: %s", clients[who].line);
 	} else {
 		job = &jobs[id];
+		ASSERT_EQ(command.op, OP_PUT_UNIQUE);
 		ASSERT(job->status == READY || job->status == DELAYED ||
 		       job->status == BURIED || may_be_ready(job));
 		/* The body was made for the next id, which was not given. */
 		job->version = last_id + 1;
+		job->pri = command.pri;
+		job->ttr_ns = command.ttr_ns;
 		set_delay(job, command.delay_ns);
 	}
 	ASSERT_EQ(jobs[id].key, key);

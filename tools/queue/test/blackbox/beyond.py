@@ -135,12 +135,69 @@ a put-unique key 5 1000 60 1 | a
 a put-unique key 6 2000 70 2 | bb
 < REPLACED $j
 a stats-job $j
-< OK state=delayed delay=2000
+< OK state=delayed delay=2000 pri=6 ttr=70
 a peek $j
 < FOUND $j 2 | bb
 a stats-tube $t
 < OK current-jobs-delayed=1 current-jobs-ready=0
 a put-unique key2 5 1000 60 1 | a
+< INSERTED $k
+"""
+
+TALKS["a_key_may_have_bytes_that_a_name_may_not"] = """
+a put-unique user:1@a,b=c/d 5 1000 60 8 | delete 1
+< INSERTED $j
+a put-unique user:1@a,b=c/d 5 1000 60 8 | delete 1
+< REPLACED $j
+a put-unique user*1 5 1000 60 8 | delete 1
+< BAD_FORMAT
+a list-tube-used
+< USING $t
+"""
+
+TALKS["put_unique_begins_the_attempts_anew"] = """
+a policy $t 5 1000 1 1000 0
+< POLICY
+a put-unique key 5 0 60 1 | a
+< INSERTED $j
+a reserve
+< RESERVED $j 1 | a
+a fail $j 3 | why
+< RETRY 1 1000000
+a stats-job $j
+< OK attempts=1 reason=why
+a put-unique key 5 1000 60 1 | b
+< REPLACED $j
+a stats-job $j
+< OK attempts=0
+"""
+
+TALKS["keep_unique_leaves_a_job_as_it_is"] = """
+a keep-unique key 5 1000 60 1 | a
+< INSERTED $j
+a keep-unique key 6 0 70 2 | bb
+< KEPT $j
+a stats-job $j
+< OK state=delayed delay=1000 pri=5 ttr=60
+a peek $j
+< FOUND $j 1 | a
+a kick-job $j
+< KICKED
+a keep-unique key 6 1000 70 2 | bb
+< KEPT $j
+a reserve
+< RESERVED $j 1 | a
+a keep-unique key 6 0 70 2 | bb
+< RESERVED $j
+a bury $j 5
+< BURIED
+a keep-unique key 6 0 70 2 | bb
+< KEPT $j
+a put-unique key 5 1000 60 1 | c
+< REPLACED $j
+a delete $j
+< DELETED
+a keep-unique key 6 0 70 2 | bb
 < INSERTED $k
 """
 
@@ -667,9 +724,47 @@ a stats-job $j
 < OK attempts=1 reason=old
 """
 
-TALKS["release_and_bury_are_not_failed_attempts"] = """
-a policy $t 5 10 2 100 0
+TALKS["release_is_a_failed_attempt_with_a_policy_and_bury_is_none"] = """
+a policy $t 2 1000 2 2000 0
 < POLICY
+a put 5 0 60 1 | x
+< INSERTED $j
+a reserve
+< RESERVED $j 1 | x
+a bury $j 5
+< BURIED
+a kick 1
+< KICKED 1
+a reserve
+< RESERVED $j 1 | x
+a release $j 5 0
+< RELEASED
+a stats-job $j
+< OK attempts=1 state=delayed delay=1000 reason=released
+a kick-job $j
+< KICKED
+a reserve
+< RESERVED $j 1 | x
+a release $j 5 10
+< RELEASED
+a stats-job $j
+< OK attempts=2 state=buried tube=$t.dead origin-tube=$t
+"""
+
+TALKS["release_with_a_delay_has_that_delay_with_a_policy"] = """
+a policy $t 9 1000 2 2000 0
+< POLICY
+a put 5 0 60 1 | x
+< INSERTED $j
+a reserve
+< RESERVED $j 1 | x
+a release $j 5 77
+< RELEASED
+a stats-job $j
+< OK attempts=1 state=delayed delay=77
+"""
+
+TALKS["release_and_bury_are_not_failed_attempts_without_a_policy"] = """
 a put 5 0 60 1 | x
 < INSERTED $j
 a reserve
@@ -702,6 +797,40 @@ def a_client_that_goes_is_no_failed_attempt_without_a_policy(daemon):
             equal(worker.reserve()[0], number)
         equal(client.reserve("1000"), (number, b"x"))
         equal(client.stats(f"stats-job {number}")["attempts"], "0")
+
+
+@test
+def a_client_that_goes_is_a_failed_attempt_with_a_policy(daemon):
+    with client_of(daemon, "goes") as client:
+        equal(client.ask("policy goes 3 1000 1 1000 0").line, "POLICY")
+        number = client.put(b"x")
+        for attempts, quits in (("1", False), ("2", True), ("3", False)):
+            with client_of(daemon, "goes") as worker:
+                equal(worker.reserve("1000")[0], number)
+                if quits:
+                    worker.send(b"quit\r\n")
+            while (stats := client.stats(f"stats-job {number}"))["attempts"] != attempts:
+                equal(stats["state"], "reserved")
+                time.sleep(0.01)
+            equal(stats["reason"], "connection closed")
+            if attempts != "3":
+                equal((stats["state"], stats["delay"]), ("delayed", "1000"))
+                equal(client.ask(f"kick-job {number}").line, "KICKED")
+        equal((stats["state"], stats["tube"]), ("buried", "goes.dead"))
+
+
+@test
+def a_client_that_the_daemon_disconnects_is_no_failed_attempt(daemon):
+    with client_of(daemon, "thrown") as client:
+        equal(client.ask("policy thrown 1 1000 1 1000 0").line, "POLICY")
+        number = client.put(b"x")
+        with client_of(daemon, "thrown") as worker:
+            equal(worker.reserve("1000")[0], number)
+            worker.send(b"put x\r\n")
+            equal(worker.reply().line, "BAD_FORMAT")
+            equal(client.reserve("1000")[0], number)
+            equal(client.stats(f"stats-job {number}")["attempts"], "0")
+        client.ask(f"delete {number}")
 
 
 # --- list-jobs ----------------------------------------------------------------------------

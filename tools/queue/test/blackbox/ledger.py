@@ -42,6 +42,13 @@ GONE = State("gone", None, None, None, None, 0, 0, 0)
 # What @due_ms may be off: it is rounded to milliseconds on its way.
 ROUNDED_MS = 2
 
+# The tube whose policy is set, with its attempts and the shortest and longest backoff. There a
+# release is a failed attempt.
+POLICY_TUBE = "shared"
+POLICY_ATTEMPTS = 3
+POLICY = f"policy {POLICY_TUBE} {POLICY_ATTEMPTS} 20ms 2 40ms 10"
+BACKOFF_MS = (18, 44)
+
 
 def ready(tube, pri, body, key=None, attempts=0):
     """A job that is ready."""
@@ -80,14 +87,15 @@ def put_of(base, delay_ms):
         if delay_ms else base} if state == GONE else set()
 
 
-def replaced_by(body, delay_ms):
-    """A job of a key has another body and another time; its priority stays."""
+def replaced_by(pri, body, delay_ms):
+    """A job of a key is as if it were put anew."""
     sent_ms = now_ms()
 
     def make(state, answered_ms):
         if not state.key:
             return set()
-        base = state._replace(place="ready", body=body, due_ms=0, due_to_ms=0)
+        base = state._replace(place="ready", pri=pri, body=body, due_ms=0, due_to_ms=0,
+                              attempts=0)
         return {delayed(base, base.pri, delay_ms, sent_ms, answered_ms) if delay_ms else base}
     return lambda answered_ms: lambda state: make(state, answered_ms)
 
@@ -98,13 +106,22 @@ def deleted(_=None):
 
 
 def released(pri, delay_ms):
-    """It has another priority, and a delay or none."""
+    """It has another priority, and a delay or none; or an attempt has failed."""
     sent_ms = now_ms()
+
+    def attempted(base, answered_ms):
+        if base.attempts + 1 == POLICY_ATTEMPTS:
+            return dead(base)
+        least_ms, most_ms = (delay_ms, delay_ms) if delay_ms else BACKOFF_MS
+        return {delayed(base._replace(attempts=base.attempts + 1), pri, least_ms, sent_ms,
+                        answered_ms + most_ms - least_ms)}
 
     def make(state, answered_ms):
         if not is_put(state):
             return set()
         base = state._replace(place="ready", pri=pri, due_ms=0, due_to_ms=0)
+        if state.tube == POLICY_TUBE:
+            return attempted(base, answered_ms)
         return {delayed(base, pri, delay_ms, sent_ms, answered_ms) if delay_ms else base}
     return lambda answered_ms: lambda state: make(state, answered_ms)
 
@@ -156,8 +173,7 @@ def fits(state, found):
     if (state.tube, state.pri, state.body, state.key) != \
             (found.tube, found.pri, found.body, found.key):
         return False
-    # A restart makes a job that was reserved one attempt older.
-    if found.attempts < state.attempts:
+    if found.attempts != state.attempts:
         return False
     if state.place == "delayed":
         if found.place == "ready":
@@ -364,7 +380,7 @@ class Worker:
         self.waiting = collections.deque()
         self.busy = set()
         for line in (f"watch {self.tube}", "watch shared", "ignore default",
-                     "policy shared 3 20ms 2 40ms 10"):
+                     POLICY):
             self.client.ask(line)
         self.client.sock.setblocking(False)
 
@@ -468,7 +484,7 @@ class Worker:
         body, pri = self.ledger.body(), random.randrange(3)
         delay_ms = random.choice((0, 1000000))
         make = put_of(ready(tube, pri, body, key), delay_ms)
-        replace = replaced_by(body, delay_ms)
+        replace = replaced_by(pri, body, delay_ms)
         line = f"put-unique {key} {pri} {delay_ms}ms 1000 {len(body)}"
         command = Command(line, body, None)
         new = self.ledger.new[body] = Job([GONE])

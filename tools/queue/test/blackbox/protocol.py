@@ -6,6 +6,7 @@ Tests of beanstalkd's commands run against twheelq and beanstalkd. The expected 
 written here; beanstalkd confirms them.
 """
 
+import contextlib
 import paths  # pylint: disable=unused-import,wrong-import-order
 import re
 import socket
@@ -15,7 +16,7 @@ import time
 from client import Client, Gone, dictionary
 from conversations import SAME, TIMED
 from daemon import Beanstalkd, NotUp, Twheelq, beanstalkd_is_here
-from errors import ERRORS, STRICTER
+from errors import ERRORS, MISSING, STRICTER
 from tap import Skip, Suite, equal, holds, note, wait_for
 from talk import talk
 import beyond
@@ -62,24 +63,39 @@ def add_timed(name, text):
 
 
 def add_errors(name, rows, which):
-    """Add wrong lines and their replies; the connection must stay usable."""
+    """Add wrong lines and their replies; what follows must be taken for what it is."""
     def run():
         for daemon in which():
-            with daemon.client() as client:
-                for sent, expected in rows:
+            for sent, expected in rows:
+                with daemon.client() as client:
                     check_error(daemon, client, sent, expected)
     suite.add(name, run, together=True)
 
 
+def behind(line):
+    """What follows a wrong line, as ours has it: the length of a body, or "the end"; None."""
+    last = line.split(b" ")[-1]
+    if not re.match(rb"(put|put-at|put-unique|keep-unique|every|fail) ", line):
+        return "the end" if last.startswith(b"HTTP/") else None
+    return int(last) if re.fullmatch(rb"\d{1,9}", last) else "the end"
+
+
 def check_error(daemon, client, sent, expected):
-    """Send one line. More errors may follow, if it has a body, which is read as lines."""
+    """Send a line, and its body. beanstalkd reads a body behind a wrong line as lines."""
+    line, *body = sent.split(b"\r\n", 1)
+    then = behind(line) if daemon is own() and expected != MISSING else None
+    if isinstance(then, int) and not body:
+        sent += b"\r\n" + b"d" * then
     client.send(sent + b"\r\n")
     reply = client.reply().line
     holds(re.fullmatch(expected, reply),
           f"{daemon.name}: {sent[:60]!r} was answered with {reply!r}, expected: {expected}")
+    if then == "the end":
+        equal(rest_of(client), [], repr(sent[:60]))
+        return
     client.send(b"list-tube-used\r\n")
     while (reply := client.reply().line) != "USING default":
-        holds(reply in ("UNKNOWN_COMMAND", "BAD_FORMAT"),
+        holds(daemon is not own() and reply in ("UNKNOWN_COMMAND", "BAD_FORMAT"),
               f"{daemon.name}: after {sent[:60]!r} the reply is {reply!r}")
 
 
@@ -181,11 +197,17 @@ def a_line_that_comes_byte_by_byte_is_a_line(daemon):
 
 @on_both
 def a_line_of_222_bytes_is_read_and_a_longer_one_is_not(daemon):
-    with daemon.client() as client:
+    with contextlib.ExitStack() as again:
+        client = again.enter_context(daemon.client())
         equal(client.ask("x" * 222).line, "UNKNOWN_COMMAND")
-        for length in (224, 225, 1000, 100000):
+        for length in (224, 225, 1000):
             equal(client.ask("x" * length).line, "BAD_FORMAT", f"a line of {length} bytes")
-            equal(client.ask("list-tube-used").line, "USING default")
+            if daemon is not own():
+                equal(client.ask("list-tube-used").line, "USING default")
+                continue
+            # Nobody knows where the next line begins.
+            equal(rest_of(client), [])
+            client = again.enter_context(daemon.client())
 
 
 @on_both
@@ -215,8 +237,7 @@ def a_line_that_ends_in_lf_alone_is_refused_and_the_connection_closes():
             (b"\n", []),
             (b"put 0 0 60 5\nhello\n", []),
             (b"list-tube-used\nlist-tube-used\r\n", []),
-            (b"use lf\r\nlist-tube-used\nput 0 0 60 1\r\nx\r\n", ["USING lf"]),
-            (b"x" * 1000 + b"\nlist-tube-used\r\n", [])):
+            (b"use lf\r\nlist-tube-used\nput 0 0 60 1\r\nx\r\n", ["USING lf"])):
         with own().client() as client:
             client.send(sent)
             equal(rest_of(client), expected + ["EXPECTED_CRLF"], repr(sent[:40]))
