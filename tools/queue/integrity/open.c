@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -56,6 +57,9 @@ static int open_db(struct store *store, bool read_only)
 {
 	char *error = NULL;
 
+	/* RocksDB makes it too, and logs an error before. */
+	if (store->fresh && !read_only)
+		mkdir(store->db_path, 0700);
 	if (read_only)
 		store->db = rocksdb_open_for_read_only(store->options, store->db_path, 0, &error);
 	else

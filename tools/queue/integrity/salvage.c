@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -364,7 +365,9 @@ static int make_copy(struct salvage *salvage)
 	int ret;
 
 	rocksdb_options_set_create_if_missing(options, 1);
-	rocksdb_destroy_db(options, salvage->path, &salvage->error);
+	/* What an earlier attempt has left goes; it is an error if there is no directory. */
+	if (!mkdir(salvage->path, 0700) || errno == EEXIST)
+		rocksdb_destroy_db(options, salvage->path, &salvage->error);
 	if (!salvage->error)
 		salvage->to = rocksdb_open(options, salvage->path, &salvage->error);
 	if (!salvage->error) {

@@ -83,11 +83,22 @@ static void kill_job(struct queue *queue, struct tube *tube, struct job_record *
 	queue->stats.dead++;
 }
 
+/* Only "kick" and "kick-job" bring a dead job back. */
+static bool stays_dead(struct queue *queue, struct job_record *record)
+{
+	if (!record->died_ns)
+		return false;
+	place_buried(queue, &record->place);
+	return true;
+}
+
 bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *record,
 		   uint64_t *delay_ns)
 {
 	struct retry_policy policy = retry_policy_of(job->tube);
 
+	if (stays_dead(queue, record))
+		return true;
 	record->attempts++;
 	if (record->attempts >= policy.max_attempts) {
 		kill_job(queue, job->tube, record, policy.dead);
@@ -98,15 +109,6 @@ bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *reco
 	place_delayed(queue, &record->place, *delay_ns);
 	queue->stats.retries++;
 	return false;
-}
-
-/* Only "kick" and "kick-job" bring a dead job back. */
-static bool stays_dead(struct queue *queue, struct job_record *record)
-{
-	if (!record->died_ns)
-		return false;
-	place_buried(queue, &record->place);
-	return true;
 }
 
 static void set_reason(struct job_record *record, const char *reason)

@@ -303,8 +303,11 @@ static struct text last_word(const char *line, size_t len)
 /* A browser or a proxy: "GET / HTTP/1.1". */
 static bool is_http(const char *line, size_t len)
 {
-	struct text last = last_word(line, len);
+	struct text last;
 
+	while (len && line[len - 1] == ' ')
+		len--;
+	last = last_word(line, len);
 	return begins_with(last.start, last.end - last.start, "HTTP/");
 }
 

@@ -88,7 +88,6 @@ void client_hung_up(struct client *client)
 {
 	if (!client->left)
 		peer_hung_up(&client->peer);
-	client_close(client);
 }
 
 static void run_command(struct client *client, const struct command *command,
@@ -163,10 +162,12 @@ static size_t run_line(struct client *client, const char *line, size_t line_len,
 	}
 	if (command.has_body)
 		return begin_body(client, &command, rest, rest_len);
-	if (command.op == OP_QUIT)
+	if (command.op == OP_QUIT) {
 		client_hung_up(client);
-	else
+		client_close(client);
+	} else {
 		run_command(client, &command, NULL);
+	}
 	return 0;
 }
 
@@ -334,8 +335,10 @@ static bool has_read(struct client *client, ssize_t got, size_t asked)
 		client_end(client);
 		return false;
 	}
-	if (!got)
+	if (!got) {
 		client_hung_up(client);
+		client_close(client);
+	}
 	if (got < (ssize_t)asked && !(got > 0 && client->hung_up))
 		client->readable = false;
 	return got > 0;
@@ -352,6 +355,8 @@ static void read_body(struct client *client)
 	got = recv(client->source.fd, body->data + body->got, asked, MSG_DONTWAIT);
 	if (has_read(client, got, asked))
 		body_moved(client, got);
+	else if (client->state == CLIENT_CLOSING)
+		client_body_free(client);
 }
 
 /* The kept bytes are the beginning of a line, or none. */
@@ -380,6 +385,7 @@ static void stop_waiting(struct client *client)
 {
 	client_say(client, "TIMED_OUT");
 	client_hung_up(client);
+	client_close(client);
 }
 
 void client_run(struct client *client)

@@ -5,8 +5,10 @@
  * Built without type information, as Debian's RocksDB is: there is none to derive from.
  */
 #include <stdio.h>
+#include <string.h>
 #include <syslog.h>
 
+#include <algorithm>
 #include <memory>
 
 #include <rocksdb/env.h>
@@ -39,9 +41,13 @@ class Log : public rocksdb::Logger {
 
 	void Logv(const char *format, va_list args) override
 	{
-		char line[512];
+		char line[512], *end;
 
 		vsnprintf(line, sizeof(line), format, args);
+		/* It may end with a newline, or have several lines. */
+		for (end = line + strlen(line); end > line && end[-1] == '\n'; )
+			*--end = '\0';
+		std::replace(line, end, '\n', ' ');
 		log_(LOG_WARNING, "RocksDB: %s", line);
 	}
 

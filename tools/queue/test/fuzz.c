@@ -62,8 +62,8 @@ static void check_name(const char *name)
 
 static void check_key(const char *key)
 {
-	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				   "0123456789-+/;.$_():@,=";
+	static const char good[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_():@,=";
 	size_t len = strnlen(key, JOB_KEY_MAX + 1);
 
 	MUST(len <= JOB_KEY_MAX);

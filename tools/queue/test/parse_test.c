@@ -197,10 +197,13 @@ TEST(a_line_that_begins_like_no_command_is_unknown)
 		UNKNOWN("delete"), UNKNOWN("peek"), UNKNOWN("release"), UNKNOWN("bury"),
 		UNKNOWN("kick"), UNKNOWN("kick-job"), UNKNOWN("touch"), UNKNOWN("put-at"),
 		LINE("GET / HTTP/1.1", "UNKNOWN_COMMAND close"),
-		LINE("POST /put HTTP/1.0", "UNKNOWN_COMMAND close"), LINE("HTTP/1", "UNKNOWN_COMMAND close"),
+		LINE("POST /put HTTP/1.0", "UNKNOWN_COMMAND close"),
+		LINE("HTTP/1", "UNKNOWN_COMMAND close"),
+		LINE("GET / HTTP/1.1 ", "UNKNOWN_COMMAND close"),
 		LINE("every n 1 2 3 4 5", "UNKNOWN_COMMAND body 5"),
 		LINE("every n", "UNKNOWN_COMMAND close"), UNKNOWN("every"),
-		UNKNOWN("put-unique"), UNKNOWN("keep-unique"), UNKNOWN("reschedule"), UNKNOWN("fail"),
+		UNKNOWN("put-unique"), UNKNOWN("keep-unique"), UNKNOWN("reschedule"),
+		UNKNOWN("fail"),
 		UNKNOWN("policy"), UNKNOWN("list-jobs"),
 	};
 

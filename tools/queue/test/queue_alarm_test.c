@@ -653,6 +653,9 @@ TEST(dead_job_that_is_reserved_by_its_id_stays_dead)
 	client_run_id(0, OP_RESERVE_JOB, 1);
 	ASSERT_SAID(client_run(0, &bury, NULL), "BURIED");
 	ASSERT_EQ(queue->nr[IS_BURIED], 1);
+	client_run_id(0, OP_RESERVE_JOB, 1);
+	ASSERT_SAID(client_run(0, &fail, NULL), "DEAD");
+	ASSERT_EQ(queue->nr[IS_BURIED], 1);
 	client_run_id(1, OP_RESERVE_JOB, 1);
 	client_hang_up(1);
 	settle();
