@@ -947,10 +947,10 @@ static bool lacks_wheels(const char *path)
 	unsigned int armed = 0, wheels = 0;
 	char line[256];
 
-	while (file && fgets(line, sizeof(line), file)) {
-		sscanf(line, "armed: %u", &armed);
-		sscanf(line, "wheels: %u", &wheels);
-	}
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "armed: %u", &armed) != 1 &&
+		    sscanf(line, "wheels: %u", &wheels) == 1)
+			break;
 	if (file)
 		fclose(file);
 	return armed && wheels == 1;

@@ -111,10 +111,11 @@ bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *reco
 	return false;
 }
 
-static void set_reason(struct job_record *record, const char *reason)
+void retry_set_reason(struct job_record *record, const void *reason, uint64_t len)
 {
-	record->reason_len = strlen(reason);
-	memcpy(record->reason, reason, record->reason_len);
+	record->reason_len = len < JOB_REASON_MAX ? len : JOB_REASON_MAX;
+	if (record->reason_len)
+		memcpy(record->reason, reason, record->reason_len);
 }
 
 void retry_released(struct queue *queue, struct job *job, struct job_record *record,
@@ -126,7 +127,7 @@ void retry_released(struct queue *queue, struct job *job, struct job_record *rec
 	if (stays_dead(queue, record))
 		return;
 	if (counts) {
-		set_reason(record, "released");
+		retry_set_reason(record, "released", strlen("released"));
 		if (retry_or_bury(queue, job, record, &backoff_ns) || !delay_ns)
 			return;
 	}
@@ -142,7 +143,7 @@ void retry_taken(struct queue *queue, struct job *job, struct job_record *record
 	if (!job->tube->policy.max_attempts) {
 		retry_undone(queue, record);
 	} else if (!stays_dead(queue, record)) {
-		set_reason(record, reason);
+		retry_set_reason(record, reason, strlen(reason));
 		retry_or_bury(queue, job, record, &delay_ns);
 	}
 }

@@ -9,6 +9,9 @@
 /* The policy of a tube: its own or the default one, and the name of its dead tube. */
 struct retry_policy retry_policy_of(const struct tube *tube);
 
+/* Why an attempt has failed; the record keeps the first bytes. */
+void retry_set_reason(struct job_record *record, const void *reason, uint64_t len);
+
 /*
  * An attempt at a reserved job has failed: change @record, its record, so that the job is
  * delayed for the next attempt, or is dead. Returns true if it is dead, else *@delay_ns is
@@ -25,8 +28,8 @@ void retry_released(struct queue *queue, struct job *job, struct job_record *rec
 		    uint64_t delay_ns);
 
 /*
- * A job was taken from its holder, for a reason of fewer than JOB_REASON_MAX bytes: change its
- * record. With a policy that was set this is a failed attempt, else the job is ready.
+ * A job was taken from its holder: change its record. With a policy that was set this is a
+ * failed attempt, for that reason, else the job is ready.
  */
 void retry_taken(struct queue *queue, struct job *job, struct job_record *record,
 		 const char *reason);

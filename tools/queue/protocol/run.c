@@ -321,14 +321,6 @@ static bool run_touch(const struct run *run)
 	return true;
 }
 
-/* The record keeps the first bytes of the reason. */
-static void set_reason(struct job_record *record, const void *body, uint64_t len)
-{
-	record->reason_len = len < JOB_REASON_MAX ? len : JOB_REASON_MAX;
-	if (record->reason_len)
-		memcpy(record->reason, body, record->reason_len);
-}
-
 static bool run_fail(const struct run *run)
 {
 	const struct command *command = run->command;
@@ -343,7 +335,7 @@ static bool run_fail(const struct run *run)
 	job = held_job(run, &record);
 	if (!job)
 		return true;
-	set_reason(&record, run->body, command->has_body ? command->body_len : 0);
+	retry_set_reason(&record, run->body, command->has_body ? command->body_len : 0);
 	if (retry_or_bury(run->queue, job, &record, &delay_ns))
 		say_changed(run, "DEAD");
 	else
