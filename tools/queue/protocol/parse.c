@@ -315,14 +315,17 @@ static bool is_http(const char *line, size_t len)
 static void look_behind(struct command *command, const char *line, size_t len)
 {
 	struct text last = last_word(line, len);
+	uint64_t body_len;
 
 	command->has_body = false;
-	if (may_have_body(line, len)) {
-		command->has_body = text_digits(&last, WRONG_BODY_MAX, &command->body_len) &&
-			text_empty(&last);
-		command->close = !command->has_body;
-	} else {
+	command->body_len = 0;
+	if (!may_have_body(line, len)) {
 		command->close = is_http(line, len);
+	} else if (text_digits(&last, WRONG_BODY_MAX, &body_len) && text_empty(&last)) {
+		command->has_body = true;
+		command->body_len = body_len;
+	} else {
+		command->close = true;
 	}
 }
 
