@@ -94,7 +94,7 @@ static __poll_t device_poll(struct file *file, poll_table *wait)
 	struct context *context = file->private_data;
 
 	poll_wait(file, &context->pollers, wait);
-	/* Pairs with wq_has_sleeper() in wake_waiters(); poll_wait() has it from 6.14 on only. */
+	/* Pairs with wq_has_sleeper() in has_sleepers(); poll_wait() has it from 6.14 on only. */
 	smp_mb();
 	return twheel_context_readable(context) ? EPOLLIN | EPOLLRDNORM : 0;
 }

@@ -9,10 +9,10 @@
  *
  * Tasks are woken with no spinlock held.  A run or a batch that makes an event READY puts
  * the context on its own wake list, with a reference, and wakes the contexts of that list
- * after it has dropped all spinlocks.  A context is not put on the list in two cases: it
+ * after it has dropped all spinlocks.  A context is not put on the list in three cases: it
  * is already on a list from which waking has not begun; or it has too few records, and no
- * task waits in ENTER.  Before a waiter is woken, it is checked whether there are enough
- * records for it.
+ * task waits in ENTER; or no task waits at all.  Before a waiter is woken, it is checked
+ * whether there are enough records for it.
  *
  * If the age of a record makes the context readable (@wake_delay_ns), an hrtimer wakes.
  * It may come after that record was read; then it finds that the context is not readable.
@@ -78,6 +78,15 @@ static void set_nr_ready(struct context *context, u64 nr)
 }
 
 /*
+ * Does a task wait?  It looks at the records after it has put itself into a queue, with a
+ * full barrier between; here it is the other way round.
+ */
+static bool has_sleepers(struct context *context)
+{
+	return wq_has_sleeper(&context->readers) || waitqueue_active(&context->pollers);
+}
+
+/*
  * Put the context on a wake list, if there may be a task to wake.  When the age of a
  * record makes the context readable, @wake_timer wakes instead: wake_time_came().
  */
@@ -86,6 +95,8 @@ static void want_wake(struct context *context, struct list_head *wake)
 	lockdep_assert_held(&context->ready_lock);
 	if (context->waking ||
 	    !(context->nr_waiting || is_enough(context, context->nr_ready)))
+		return;
+	if (!has_sleepers(context))
 		return;
 	context->waking = true;
 	refcount_inc(&context->refs);
