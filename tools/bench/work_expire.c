@@ -6,8 +6,15 @@
  * for a number of turns, once while all timers expire, and once while none does.  The
  * difference between the two spins is the cost of expiry.  After that it collects all
  * timers.  They are sparse (one in a tick of twheel) or dense (64).
+ *
+ * Where instructions are counted, lone timers are also collected as they come: the process
+ * sleeps until one expires.  Meanwhile a thread that runs when nothing else does
+ * counts its turns; what it does not get is the cost, with the wake-up and the switches.
  */
 #include <err.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,11 +37,14 @@
 
 static const struct density {
 	const char *name;
-	__u32 in_tick;
+	__u64 apart_ns;
 } densities[] = {
-	{ "sparse", 1 },
-	{ "dense", 64 },
+	{ "sparse", TICK_NS },
+	{ "dense", TICK_NS / 64 },
 };
+
+/* Each has been collected before the next one comes. */
+static const struct density lone = { "lone", 8 * TICK_NS };
 
 struct figures {
 	double expire;
@@ -53,11 +63,11 @@ static __u64 arm_due(struct set *set, const struct density *density,
 
 	bench_shuffle(order, set->nr, set->nr);
 	for (i = 0; i < set->nr; i++)
-		due_ns[i] = begin_ns + order[i] * TICK_NS / density->in_tick;
+		due_ns[i] = begin_ns + order[i] * density->apart_ns;
 	set->way->arm(set, &timers);
 	free(due_ns);
 	free(order);
-	return begin_ns + (__u64)set->nr * TICK_NS / density->in_tick;
+	return begin_ns + set->nr * density->apart_ns;
 }
 
 /* Spin while the timers expire, and then for as many turns while none does. */
@@ -191,6 +201,106 @@ static void print_figures(const struct way *way, const struct density *density,
 		     "interrupts.%s.expire.%s", way->name, tail);
 }
 
+/* --- as they come -------------------------------------------------------------- */
+
+/* The thread that runs when nothing else does. */
+struct background {
+	pthread_t thread;
+	atomic_ullong turns;
+	atomic_bool stop;
+};
+
+static void *background_main(void *arg)
+{
+	const struct sched_param param = { 0 };
+	struct background *background = arg;
+
+	if (sched_setscheduler(0, SCHED_IDLE, &param))
+		err(1, "sched_setscheduler");
+	while (!background->stop) {
+		spin(100);
+		background->turns++;
+	}
+	return NULL;
+}
+
+static void background_begin(struct background *background)
+{
+	background->turns = 0;
+	background->stop = false;
+	if (pthread_create(&background->thread, NULL, background_main, background))
+		errx(1, "no thread");
+}
+
+static void background_end(struct background *background)
+{
+	background->stop = true;
+	pthread_join(background->thread, NULL);
+}
+
+/* What a turn takes while nothing else is to be done. */
+static double calm_turn(struct background *background)
+{
+	__u64 turns = background->turns, begin = clock_now();
+
+	sleep_until(clock_ns() + 200 * NSEC_PER_MSEC);
+	return (double)(clock_now() - begin) / (background->turns - turns);
+}
+
+static void collect_as_they_come(struct set *set)
+{
+	__u8 *seen = bench_alloc(set->nr, sizeof(*seen));
+	__u32 timers[COLLECT_MAX], left, nr, i;
+
+	for (left = set->nr; left; left -= nr) {
+		nr = set->way->collect(set, timers, COLLECT_MAX, true);
+		if (nr > left)
+			errx(1, "%u timers come when %u are due", nr, left);
+		for (i = 0; i < nr; i++)
+			seen[timers[i]]++;
+	}
+	check_all_once(seen, set->nr);
+	free(seen);
+}
+
+/* The cost of one timer. */
+static double measure_come(const struct way *way, __u32 nr)
+{
+	struct set *set = way->open(way, nr);
+	struct background background;
+	__u64 begin_ns = clock_ns() + nr * enough_ns() + 100 * NSEC_PER_MSEC;
+	__u64 turns, begin, busy;
+	double turn;
+
+	arm_due(set, &lone, begin_ns);
+	if (clock_ns() >= begin_ns)
+		errx(1, "arming %u timers takes too long", nr);
+	background_begin(&background);
+	sleep_until(begin_ns - 10 * NSEC_PER_MSEC);
+	turns = background.turns;
+	begin = clock_now();
+	collect_as_they_come(set);
+	busy = clock_now() - begin;
+	turns = background.turns - turns;
+	turn = calm_turn(&background);
+	background_end(&background);
+	way->close(set);
+	return (busy - turns * turn) / nr;
+}
+
+static void come(const struct way *way, __u32 nr)
+{
+	double costs[COUNTED_ROUNDS], cost;
+	unsigned int i;
+
+	for (i = 0; i < COUNTED_ROUNDS; i++)
+		costs[i] = measure_come(way, nr);
+	cost = median(costs, COUNTED_ROUNDS);
+	printf("%-24s %-8s %8s %8s %8.0f\n", way->text, "as they come", "", "", cost);
+	print_result(cost, clock_unit(), "u3.%s.come.%s%slone.%u", way->name,
+		     way->variant ? way->variant : "", way->variant ? "." : "", nr);
+}
+
 void work_expire(const struct plan *plan)
 {
 	unsigned int i, k;
@@ -209,5 +319,7 @@ void work_expire(const struct plan *plan)
 			print_figures(ways[i], &densities[k], plan->due,
 				      &figures);
 		}
+		if (!clock_is_real())
+			come(ways[i], plan->due);
 	}
 }
