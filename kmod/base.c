@@ -15,30 +15,12 @@
  *              |           |
  *     this CPU |           | another CPU: base_kick() calls it there
  *              v           v               the hrtimer calls
- *   hrtimer_start() .......................> base_run()
+ *   hrtimer_start() .......................> base_run(): base_run.c
  *              ^                               |  batches of BASE_BATCH nodes,
  *              |                               |  the lock dropped between them
- *              +--------- next_work() ---------+  and around timers' functions
+ *              +------ base_next_work() ------+  and around timers' functions
  *
  * The hrtimer is never set into the past: what is overdue goes to the next tick.
- *
- * The time of a node can be moved by a store without a lock: the process moves the time
- * of an event with NODE_DEADLINE, twheel_timer_postpone() the time of a timer.  The run
- * reads the new time when the node comes out.  If it is later, the node goes back to the
- * wheel that it was on.  Such a node counts for the run's time and batches like one that
- * is due.
- *
- * If one store moves the time of a million events, and again before all have been looked
- * at, the base would never get to other nodes.  So while it is behind with its nodes
- * (struct base_lag), event_ops->postponed() puts the events of a file that has many of
- * them no nearer than the base is behind: event_time.c.
- *
- * A run reads the clock after each batch and after each timer's function.  When its time
- * is used up there is a pause: budget.c.  Another hrtimer of each base, @resume, ends the
- * pause.  It is on CLOCK_MONOTONIC: setting the base's clock does not make the pause
- * longer, and arming something does not make it shorter.  Nodes that came out and were
- * not handled yet stay in @expired until the pause ends; they can be cancelled there as
- * on a wheel.
  *
  * Never early: a due time is rounded up to a tick, and a tick is run when the
  * clock is at or past its beginning.
@@ -61,15 +43,6 @@
  * A node's base changes only while the node is on no wheel.  node->base is
  * BASE_MIGRATING, with interrupts off, until it names the new base.  base_hold_node()
  * finds the base, locks it, and then checks that node->base still names it.
- *
- * An event's memory is not touched after event_ops->due_end(): until then the ready lock
- * of its context is held, which keeps the event from being freed.  A timer's memory is
- * not touched after its function was called.  event_ops->wake() gets the wake list with
- * no spinlock held.
- *
- * While a timer's function is running, the timer can be armed only on the base that
- * calls it, so the function never runs twice at the same time.  That base looks for its
- * next tick when the run ends.
  *
  * CPUs
  * ----
@@ -98,21 +71,21 @@
 #include <linux/sched/isolation.h>
 
 #include "base_hold.h"
+#include "base_run.h"
 #include "budget.h"
 #include "compat.h"
-#include "timer_debug.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
+/*
+ * How far ahead a tick is whose events may be handled in hard interrupt context.  This
+ * bounds how much of a CPU that can take, whatever the length of a tick is.
+ */
+#define LONE_AHEAD_NS	(16 * NSEC_PER_USEC)
+
 #define TICK_SHIFT_MIN	10
 #define TICK_SHIFT_MAX	20
-
-/*
- * The longest &struct base_lag.length_ns: longer than looks at all events of a user take.
- * A machine may have been stopped for longer.
- */
-#define LAG_MAX_NS	(10 * (u64)NSEC_PER_SEC)
 
 /*
  * A node that is never due has the due time BASE_NEVER_NS.  With the shortest ticks, its
@@ -139,21 +112,9 @@ module_param_cb(tick_shift, &tick_shift_ops, &base_tick_shift, 0444);
 MODULE_PARM_DESC(tick_shift, "A tick is 2^tick_shift ns (10 to 20, default 16)");
 
 DEFINE_PER_CPU(struct base *, twheel_bases[BASE_ROLES]);
-static const struct base_ops *event_ops;
 
 /* CPUs whose bases are online, or about to be. */
 static struct cpumask open_cpus;
-
-/**
- * base_set_ops() - set the functions that handle events which are due
- * @ops: the functions.
- *
- * To be called before the first base is made.
- */
-void base_set_ops(const struct base_ops *ops)
-{
-	event_ops = ops;
-}
 
 const char *base_clock_name(enum base_clock clock)
 {
@@ -286,19 +247,12 @@ void base_close_cpu(unsigned int cpu)
 /* --- the hrtimer ------------------------------------------------------------ */
 
 /* The next tick that has work: nodes on the wheels, or in @expired. */
-static u64 next_work(const struct base *base, u64 now_ns)
+u64 base_next_work(const struct base *base, u64 now_ns)
 {
 	u64 now_tick = base_tick_at(now_ns);
 
 	return list_empty(&base->expired) ? wheels_next(&base->wheels, now_tick) :
 	       now_tick;
-}
-
-static bool has_work(struct base_hold *hold)
-{
-	u64 now_ns = hold_now_ns(hold);
-
-	return next_work(hold->base, now_ns) <= base_tick_at(now_ns);
 }
 
 /* Is it the tick of nodes that are never due, or an empty wheel's WHEEL_NEVER? */
@@ -307,10 +261,35 @@ static bool is_never(u64 tick)
 	return tick >= base_tick_at(BASE_NEVER_NS);
 }
 
-static void start_resume(struct base *base)
+/* Set @resume for the end of the pause, or for @not_before_ns. */
+void base_start_resume(struct base *base)
 {
 	hrtimer_start(&base->resume, ns_to_ktime(budget_resume_ns(base)),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/*
+ * May what is due so far ahead be handled in hard interrupt context?  Not on PREEMPT_RT,
+ * where a wake-up may sleep.
+ */
+static bool may_be_lone(const struct base *base, u64 ahead_ns)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) && base->kind == BASE_EVENTS &&
+	       base->clock != BASE_REALTIME && ahead_ns >= LONE_AHEAD_NS;
+}
+
+/* Set @lone or @hrtimer for @deadline_ns, and not the other. */
+static void start_hrtimer(struct base *base, u64 now_ns)
+{
+	ktime_t deadline = ns_to_ktime(base->deadline_ns);
+
+	if (may_be_lone(base, base->deadline_ns - now_ns)) {
+		hrtimer_try_to_cancel(&base->hrtimer);
+		hrtimer_start(&base->lone, deadline, HRTIMER_MODE_ABS_PINNED);
+	} else {
+		hrtimer_try_to_cancel(&base->lone);
+		hrtimer_start(&base->hrtimer, deadline, HRTIMER_MODE_ABS_PINNED_SOFT);
+	}
 }
 
 /*
@@ -319,7 +298,7 @@ static void start_resume(struct base *base)
  */
 static void base_program(struct base *base, u64 now_ns)
 {
-	u64 next_tick = next_work(base, now_ns), pause_ns;
+	u64 next_tick = base_next_work(base, now_ns), pause_ns;
 
 	lockdep_assert_held(&base->lock);
 	base->programmed_tick = next_tick;
@@ -329,12 +308,11 @@ static void base_program(struct base *base, u64 now_ns)
 	/* Overdue nodes are run when the pause ends, not at the next tick after it. */
 	pause_ns = budget_pause_left_ns(base);
 	if (pause_ns && base_tick_ns(next_tick) < now_ns + pause_ns) {
-		start_resume(base);
+		base_start_resume(base);
 		return;
 	}
 	base->deadline_ns = base_tick_ns(max(next_tick, base_tick_at(now_ns) + 1));
-	hrtimer_start(&base->hrtimer, ns_to_ktime(base->deadline_ns),
-		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	start_hrtimer(base, now_ns);
 }
 
 /* On the base's CPU, in hardirq context: set the hrtimer for another CPU. */
@@ -373,7 +351,7 @@ bool base_program_or_kick(struct base *base, u64 now_ns)
 		base_program(base, now_ns);
 		return false;
 	}
-	base->programmed_tick = next_work(base, now_ns);
+	base->programmed_tick = base_next_work(base, now_ns);
 	if (base->kicked || is_never(base->programmed_tick))
 		return false;
 	base->kicked = true;
@@ -486,386 +464,6 @@ void base_hold_another(struct base_hold *hold, const struct twheel_node *node)
 	base_hold_first(hold, node);
 }
 
-/* --- nodes ------------------------------------------------------------------ */
-
-static void take_off(struct base *base, struct twheel_node *node)
-{
-	lockdep_assert_held(&base->lock);
-	wheels_del(&base->wheels, &node->wheel);
-}
-
-/* --- runs ------------------------------------------------------------------- */
-
-#ifdef CONFIG_PREEMPT_RT
-static void base_expiry_init(struct base *base)
-{
-	spin_lock_init(&base->expiry_lock);
-}
-
-static void base_expiry_lock(struct base *base)
-	__acquires(&base->expiry_lock)
-{
-	spin_lock(&base->expiry_lock);
-}
-
-static void base_expiry_unlock(struct base *base)
-	__releases(&base->expiry_lock)
-{
-	spin_unlock(&base->expiry_lock);
-}
-
-/*
- * A waiter that spins could prevent the function that it waits for from ever being
- * scheduled.  A waiter that blocks lends its priority to the function.
- */
-void base_wait_for_function(struct base *base)
-{
-	spin_lock_bh(&base->expiry_lock);
-	spin_unlock_bh(&base->expiry_lock);
-}
-#else
-static void base_expiry_init(struct base *base) { }
-static void base_expiry_lock(struct base *base) { }
-static void base_expiry_unlock(struct base *base) { }
-
-/**
- * base_wait_for_function() - let the function that a base calls make progress
- * @base: the base, not held.
- *
- * Context: a task with softirqs enabled.
- */
-void base_wait_for_function(struct base *base)
-{
-	cpu_relax();
-}
-#endif
-
-/**
- * struct base_run - a run of a base
- * @hold: the hold of the base.
- * @due: the events that are being made READY, and the contexts to wake afterwards.
- * @time: how long it has taken.
- */
-struct base_run {
-	struct base_hold hold;
-	struct base_due due;
-	struct run_time time;
-};
-
-/* Wake those who wait for events.  No spinlock is held. */
-static void wake_all(struct base_run *run)
-{
-	if (!list_empty(&run->due.wake))
-		event_ops->wake(&run->due.wake);
-}
-
-/* CLOCK_MONOTONIC.  Most bases have this clock: the hold keeps the time then. */
-static u64 run_now_ns(struct base_run *run)
-{
-	if (run->hold.base->clock != BASE_MONOTONIC)
-		return ktime_get_ns();
-	run->hold.now_ns = base_read_clock(run->hold.base);
-	return run->hold.now_ns;
-}
-
-/*
- * Call a timer's function, which may free the timer.  It may take long, so those who
- * wait for events are woken first.
- */
-static void call_timer(struct base_run *run, struct twheel_timer *timer)
-{
-	struct base_hold *hold = &run->hold;
-	struct base *base = hold->base;
-
-	base->current_timer = timer;
-	timer_debug_deactivate(timer);
-	base_release(hold);
-	wake_all(run);
-	timer_debug_call(timer);
-	local_irq_save(hold->flags);
-	hold_enter(hold, base);
-	base->current_timer = NULL;
-}
-
-/* Account for a node that has come out. */
-static void note_due(struct base *base, const struct twheel_node *node,
-		     u64 now_ns)
-{
-	u64 due_tick = wheel_due(&node->wheel);
-	u64 due_ns = base_tick_ns(due_tick);
-	u64 late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
-	unsigned int bucket = fls64(late_ns >> BASE_LATENESS_SHIFT);
-
-	base->lateness[min(bucket, BASE_LATENESS_BUCKETS - 1U)]++;
-	base->nr_expired++;
-	base->due_ticks += due_tick != base->last_due_tick;
-	base->last_due_tick = due_tick;
-	trace_twheel_due(base, node, late_ns);
-}
-
-/* A node came out, but its time was moved: put it back on the wheel. */
-static void wait_on(struct base_run *run, struct twheel_node *node, u64 due_tick,
-		    u64 due_ns)
-{
-	struct base *base = run->hold.base;
-
-	take_off(base, node);
-	wheels_add(&base->wheels, &node->wheel, due_tick, hold_tick(&run->hold));
-	base->nr_postponed++;
-	trace_twheel_postpone(base, node, due_ns, base_tick_ns(due_tick));
-}
-
-/* If the word of an event with NODE_DEADLINE has a later time, put the event back. */
-static bool event_waits_on(struct base_run *run, struct twheel_node *node)
-{
-	u64 due_tick, due_ns;
-
-	due_tick = event_ops->postponed(node, hold_now_ns(&run->hold),
-					&run->hold.base->lag, &due_ns);
-	if (!due_tick)
-		return false;
-	wait_on(run, node, due_tick, due_ns);
-	return true;
-}
-
-/* If a timer was postponed to a later time, put it back. */
-static bool timer_waits_on(struct base_run *run, struct twheel_timer *timer)
-{
-	u64 due_ns = atomic64_read(&timer->postponed_ns);
-
-	if (due_ns <= hold_now_ns(&run->hold))
-		return false;
-	wait_on(run, &timer->node,
-		base_due_tick(due_ns, base_tick_ns(timer->node.tag)), due_ns);
-	return true;
-}
-
-/* A run begins, or goes on after a batch. */
-static void measure_lag(struct base_run *run)
-{
-	struct base_lag *lag = &run->hold.base->lag;
-
-	if (lag->since_ns)
-		lag->length_ns = min(run->time.start_ns + run->time.spent_ns - lag->since_ns,
-				     LAG_MAX_NS);
-}
-
-/* A run ends. */
-static void note_lag(struct base_run *run, bool used_up)
-{
-	struct base_lag *lag = &run->hold.base->lag;
-
-	if (!used_up && !lag->since_ns)
-		return;
-	if (!has_work(&run->hold))
-		lag->since_ns = 0;
-	else if (!lag->since_ns)
-		lag->since_ns = run->time.start_ns;
-}
-
-/* Is the base of that kind for CLOCK_MONOTONIC due on this CPU, and in no pause? */
-static bool is_kind_due(enum base_kind kind, u64 now_ns)
-{
-	const struct base *base = base_get(smp_processor_id(),
-					   base_role(kind, BASE_MONOTONIC));
-
-	return base && READ_ONCE(base->programmed_tick) <= base_tick_at(now_ns) &&
-	       !budget_has_pause(kind);
-}
-
-/*
- * Looks may never end, and others must not come later for that: a run that looks lets
- * them pass after each batch, and goes on at the next tick.
- */
-static bool lets_others_pass(const struct base_run *run)
-{
-	u64 now_ns = run->time.start_ns + run->time.spent_ns;
-
-	return run->hold.base->kind == BASE_DEADLINES &&
-	       (is_kind_due(BASE_EVENTS, now_ns) || is_kind_due(BASE_TIMERS, now_ns));
-}
-
-/* Has the run used up its time? */
-static bool is_used_up(struct base_run *run)
-{
-	return budget_is_used_up(&run->time, run_now_ns(run));
-}
-
-/* The first node that came out and was not handled yet, or NULL. */
-static struct twheel_node *first_expired(struct base *base)
-{
-	return list_first_entry_or_null(&base->expired, struct twheel_node, wheel.list);
-}
-
-/* Make the events that came out READY, up to the next timer. */
-static void expire_events(struct base_run *run)
-{
-	struct base *base = run->hold.base;
-	u64 now_ns = hold_now_ns(&run->hold);
-	struct twheel_node *node, *next;
-	unsigned int nr = 0;
-
-	list_for_each_entry_safe(node, next, &base->expired, wheel.list) {
-		if (!(node->flags & NODE_EVENT))
-			break;
-		nr++;
-		if (node->flags & NODE_DEADLINE) {
-			/* No ready lock may be held while a word is read. */
-			event_ops->due_end(&run->due);
-			if (event_waits_on(run, node))
-				continue;
-		}
-		note_due(base, node, now_ns);
-		event_ops->due(node, now_ns, &run->due);
-	}
-	event_ops->due_end(&run->due);
-	run->hold.touched = max(run->hold.touched, nr);
-}
-
-/* Handle the nodes that came out, until the run has used up its time. */
-static void expire(struct base_run *run)
-{
-	struct base *base = run->hold.base;
-	struct twheel_node *node;
-
-	while ((node = first_expired(base))) {
-		struct twheel_timer *timer =
-			container_of(node, struct twheel_timer, node);
-
-		if (node->flags & NODE_EVENT) {
-			expire_events(run);
-			continue;
-		}
-		if (timer_waits_on(run, timer))
-			continue;
-		note_due(base, node, hold_now_ns(&run->hold));
-		take_off(base, node);
-		call_timer(run, timer);
-		if (is_used_up(run))
-			return;
-	}
-}
-
-/*
- * Does the base serve another CPU than this one?  That CPU is kicked when the run ends,
- * unless it is down.
- */
-static bool runs_on_other_cpu(const struct base *base)
-{
-	return base->online && base->cpu != smp_processor_id();
-}
-
-/* Take nodes that are due off the wheels, or prefetch. */
-static void advance_base(struct base_hold *hold)
-{
-	struct base *base = hold->base;
-
-	wheels_advance(&base->wheels, base_tick_at(hold_now_ns(hold)), BASE_BATCH,
-		       &base->expired);
-	hold->touched = base->wheels.touched;
-}
-
-/*
- * Handle all nodes that are due.  An hrtimer is set when the hold ends.
- *
- * An hrtimer that is started during its callback stays on the CPU of the callback.  So
- * before another CPU is kicked to set it, this one must be about to return from the
- * callback: those who wait for events are woken before the hold ends.
- */
-static void run_held(struct base_run *run)
-{
-	struct base_hold *hold = &run->hold;
-	struct base *base = hold->base;
-	u64 expired = base->nr_expired;
-	bool used_up, done;
-
-	base->running = true;
-	budget_begin(&run->time, base, run_now_ns(run));
-	do {
-		if (list_empty(&base->expired))
-			advance_base(hold);
-		measure_lag(run);
-		expire(run);
-		used_up = is_used_up(run);
-		done = used_up || !has_work(hold) || lets_others_pass(run);
-		if (done && (list_empty(&run->due.wake) || !runs_on_other_cpu(base)))
-			break;
-		base_release(hold);
-		wake_all(run);
-		local_irq_save(hold->flags);
-		hold_enter(hold, base);
-	} while (!done);
-	base->running = false;
-	budget_end(&run->time, base, used_up);
-	note_lag(run, used_up);
-	trace_twheel_run(base, base->nr_expired - expired, run->time.spent_ns,
-			 has_work(hold));
-}
-
-/* Did the hrtimer call too early, because CLOCK_REALTIME was set back? */
-static bool is_early(struct base_hold *hold)
-{
-	return hold->base->clock == BASE_REALTIME &&
-	       hold_now_ns(hold) < hold->base->deadline_ns && !has_work(hold);
-}
-
-/*
- * The hrtimer code reads the time once for all hrtimers that it calls in a row.  If
- * @hrtimer was set for the same time again, it would be called again at once, in a loop.
- * So @resume is set for a tick later.
- */
-static void wait_a_tick(struct base *base)
-{
-	base->not_before_ns = ktime_get_ns() + base_tick_ns(1);
-	start_resume(base);
-}
-
-/* Run the base, unless there is a pause.  An hrtimer is set when the hold ends. */
-static void run_or_pause(struct base_run *run)
-{
-	struct base *base = run->hold.base;
-
-	if (!budget_pause_left_ns(base)) {
-		base->not_before_ns = 0;
-		budget_end_pause(base);
-		if (!base->running)
-			run_held(run);
-	}
-	run->hold.program = true;
-}
-
-static void base_run(struct base *base, bool resumed)
-{
-	struct base_run run = {};
-	struct base_hold *hold = &run.hold;
-
-	run.due.expired = &base->expired;
-	INIT_LIST_HEAD(&run.due.wake);
-	base_expiry_lock(base);
-	local_irq_save(hold->flags);
-	hold_enter(hold, base);
-	base->interrupts++;
-	if (!resumed && is_early(hold))
-		wait_a_tick(base);
-	else
-		run_or_pause(&run);
-	base_release(hold);
-	base_expiry_unlock(base);
-	wake_all(&run);
-}
-
-static enum hrtimer_restart base_interrupt(struct hrtimer *hrtimer)
-{
-	base_run(container_of(hrtimer, struct base, hrtimer), false);
-	return HRTIMER_NORESTART;
-}
-
-static enum hrtimer_restart base_resume(struct hrtimer *hrtimer)
-{
-	base_run(container_of(hrtimer, struct base, resume), true);
-	return HRTIMER_NORESTART;
-}
-
 /* --- beginning and end ------------------------------------------------------ */
 
 /**
@@ -880,7 +478,6 @@ void base_init(struct base *base, u16 number, unsigned int cpu, unsigned int rol
 	enum base_clock clock = base_role_clock(role);
 
 	raw_spin_lock_init(&base->lock);
-	base_expiry_init(base);
 	base->number = number;
 	base->cpu = cpu;
 	base->role = role;
@@ -895,10 +492,7 @@ void base_init(struct base *base, u16 number, unsigned int cpu, unsigned int rol
 	else
 		wheels_init(&base->wheels, base->wheel, 1, base->read_tick);
 	INIT_CSD(&base->csd, base_kicked, base);
-	twheel_hrtimer_setup(&base->hrtimer, base_interrupt,
-			     base_clock_id(clock), HRTIMER_MODE_ABS_PINNED_SOFT);
-	twheel_hrtimer_setup(&base->resume, base_resume, CLOCK_MONOTONIC,
-			     HRTIMER_MODE_ABS_PINNED_SOFT);
+	base_run_init(base);
 }
 
 /**
@@ -931,7 +525,7 @@ void base_grow(struct base *base, struct wheel *more)
 	hold_enter(&hold, base);
 	wheels_grow(&base->wheels, more);
 	base->more_wheels = more;
-	hold_wants(&hold, next_work(base, hold_now_ns(&hold)));
+	hold_wants(&hold, base_next_work(base, hold_now_ns(&hold)));
 	base_release(&hold);
 }
 
@@ -949,7 +543,7 @@ void base_look(struct base *base, struct base_view *view)
 	memcpy(&view->base, base, sizeof(*base));
 	memcpy(&view->wheel, wheels_farthest(&base->wheels),
 	       offsetof(struct wheel, lists));
-	view->next_tick = next_work(base, now_ns);
+	view->next_tick = base_next_work(base, now_ns);
 	view->gap = wheels_armed(&base->wheels) - view->wheel.armed;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	view->now_tick = base_tick_at(now_ns);
@@ -968,7 +562,6 @@ void base_stop(struct base *base)
 	/* Wait until base_kicked(), which has cleared @kicked, drops the lock. */
 	raw_spin_lock_irq(&base->lock);
 	raw_spin_unlock_irq(&base->lock);
-	hrtimer_cancel(&base->hrtimer);
-	hrtimer_cancel(&base->resume);
+	base_run_stop(base);
 	WARN_ON_ONCE(wheels_armed(&base->wheels) || !list_empty(&base->expired));
 }

@@ -8,6 +8,7 @@
 #define TWHEEL_BASE_H
 
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/ktime.h>
 #include <linux/percpu.h>
 #include <linux/smp.h>
@@ -127,14 +128,16 @@ struct base_ops {
  * @wheels: its wheels.
  * @expired: nodes that came out and were not handled yet.
  * @hrtimer: calls base_run() at @deadline_ns, on the base's clock.
- * @deadline_ns: the time that @hrtimer was last set for.
+ * @deadline_ns: the time that @hrtimer or @lone was last set for.
+ * @lone: calls base_lone() at @deadline_ns instead, in hard interrupt context.
+ * @rest: calls base_run() for what base_lone() leaves.
  * @resume: calls base_run() at the end of a pause, on CLOCK_MONOTONIC.
  * @not_before_ns: after the clock was set back: the earliest time at which this base is
  *	run again, on CLOCK_MONOTONIC; 0, or a time that has passed: it may run now.
  * @lag: how far it is behind.
  * @csd: calls base_kicked() on its CPU.
  * @kicked: @csd is in flight.
- * @interrupts: how often one of the two hrtimers called, ever.
+ * @interrupts: how often one of the hrtimers called, ever.
  * @nr_expired: how many nodes were due and handled, ever.
  * @nr_postponed: how many nodes came out and went back because their time had been moved.
  * @due_ticks: how often a node was due at another tick than the one before it.
@@ -166,6 +169,8 @@ struct base {
 	struct list_head expired;
 	struct hrtimer hrtimer;
 	u64 deadline_ns;
+	struct hrtimer lone;
+	struct tasklet_struct rest;
 	struct hrtimer resume;
 	u64 not_before_ns;
 	struct base_lag lag;

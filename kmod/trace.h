@@ -142,7 +142,10 @@ TRACE_EVENT(twheel_due,
 		  show_kind(__entry->kind))
 );
 
-/* A run of a base ended; more: its time was up before its work was done. */
+/*
+ * A run of a base ended; more: its time was up before its work was done.  In hard interrupt
+ * context spent_ns is 0, and more means that the softirq does the rest.
+ */
 TRACE_EVENT(twheel_run,
 	TP_PROTO(const struct base *base, u64 expired, u64 spent_ns, bool more),
 	TP_ARGS(base, expired, spent_ns, more),

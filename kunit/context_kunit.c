@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "operation_model.h"
 #include "options.h"
+#include "patience.h"
 
 #define MODEL_STEPS	50000
 
@@ -406,6 +407,109 @@ static void bases_of_a_cpu_take_turns(struct kunit *test)
 	twheel_timer_shutdown(&rivals->timer);
 }
 
+/* --- in hard interrupt context ---------------------------------------------- */
+
+/* What the first wake-up of those who poll a file found. */
+struct witness {
+	wait_queue_entry_t entry;
+	struct context *context;
+	u64 nr_ready;
+	bool in_hardirq;
+	bool woken;
+};
+
+static int witness_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, void *key)
+{
+	struct witness *witness = container_of(entry, struct witness, entry);
+
+	if (witness->woken)
+		return 0;
+	witness->nr_ready = READ_ONCE(witness->context->nr_ready);
+	witness->in_hardirq = in_hardirq();
+	/* Pairs with wait_for_ready(). */
+	smp_store_release(&witness->woken, true);
+	return 0;
+}
+
+static void wait_for_ready(struct kunit *test, const struct witness *witness, u64 nr)
+{
+	/* Pairs with witness_wake(). */
+	KUNIT_EXPECT_TRUE(test, sleep_until(smp_load_acquire(&witness->woken), 1000));
+	KUNIT_EXPECT_TRUE(test, sleep_until(READ_ONCE(witness->context->nr_ready) == nr,
+					    1000));
+}
+
+/* Arm @nr events for one time; false: it may have come before all were armed. */
+static bool arm_at_once(struct kunit *test, unsigned int nr, u64 lead_ns)
+{
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_ADD,
+		.flags = TWHEEL_ABS,
+		.time_ns = ktime_get_ns() + lead_ns,
+	};
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_EQ(test, run(test, &cmd), 0);
+	return ktime_get_ns() + NSEC_PER_MSEC / 2 < cmd.time_ns;
+}
+
+/* Let @nr events of one time wake; false: what was found says nothing. */
+static bool watch(struct kunit *test, struct witness *witness, unsigned int nr, u64 lead_ns)
+{
+	struct twheel_record record;
+	unsigned int i;
+	bool in_time;
+
+	*witness = (struct witness){ .context = test->priv };
+	init_waitqueue_func_entry(&witness->entry, witness_wake);
+	add_wait_queue(&witness->context->pollers, &witness->entry);
+	in_time = arm_at_once(test, nr, lead_ns);
+	wait_for_ready(test, witness, nr);
+	remove_wait_queue(&witness->context->pollers, &witness->entry);
+	for (i = 0; i < nr; i++)
+		read_record(test, &record, CONTEXT_BLOCK);
+	return in_time;
+}
+
+static bool attempt_alone(struct kunit *test, u64 lead_ns)
+{
+	struct witness witness;
+
+	if (!watch(test, &witness, 1, lead_ns))
+		return false;
+	KUNIT_EXPECT_TRUE(test, witness.in_hardirq);
+	KUNIT_EXPECT_EQ(test, witness.nr_ready, 1ULL);
+	return true;
+}
+
+static void lone_event_is_ready_in_the_hard_interrupt(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "wake-ups may sleep");
+	attempt_in_time(test, 2 * NSEC_PER_MSEC, attempt_alone);
+}
+
+/*
+ * The events are near enough to be on level 0 of the wheel: a crowd that has to be moved
+ * down first is left to the softirq whole.
+ */
+static void hard_interrupt_leaves_a_crowd_to_the_softirq(struct kunit *test)
+{
+	enum { CROWD = 30, ATTEMPTS = 1000 };
+	u64 lead_ns = 3 * NSEC_PER_MSEC;
+	struct witness witness;
+	unsigned int i;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "wake-ups may sleep");
+	for (i = 0; i < ATTEMPTS; i++)
+		if (watch(test, &witness, CROWD, lead_ns) && witness.in_hardirq)
+			break;
+	KUNIT_EXPECT_LT(test, i, (unsigned int)ATTEMPTS);
+	KUNIT_EXPECT_LE(test, witness.nr_ready, 8ULL);
+}
+
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(armed_event_is_seen_while_a_batch_adds_and_cancels),
 	KUNIT_CASE(slot_with_the_last_generation_is_retired),
@@ -415,6 +519,8 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(unread_periodic_event_is_on_no_wheel),
 	KUNIT_CASE(context_is_readable_when_it_is_full),
 	KUNIT_CASE(bases_of_a_cpu_take_turns),
+	KUNIT_CASE(lone_event_is_ready_in_the_hard_interrupt),
+	KUNIT_CASE(hard_interrupt_leaves_a_crowd_to_the_softirq),
 	KUNIT_CASE(operations_agree_with_plain_arrays_at_every_step),
 	KUNIT_CASE(counters_add_up_at_every_step),
 	{}
