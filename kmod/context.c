@@ -38,7 +38,7 @@
  * copying records out, CONFIG.  User memory is touched under it and under no other lock.
  * Only its holder adds and frees events, so an event that the holder has found stays; and
  * only the holder accesses keys, watches and operations.  Memory is allocated and freed
- * while no base is held, as PREEMPT_RT demands.  Expiry, in softirq context, does one
+ * while no base is held, as PREEMPT_RT demands.  Expiry, in interrupt context, does one
  * thing to an event: it makes an ARMED one READY, under the lock of the event's base
  * and the ready lock.  So
  *
