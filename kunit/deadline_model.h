@@ -3,8 +3,8 @@
  * Events whose time is a word, beside plain arrays that must agree with them.
  *
  * Each step stores a time, runs a command, reads records or lets time pass.  Time is real
- * and short.  All events are armed on this CPU and come out in its softirqs, so none comes
- * out while softirqs are off.  A store is made in one piece with a look at all events,
+ * and short.  All events are armed on this CPU and come out in its interrupts, so none comes
+ * out while interrupts are off.  A store is made in one piece with a look at all events,
  * thus no word changes between two looks.  So the word tells what became of an event since
  * the last look: either it still waits for the tick that it waited for; or that tick has
  * come, and it waits for the time in the word; or it is READY for the time in the word.
@@ -80,7 +80,7 @@ static u32 model_random(struct deadline_model *model, u32 below)
 	return prandom_u32_state(&model->random) % below;
 }
 
-/* Read the events from memory with softirqs off: no command does. */
+/* Read the events from memory with interrupts off: no command does. */
 static const struct event *model_look_up(struct deadline_model *model,
 					 const struct model_event *mine)
 {
@@ -170,7 +170,7 @@ static void model_look_at(struct deadline_model *model, struct model_event *mine
 	}
 }
 
-/* Look at all events, with softirqs off. */
+/* Look at all events, with interrupts off. */
 static void model_look(struct deadline_model *model)
 {
 	const struct context *context = model->test->priv;
@@ -188,9 +188,9 @@ static void model_look(struct deadline_model *model)
 
 static void model_look_now(struct deadline_model *model)
 {
-	local_bh_disable();
+	local_irq_disable();
 	model_look(model);
-	local_bh_enable();
+	local_irq_enable();
 }
 
 /* --- steps ------------------------------------------------------------------ */
@@ -215,14 +215,14 @@ static u64 model_time(struct deadline_model *model)
 }
 
 /*
- * Look at the events and store to some words, with softirqs off, so that none comes out
+ * Look at the events and store to some words, with interrupts off, so that none comes out
  * between.
  */
 static void model_store(struct deadline_model *model)
 {
 	unsigned int nr = 1 + model_random(model, MODEL_WORDS);
 
-	local_bh_disable();
+	local_irq_disable();
 	model_look(model);
 	while (nr--) {
 		u32 index = model_random(model, MODEL_WORDS);
@@ -230,7 +230,7 @@ static void model_store(struct deadline_model *model)
 		model->words[index] = model_time(model);
 		store(model->test, index, model->words[index]);
 	}
-	local_bh_enable();
+	local_irq_enable();
 }
 
 /* An event was just armed: expect it as armed now, unless it is READY already. */
@@ -240,7 +240,7 @@ static void model_armed(struct deadline_model *model, struct model_event *mine)
 	const struct event *event;
 	u64 due_ns;
 
-	local_bh_disable();
+	local_irq_disable();
 	event = model_look_up(model, mine);
 	due_ns = model_due_ns(model, mine);
 	mine->state = EVENT_ARMED;
@@ -254,7 +254,7 @@ static void model_armed(struct deadline_model *model, struct model_event *mine)
 		KUNIT_EXPECT_EQ(test, wheel_due(&event->node.wheel), mine->tick);
 		KUNIT_EXPECT_EQ(test, event_interval_ns(event), 0ULL);
 	}
-	local_bh_enable();
+	local_irq_enable();
 }
 
 /* Write a random time for an event into a command, by a word or not. */
