@@ -524,6 +524,12 @@ TEST(set_backward_puts_off_deadlines)
  * The clock goes back and forth while the words go on.  An event that comes is at or past
  * what its word said, by the clock as it was then; when all is at rest, all come.
  */
+/* Has the kernel looked at no event so far, on a machine that is slow? */
+static bool may_look_yet(int fd, size_t round, size_t rounds)
+{
+	return !count_postponed(fd) && round < 100 * rounds;
+}
+
 TEST(set_back_and_forth_while_deadlines_are_moved_loses_none_and_none_is_early)
 {
 	const size_t rounds = test_count(200), nr = 500;
@@ -538,7 +544,7 @@ TEST(set_back_and_forth_while_deadlines_are_moved_loses_none_and_none_is_early)
 		words[i] = realtime_ns() + next_random(&seed) % NSEC_PER_SEC;
 		add_deadline(fd, i, i);
 	}
-	for (round = 0; round < rounds; round++) {
+	for (round = 0; round < rounds || may_look_yet(fd, round, rounds); round++) {
 		long long by_ns = next_random(&seed) % (2 * NSEC_PER_SEC);
 
 		move_clock(round % 2 ? by_ns : -by_ns);
