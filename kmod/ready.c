@@ -83,7 +83,10 @@ static void set_nr_ready(struct context *context, u64 nr)
  */
 static bool has_sleepers(struct context *context)
 {
-	return wq_has_sleeper(&context->readers) || waitqueue_active(&context->pollers);
+	if (wq_has_sleeper(&context->readers))
+		return true;
+	/* wq_has_sleeper() has a full barrier. */
+	return waitqueue_active(&context->pollers);
 }
 
 /*
