@@ -179,7 +179,13 @@ static bool parse_policy(struct command *command, struct text *text)
 {
 	struct retry_policy *policy = &command->policy;
 
-	return next_name(text, command->tube) && retry_policy_parse(policy, text) &&
+	if (!next_name(text, command->tube))
+		return false;
+	if (text_is(text, " default")) {
+		text->start = text->end;
+		return true;
+	}
+	return retry_policy_parse(policy, text) &&
 		(text_empty(text) || next_name(text, policy->dead));
 }
 

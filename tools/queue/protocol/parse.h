@@ -73,7 +73,7 @@ enum list_state {
  * @state: list-jobs: the state of the jobs.
  * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs.
  * @key: put-unique and keep-unique, NUL-terminated.
- * @policy: policy: the retry policy.
+ * @policy: policy: the retry policy; @max_attempts is 0 for "default".
  */
 struct command {
 	enum command_op op;

@@ -126,6 +126,7 @@ static void yaml_own(struct yaml *yaml, const struct peer *peer, const struct qu
 	yaml_more_commands(yaml, peer->protocol);
 	yaml_word(yaml, "wheel", alarms_name(queue->alarms));
 	yaml_sync(yaml, &queue->config);
+	yaml_number(yaml, "tubes-max", stats->max_tubes);
 	yaml_number(yaml, "jobs-in-memory", stats->resident);
 	yaml_number(yaml, "jobs-in-memory-bytes", stats->resident_bytes);
 	yaml_number(yaml, "jobs-loaded", stats->loaded);

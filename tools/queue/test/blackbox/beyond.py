@@ -711,6 +711,38 @@ a list-tubes-watched
 < OK [$t]
 """
 
+TALKS["a_policy_that_is_taken_away_leaves_no_tube"] = """
+a policy $u 3 10 2 100 0
+< POLICY
+a stats-tube $u
+< OK policy=set policy-max-attempts=3
+a policy $u default
+< POLICY
+a stats-tube $u
+< NOT_FOUND
+a policy $u default
+< POLICY
+a stats-tube $u
+< NOT_FOUND
+"""
+
+TALKS["without_the_policy_that_was_taken_away_release_is_no_failed_attempt"] = """
+a policy $t 2 1000 2 2000 0
+< POLICY
+a policy $t default
+< POLICY
+a stats-tube $t
+< OK policy=default policy-max-attempts=25
+a put 5 0 60 1 | x
+< INSERTED $j
+a reserve
+< RESERVED $j 1 | x
+a release $j 5 0
+< RELEASED
+a stats-job $j
+< OK state=ready attempts=0
+"""
+
 TALKS["fail_without_a_reason_removes_the_old_one"] = """
 a policy $t 5 1000 2 10000 0
 < POLICY

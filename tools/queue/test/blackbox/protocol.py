@@ -441,6 +441,13 @@ def stats_describe_the_daemon():
 
 
 @suite.test
+def stats_have_the_limit_of_tubes():
+    with own().client() as client:
+        stats = client.stats()
+        holds(int(stats["tubes-max"]) > int(stats["current-tubes"]), stats)
+
+
+@suite.test
 def the_yaml_of_stats_is_what_a_plain_reader_takes():
     for daemon in both():
         with daemon.client() as client:
