@@ -900,6 +900,26 @@ def list_jobs_gives_every_job_of_a_state_once_page_by_page(daemon):
 
 
 @test
+def list_jobs_goes_on_when_the_last_one_listed_is_gone(daemon):
+    with client_of(daemon, "going") as client:
+        jobs = {"ready": [client.put(b"x", pri=n // 3) for n in range(10)],
+                "delayed": [client.put(b"x", delay=1000 + n // 3) for n in range(10)]}
+        for state, made in jobs.items():
+            cursor, seen = 0, []
+            while True:
+                body = client.ask(f"list-jobs going {state} {cursor} 3").body.decode()
+                lines = body.splitlines()[1:]
+                if not lines:
+                    break
+                new = [int(line.split(":")[0]) for line in lines[:-1]]
+                word, cursor = lines[-1].split(": ")
+                equal(word, "next")
+                seen += new
+                equal(client.ask(f"delete {new[-1]}").line, "DELETED")
+            equal(seen, made, state)
+
+
+@test
 def list_jobs_of_a_tube_that_is_not_there_is_empty_or_not_found(daemon):
     with daemon.client() as client:
         reply = client.ask("list-jobs no-such-tube-at-all ready 0 10")
