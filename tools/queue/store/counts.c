@@ -4,8 +4,9 @@
  *
  * The count of a state always equals the number of entries in its index, where the changes
  * that are still in the batch are included. The count of jobs that died follows from their
- * records, and is not in stores of earlier versions, so a scan does not check it. Each batch also writes the counts of the tubes
- * that it changes. A head is never after the first entry of its index.
+ * records, and is not in stores of earlier versions, so a scan does not check it. Each batch
+ * also writes the counts of the tubes that it changes. A head is never after the first entry
+ * of its index.
  */
 #include <errno.h>
 #include <stdlib.h>
