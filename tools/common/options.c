@@ -144,6 +144,8 @@ static void parse_value(struct argp_state *state, const struct option_rule *rule
 		*(bool *)member = true;
 		break;
 	case OPTION_TEXT:
+		if (!*text)
+			argp_error(state, "--%s is empty", rule->name);
 		*(const char **)member = text;
 		break;
 	case OPTION_COUNT:

@@ -22,7 +22,7 @@
 /* The kind of an option's value, and the type of the member that gets it. */
 enum option_kind {
 	OPTION_FLAG,		/* no value; bool, which becomes true */
-	OPTION_TEXT,		/* any text; const char * */
+	OPTION_TEXT,		/* any text that is not empty; const char * */
 	OPTION_COUNT,		/* a number; uint64_t */
 	OPTION_SIZE,		/* bytes: a number, and K, M or G; uint64_t */
 	OPTION_DURATION,	/* "50ms", "2h", "5" seconds; uint64_t in ns */

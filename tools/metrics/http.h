@@ -13,8 +13,8 @@
 
 #include "common/time.h"
 
-/* Connections at a time. More wait to be accepted. */
-#define METRICS_MAX_CONNECTIONS	8
+/* Connections at a time, 8 KiB each. More wait to be accepted. */
+#define METRICS_MAX_CONNECTIONS	64
 
 /* A connection that is silent for this time is closed. */
 #define METRICS_TIMEOUT_S	10

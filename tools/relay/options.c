@@ -57,7 +57,7 @@ static bool parse_policy(struct retry_policy *policy, const char *arg)
 	struct text text = { words, words + strlen(arg) };
 	char *comma;
 
-	if (strlen(arg) >= sizeof(words) || strchr(arg, ' '))
+	if (strlen(arg) >= sizeof(words) || strchr(arg, ' ') || *arg == ',' || strstr(arg, ",,"))
 		return false;
 	strcpy(words, arg);
 	while ((comma = strchr(words, ',')))

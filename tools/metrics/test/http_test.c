@@ -270,6 +270,23 @@ TEST(connections_beyond_the_limit_wait_for_their_turn)
 	metrics_close(metrics);
 }
 
+TEST(thirty_one_silent_connections_delay_no_request)
+{
+	int i, late;
+
+	open_metrics();
+	for (i = 0; i < 31; i++)
+		connect_client();
+	for (i = 0; i < 62; i++)
+		turn();
+	late = connect_client();
+	send_text(late, GET);
+	for (i = 0; i < 10; i++)
+		turn();
+	ASSERT_EQ(recv(late, &i, 1, MSG_PEEK), 1);
+	metrics_close(metrics);
+}
+
 /* Run turns of the loop; returns how many had something to do. */
 static unsigned int count_wakeups(unsigned int turns)
 {

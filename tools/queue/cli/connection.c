@@ -99,6 +99,14 @@ static void __attribute__((noreturn)) receive_failed(struct connection *connecti
 	err(EXIT_CANNOT, "cannot read from %s", connection->address);
 }
 
+/* A terminal takes some bytes for commands, which no daemon writes. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' && *text != '\n')
+			*text = '?';
+}
+
 /* Read @len bytes and the CR LF after them. */
 static char *receive_bytes(struct connection *connection, size_t len)
 {
@@ -109,6 +117,7 @@ static char *receive_bytes(struct connection *connection, size_t len)
 	if (fread(text, 1, len + 2, connection->in) != len + 2)
 		receive_failed(connection);
 	text[len] = '\0';
+	make_printable(text);
 	return text;
 }
 
@@ -123,6 +132,7 @@ char *connection_receive(struct connection *connection)
 	if (!fgets(line, sizeof(line), connection->in))
 		receive_failed(connection);
 	line[strcspn(line, "\r\n")] = '\0';
+	make_printable(line);
 	if (!strcmp(line, "NOT_FOUND"))
 		return NULL;
 	if (sscanf(line, "OK %lu%n", &len, &end) != 1 || line[end] || len > ANSWER_MAX)

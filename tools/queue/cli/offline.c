@@ -34,6 +34,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			arguments->file = arg;
 		else
 			arguments->dir = arg;
+		if (!*arg)
+			argp_error(state, "%s is empty", state->arg_num ? "FILE" : "DIR");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "DIR is missing");

@@ -5,7 +5,13 @@
 
 #include "queue/cli/yaml.h"
 
-/* Remove the quotes of a value, in place; "\x41" is a byte. */
+/* Would a terminal take this byte for a command? */
+static bool is_control(unsigned int byte)
+{
+	return byte < ' ' || byte == 0x7f;
+}
+
+/* Remove the quotes of a value, in place; "\x41" is a byte, control bytes stay as they are. */
 static char *unquote(char *value)
 {
 	char *to = value, *from = value + 1;
@@ -17,7 +23,10 @@ static char *unquote(char *value)
 	while (*from && *from != '"') {
 		len = 0;
 		if (sscanf(from, "\\x%2x%n", &byte, &len) == 1 && len == 4) {
-			*to++ = byte;
+			if (is_control(byte))
+				to = (char *)memmove(to, from, len) + len;
+			else
+				*to++ = byte;
 			from += len;
 			continue;
 		}

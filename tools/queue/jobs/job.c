@@ -225,7 +225,10 @@ int job_find(struct queue *queue, uint64_t id, struct job **job, struct job_reco
 	if (!tube_by_number(queue, record->place.tube))
 		return -EBADMSG;
 	*job = job_new(queue, &record->place);
-	return *job ? 0 : -ENOMEM;
+	if (!*job)
+		return -ENOMEM;
+	(*job)->dead = record->origin;
+	return 0;
 }
 
 int job_read(struct queue *queue, struct job *job, struct job_record *record)
@@ -269,6 +272,7 @@ void job_become(struct queue *queue, struct job *job, const struct job_record *r
 	job->pri = place->pri;
 	job->stored = place->state;
 	job->keyed = place->keyed;
+	job->dead = record->origin;
 	job->seq = store_seq(queue->store);
 	job->status = statuses[place->state];
 	count_job(queue, job->tube, job->status, job->pri, 1);
@@ -276,14 +280,16 @@ void job_become(struct queue *queue, struct job *job, const struct job_record *r
 	tube_put(queue, tube);
 }
 
-void job_gone(struct queue *queue, struct job *job, const char *key, size_t key_len)
+void job_gone(struct queue *queue, struct job *job, const struct job_record *record)
 {
 	struct job_place place = job_place(job);
 	struct tube *tube = job->tube;
 
-	store_delete(queue->store, &place, key, key_len);
+	store_delete(queue->store, &place, record->key, job->keyed ? record->key_len : 0);
 	job_displace(queue, job);
 	count_job(queue, tube, job->status, job->pri, -1);
+	if (job->dead)
+		retry_forget_origin(queue, record->origin);
 	job_forget(queue, job);
 	tube_put(queue, tube);
 }

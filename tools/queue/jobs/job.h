@@ -44,8 +44,8 @@ void job_arrived(struct queue *queue, struct tube *tube, const struct job_record
  */
 void job_become(struct queue *queue, struct job *job, const struct job_record *record);
 
-/* Delete a job, and its key. */
-void job_gone(struct queue *queue, struct job *job, const char *key, size_t key_len);
+/* Delete a job, and its key. @record is its own if it has a key or is dead, else unused. */
+void job_gone(struct queue *queue, struct job *job, const struct job_record *record);
 
 /* Make a buried or delayed job ready; a dead one in its first tube. @record is its own. */
 void job_kick(struct queue *queue, struct job *job, struct job_record *record);

@@ -181,6 +181,7 @@ void queue_stats(struct queue *queue, struct queue_stats *stats)
 	stats->delayed = queue->nr[IS_DELAYED];
 	stats->buried = queue->nr[IS_BURIED];
 	stats->tubes = queue->nr_tubes;
+	stats->max_tubes = queue->max_tubes;
 	stats->resident = queue->nr_resident;
 	stats->resident_bytes = queue->nr_resident * sizeof(struct job);
 	stats->connections = queue->nr_sessions;

@@ -43,6 +43,7 @@ struct queue_stats {
 	uint64_t delayed;
 	uint64_t buried;
 	uint64_t tubes;
+	uint64_t max_tubes;
 	uint64_t resident;		/* jobs that are in memory */
 	uint64_t resident_bytes;
 	uint64_t connections;

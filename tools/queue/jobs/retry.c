@@ -9,7 +9,8 @@
  * connection do so in a tube whose policy was set: so stock clients retry without "fail".
  *
  * A dead job loses its key, so another job with this key can be put. Its record has the
- * number of its first tube, so that tube stays on disk (@policy.dead of struct tube).
+ * number of its first tube. The store counts these jobs by that tube, which stays until they
+ * are deleted or kicked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "queue/jobs/retry.h"
 #include "queue/jobs/tube.h"
 #include "queue/store/batch.h"
+#include "queue/store/counts.h"
 
 /* <tube>.dead; the tube's name is cut if that is too long. */
 static void default_dead(char *dead, const char *tube)
@@ -47,15 +49,6 @@ static double random_share(void)
 	return arc4random() / (double)UINT32_MAX * 2 - 1;
 }
 
-/* Keep the number of the tube for retry_revive(). */
-static void keep_origin(struct queue *queue, struct tube *tube, const char *dead)
-{
-	if (*tube->policy.dead)
-		return;
-	strcpy(tube->policy.dead, dead);
-	tube_save(queue, tube);
-}
-
 static void drop_key(struct queue *queue, struct job_record *record)
 {
 	if (!record->key_len)
@@ -74,7 +67,7 @@ static void kill_job(struct queue *queue, struct tube *tube, struct job_record *
 	drop_key(queue, record);
 	if (!record->origin) {
 		record->origin = record->place.tube;
-		keep_origin(queue, tube, dead_name);
+		store_count_died(queue->store, record->origin, 1);
 		tube_keep(queue, dead);
 		record->place.tube = dead->number;
 	}
@@ -162,7 +155,17 @@ void retry_revive(struct queue *queue, struct job_record *record)
 		return;
 	if (origin)
 		record->place.tube = origin->number;
+	store_count_died(queue->store, record->origin, -1);
 	record->origin = 0;
 	record->died_ns = 0;
 	record->attempts = 0;
+}
+
+void retry_forget_origin(struct queue *queue, uint32_t number)
+{
+	struct tube *origin = tube_by_number(queue, number);
+
+	store_count_died(queue->store, number, -1);
+	if (origin)
+		tube_put(queue, origin);
 }

@@ -43,4 +43,7 @@ void retry_undone(struct queue *queue, struct job_record *record);
 /* Change the record of a dead job: it returns to its first tube, with no failed attempts. */
 void retry_revive(struct queue *queue, struct job_record *record);
 
+/* A dead job that came from tube @number is deleted. */
+void retry_forget_origin(struct queue *queue, uint32_t number);
+
 #endif /* QUEUE_JOBS_RETRY_H */

@@ -57,6 +57,7 @@ struct holder {
  * @status: enum job_status.
  * @stored: enum job_state: the index that has it on disk.
  * @keyed: it has a key.
+ * @dead: its record has the tube that it came from.
  * @placed: it is in a tree, or its alarm is armed, or both, as its status says.
  */
 struct job {
@@ -71,7 +72,8 @@ struct job {
 	uint32_t pri;
 	uint8_t status;
 	uint8_t stored;
-	bool keyed;
+	bool keyed : 1;
+	bool dead : 1;
 	bool placed;
 };
 
@@ -110,8 +112,8 @@ TAILQ_HEAD(watch_queue, watch);
  * @total_jobs: jobs put since the start.
  * @cmd_delete: deletes since the start.
  * @cmd_pause: pauses since the start.
- * @policy: as in struct tube_record. max_attempts is 0 if no policy was set; then
- *	@policy.dead says that jobs of it are in a dead tube, so its number must stay.
+ * @policy: as in struct tube_record. max_attempts is 0 if no policy was set; if @policy.dead
+ *	is set then, an earlier version says that the tube must stay.
  * @pause_ns: length of its pause; 0: it is not paused.
  * @pause_until_ns: end of the pause, ALARM_BOOT.
  * @alarm: wakes at the end of the pause.
@@ -188,6 +190,7 @@ struct job_chunk;
  * @to_serve: those that may have a job for a session that waits.
  * @nr_tubes: number of tubes.
  * @max_tubes: limit of @nr_tubes.
+ * @tubes_warned: it was logged that they are almost as many as the limit.
  * @default_tube: the tube "default", which is never freed.
  * @windows: delayed jobs in memory: of JOB_DELAYED and of JOB_WALL.
  * @sessions: the sessions, by id.
@@ -226,6 +229,7 @@ struct queue {
 	struct tube_list to_serve;
 	size_t nr_tubes;
 	size_t max_tubes;
+	bool tubes_warned;
 	struct tube *default_tube;
 	struct window windows[2];
 	struct session_list sessions[SESSION_BUCKETS];

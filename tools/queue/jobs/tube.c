@@ -2,14 +2,15 @@
 /*
  * Tubes: by name, by number, and how long they exist.
  *
- * A tube exists while a session uses or watches it, while it has jobs or a policy, while jobs
- * of it are in a dead tube, or while it is paused. It gets a number, and is written to disk,
- * with its first job or policy.
+ * A tube exists while a session uses or watches it, while it has jobs or a policy, while a
+ * dead tube has jobs that came from it, or while it is paused. It gets a number, and is
+ * written to disk, with its first job or policy.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "queue/jobs/tube.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
@@ -59,6 +60,17 @@ struct tube *tube_by_number(struct queue *queue, uint32_t number)
 	return RB_FIND(number_tree, &queue->tubes_by_number, &key);
 }
 
+/* Log once that the limit is near; again after there were fewer. */
+static void warn_of_limit(struct queue *queue)
+{
+	if (queue->tubes_warned || queue->nr_tubes < queue->max_tubes / 5 * 4)
+		return;
+	queue->tubes_warned = true;
+	log_say(LOG_WARNING, "%zu tubes of at most %zu: at the limit no new ones are made. "
+		"\"policy TUBE default\" ends a tube that is kept by its policy only",
+		queue->nr_tubes, queue->max_tubes);
+}
+
 static struct tube *tube_new(struct queue *queue, const char *name)
 {
 	struct tube *tube;
@@ -72,6 +84,7 @@ static struct tube *tube_new(struct queue *queue, const char *name)
 	tube->whole = true;
 	RB_INSERT(name_tree, &queue->tubes, tube);
 	queue->nr_tubes++;
+	warn_of_limit(queue);
 	return tube;
 }
 
@@ -93,6 +106,8 @@ static void tube_free(struct queue *queue, struct tube *tube)
 		RB_REMOVE(number_tree, &queue->tubes_by_number, tube);
 	RB_REMOVE(name_tree, &queue->tubes, tube);
 	queue->nr_tubes--;
+	if (queue->nr_tubes < queue->max_tubes / 2)
+		queue->tubes_warned = false;
 	free(tube);
 }
 
@@ -193,7 +208,8 @@ void tube_put(struct queue *queue, struct tube *tube)
 {
 	if (tube == queue->default_tube || tube->nr_using || tube->nr_watching ||
 	    tube->policy.max_attempts || *tube->policy.dead || tube->pause_ns ||
-	    nr_of_all(tube->nr))
+	    nr_of_all(tube->nr) ||
+	    store_counts(queue->store, tube->number)->died)
 		return;
 	if (tube->number)
 		store_delete_tube(queue->store, tube->number);

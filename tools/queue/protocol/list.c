@@ -43,6 +43,7 @@ void list_watched(struct peer *peer)
  * @status: the status of the jobs.
  * @after_id: the last job of the page before.
  * @left: the number of jobs that still fit.
+ * @last: the place of the last job of this page.
  * @until_ns: by index: a delayed job that is due later is not ready.
  * @file: the page.
  */
@@ -52,6 +53,7 @@ struct page {
 	enum job_status status;
 	uint64_t after_id;
 	uint64_t left;
+	struct job_place last;
 	uint64_t until_ns[JOB_BURIED + 1];
 	FILE *file;
 };
@@ -77,6 +79,7 @@ static bool page_add(struct page *page, const struct job_place *place)
 {
 	fprintf(page->file, "%llu: %llu\n", (unsigned long long)place->id,
 		(unsigned long long)due_unix_ms(page->queue, place, page->status));
+	page->last = *place;
 	return --page->left > 0;
 }
 
@@ -157,6 +160,36 @@ static bool page_goes_on(const struct page *page, const struct job_place *after)
 	}
 }
 
+/* The place behind which the next page begins, whatever becomes of the job. */
+static bool find_place(const struct page *page, const struct command *command,
+		       struct job_place *after)
+{
+	struct job_record record;
+
+	*after = command->after;
+	after->tube = page->tube->number;
+	if (!command->id || page->status == IS_RESERVED)
+		return true;
+	if (!after->id) {
+		if (store_get(page->queue->store, command->id, &record) ||
+		    record.place.tube != page->tube->number)
+			return false;
+		*after = record.place;
+	}
+	return page_goes_on(page, after);
+}
+
+/* The cursor of the next page: the end of this one. */
+static void page_say_cursor(const struct page *page)
+{
+	const struct job_place *last = &page->last;
+
+	if (last->id)
+		fprintf(page->file, "next: %llu/%u/%llu\n", (unsigned long long)last->id,
+			last->state, (unsigned long long)(last->state == JOB_READY ?
+							  last->pri : last->order));
+}
+
 void list_jobs(struct peer *peer, const struct command *command)
 {
 	static const enum job_status statuses[] = {
@@ -166,7 +199,7 @@ void list_jobs(struct peer *peer, const struct command *command)
 		[LIST_BURIED] = IS_BURIED,
 	};
 	struct queue *queue = peer->session.queue;
-	struct job_record after = { .place.id = 0 };
+	struct job_place after;
 	struct page page = {
 		.queue = queue,
 		.tube = tube_find(queue, command->tube),
@@ -178,11 +211,7 @@ void list_jobs(struct peer *peer, const struct command *command)
 	};
 	struct yaml yaml;
 
-	/* The last job of the page before must still exist. */
-	if (!page.tube || (page.status != IS_RESERVED && command->id &&
-			   (store_get(queue->store, command->id, &after) ||
-			    after.place.tube != page.tube->number ||
-			    !page_goes_on(&page, &after.place)))) {
+	if (!page.tube || !find_place(&page, command, &after)) {
 		peer_say(peer, 0, "NOT_FOUND");
 		return;
 	}
@@ -192,6 +221,7 @@ void list_jobs(struct peer *peer, const struct command *command)
 	if (page.left && page.tube->number && page.status == IS_RESERVED)
 		store_each_mark(queue->store, command->id, page_mark, &page);
 	else if (page.left && page.tube->number)
-		page_walk(&page, &after.place);
+		page_walk(&page, &after);
+	page_say_cursor(&page);
 	yaml_say(&yaml, peer, 0);
 }

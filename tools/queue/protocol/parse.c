@@ -179,7 +179,13 @@ static bool parse_policy(struct command *command, struct text *text)
 {
 	struct retry_policy *policy = &command->policy;
 
-	return next_name(text, command->tube) && retry_policy_parse(policy, text) &&
+	if (!next_name(text, command->tube))
+		return false;
+	if (text_is(text, " default")) {
+		text->start = text->end;
+		return true;
+	}
+	return retry_policy_parse(policy, text) &&
 		(text_empty(text) || next_name(text, policy->dead));
 }
 
@@ -205,10 +211,40 @@ static bool next_state(struct text *text, enum list_state *state)
 	return false;
 }
 
+/* A slash, and a number up to @max. */
+static bool next_part(struct text *text, uint64_t max, uint64_t *number)
+{
+	return !text_empty(text) && *text->start++ == '/' && text_digits(text, max, number);
+}
+
+/* "ID/STATE/ORDER", as list-jobs writes it; or only the id of a job. */
+static bool next_cursor(struct command *command, struct text *text)
+{
+	struct job_place *after = &command->after;
+	struct text word;
+	uint64_t state;
+
+	if (!text_word(text, &word) || !text_digits(&word, UINT64_MAX, &command->id))
+		return false;
+	if (text_empty(&word))
+		return true;
+	if (!next_part(&word, JOB_BURIED, &state) ||
+	    !next_part(&word, state == JOB_READY ? UINT32_MAX : UINT64_MAX, &after->order) ||
+	    !text_empty(&word))
+		return false;
+	after->id = command->id;
+	after->state = state;
+	if (state == JOB_READY) {
+		after->pri = after->order;
+		after->order = 0;
+	}
+	return true;
+}
+
 static bool parse_list_jobs(struct command *command, struct text *text)
 {
 	return next_name(text, command->tube) && next_state(text, &command->state) &&
-		parse_id(command, text) && parse_count(command, text);
+		next_cursor(command, text) && parse_count(command, text);
 }
 
 /* --- the commands -------------------------------------------------------------------- */

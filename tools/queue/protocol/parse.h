@@ -71,9 +71,10 @@ enum list_state {
  * @has_body: a body follows.
  * @close: of a line that is wrong: where the next command begins cannot be known.
  * @state: list-jobs: the state of the jobs.
+ * @after: list-jobs: the place of job @id, if the cursor has it; else its id is 0.
  * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs.
  * @key: put-unique and keep-unique, NUL-terminated.
- * @policy: policy: the retry policy.
+ * @policy: policy: the retry policy; @max_attempts is 0 for "default".
  */
 struct command {
 	enum command_op op;
@@ -87,6 +88,7 @@ struct command {
 	bool has_body;
 	bool close;
 	enum list_state state;
+	struct job_place after;
 	char tube[TUBE_NAME_MAX + 1];
 	char key[JOB_KEY_MAX + 1];
 	struct retry_policy policy;

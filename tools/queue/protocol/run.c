@@ -355,14 +355,14 @@ static bool run_delete(const struct run *run)
 
 	if (!err && job->status == IS_RESERVED && job->holder != run->session->holder)
 		err = -ENOENT;
-	else if (!err && job->keyed)
+	else if (!err && (job->keyed || job->dead))
 		err = job_read(run->queue, job, &record);
 	if (err) {
 		say_error(run, err);
 		return true;
 	}
 	job->tube->cmd_delete++;
-	job_gone(run->queue, job, record.key, job->keyed ? record.key_len : 0);
+	job_gone(run->queue, job, &record);
 	say_changed(run, "DELETED");
 	return true;
 }
@@ -551,10 +551,29 @@ static bool run_pause_tube(const struct run *run)
 	return true;
 }
 
+/* Take the policy of a tube away. */
+static bool run_policy_default(const struct run *run)
+{
+	struct tube *tube = tube_find(run->queue, run->command->tube);
+
+	if (!tube || !tube->number) {
+		say(run, "POLICY");
+		return true;
+	}
+	tube->policy = run->command->policy;
+	tube_save(run->queue, tube);
+	tube_put(run->queue, tube);
+	say_changed(run, "POLICY");
+	return true;
+}
+
 static bool run_policy(const struct run *run)
 {
-	struct tube *tube = tube_get(run->queue, run->command->tube);
+	struct tube *tube;
 
+	if (!run->command->policy.max_attempts)
+		return run_policy_default(run);
+	tube = tube_get(run->queue, run->command->tube);
 	if (!tube) {
 		say(run, "OUT_OF_MEMORY");
 		return true;

@@ -80,6 +80,7 @@ static void yaml_lateness(struct yaml *yaml, const char *what,
 		const char *name;
 		unsigned int permille;
 	} points[] = { { "p50", 500 }, { "p99", 990 }, { "p999", 999 } };
+	uint64_t max_us = histogram->max_ns / NSEC_PER_USEC, us;
 	char key[64];
 	size_t i;
 
@@ -87,10 +88,11 @@ static void yaml_lateness(struct yaml *yaml, const char *what,
 	yaml_number(yaml, key, histogram->count);
 	for (i = 0; i < ARRAY_SIZE(points); i++) {
 		snprintf(key, sizeof(key), "%s-%s-us", what, points[i].name);
-		yaml_number(yaml, key, histogram_permille_us(histogram, points[i].permille));
+		us = histogram_permille_us(histogram, points[i].permille);
+		yaml_number(yaml, key, us < max_us ? us : max_us);
 	}
 	snprintf(key, sizeof(key), "%s-max-us", what);
-	yaml_number(yaml, key, histogram->max_ns / 1000);
+	yaml_number(yaml, key, max_us);
 	for (i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		if (!histogram->nr[i])
 			continue;
@@ -126,6 +128,7 @@ static void yaml_own(struct yaml *yaml, const struct peer *peer, const struct qu
 	yaml_more_commands(yaml, peer->protocol);
 	yaml_word(yaml, "wheel", alarms_name(queue->alarms));
 	yaml_sync(yaml, &queue->config);
+	yaml_number(yaml, "tubes-max", stats->max_tubes);
 	yaml_number(yaml, "jobs-in-memory", stats->resident);
 	yaml_number(yaml, "jobs-in-memory-bytes", stats->resident_bytes);
 	yaml_number(yaml, "jobs-loaded", stats->loaded);

@@ -54,6 +54,8 @@ static void parse_listen(struct argp_state *state, char *text, void *values)
 	struct serve_options *options = values;
 	struct address_option *address = malloc(sizeof(*address));
 
+	if (!*text)
+		argp_error(state, "--listen is empty");
 	if (!address) {
 		argp_failure(state, EXIT_CANNOT, ENOMEM, "--listen %s", text);
 		return;

@@ -156,6 +156,10 @@ static int open_metrics(struct daemon *daemon)
 	error = metrics_open(&daemon->metrics, address, &source);
 	if (!error)
 		return 0;
+	if (error == -EADDRINUSE) {
+		log_say(LOG_WARNING, "no metrics: %s is in use", address);
+		return 0;
+	}
 	log_say(LOG_ERR, "cannot listen on \"%s\" for metrics: %s", address, strerror(-error));
 	return EXIT_CANNOT;
 }

@@ -203,6 +203,8 @@ void store_put(struct store *store, const struct job_record *record, const void 
 	put_entry(store, &record->place);
 	if (record->key_len)
 		put_key(store, record);
+	if (record->origin)
+		store_count_died(store, record->origin, 1);
 	if (id >= store->next_id) {
 		store->next_id = id + 1;
 		store->next_id_changed = true;
@@ -295,6 +297,8 @@ void store_keep_job(struct store *store, const struct job_record *record)
 	put_entry(store, &record->place);
 	if (record->key_len)
 		put_key(store, record);
+	if (record->origin)
+		store_count_died(store, record->origin, 1);
 }
 
 /* --- commits ------------------------------------------------------------------------------ */

@@ -3,8 +3,10 @@
  * Counts of jobs by tube and state, in memory, and the heads of the indexes.
  *
  * The count of a state always equals the number of entries in its index, where the changes
- * that are still in the batch are included. Each batch also writes the counts of the tubes
- * that it changes. A head is never after the first entry of its index.
+ * that are still in the batch are included. The count of jobs that died follows from their
+ * records, and is not in stores of earlier versions, so a scan does not check it. Each batch
+ * also writes the counts of the tubes that it changes. A head is never after the first entry
+ * of its index.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -69,6 +71,17 @@ static void count(struct store *store, const struct job_place *place, int64_t n)
 	make_dirty(store, tube);
 }
 
+void store_count_died(struct store *store, uint32_t number, int by)
+{
+	struct store_tube *tube = get_tube(store, number);
+
+	/* A job that died under an earlier version was not counted. */
+	if (by < 0 && !tube->counts.died)
+		return;
+	tube->counts.died += (uint64_t)by;
+	make_dirty(store, tube);
+}
+
 void store_tubes_see(struct store *store, const struct job_place *place)
 {
 	add(&get_tube(store, place->tube)->seen, place, 1);
@@ -79,7 +92,7 @@ bool store_tubes_agree(struct store *store, uint32_t *wrong)
 	struct store_tube *tube;
 
 	RB_FOREACH(tube, store_tubes, &store->tubes) {
-		if (memcmp(&tube->counts, &tube->seen, sizeof(tube->counts))) {
+		if (memcmp(&tube->counts, &tube->seen, offsetof(struct tube_counts, died))) {
 			*wrong = tube->tube;
 			return false;
 		}

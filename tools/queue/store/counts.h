@@ -9,6 +9,9 @@
 /* The current counts of a tube; all 0 if it is not known. */
 const struct tube_counts *store_counts(struct store *store, uint32_t tube);
 
+/* A job that came from @tube has died (@by is 1), or is dead no more (-1). */
+void store_count_died(struct store *store, uint32_t tube, int by);
+
 
 /* --- for store/ and integrity/ --- */
 

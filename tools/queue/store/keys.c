@@ -373,7 +373,8 @@ size_t store_encode_counts(uint8_t *value, const struct tube_counts *counts)
 
 	for (i = 0; i < 4; i++)
 		at = add_u64(at, counts->nr[i]);
-	return (size_t)(add_u64(at, counts->urgent) - value);
+	at = add_u64(at, counts->urgent);
+	return (size_t)(add_u64(at, counts->died) - value);
 }
 
 bool store_decode_counts(const void *key, size_t key_len, const void *value, size_t len,
@@ -382,12 +383,14 @@ bool store_decode_counts(const void *key, size_t key_len, const void *value, siz
 	const uint8_t *at = key, *in_value = value;
 	size_t i;
 
-	if (key_len != 5 || *at++ != 'c' || len != 5 * 8)
+	/* Earlier versions did not count the jobs that died. */
+	if (key_len != 5 || *at++ != 'c' || (len != 6 * 8 && len != 5 * 8))
 		return false;
 	*tube = get_u32(&at);
 	for (i = 0; i < 4; i++)
 		counts->nr[i] = get_u64(&in_value);
 	counts->urgent = get_u64(&in_value);
+	counts->died = len == 6 * 8 ? get_u64(&in_value) : 0;
 	return true;
 }
 

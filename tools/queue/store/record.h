@@ -100,10 +100,12 @@ struct job_record {
  * struct tube_counts - number of jobs of a tube by their state on disk
  * @nr: jobs by enum job_state.
  * @urgent: READY jobs whose priority is below 1024.
+ * @died: dead jobs of any tube that came from this one (@origin of struct job_record).
  */
 struct tube_counts {
 	uint64_t nr[4];
 	uint64_t urgent;
+	uint64_t died;
 };
 
 /**

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/time.h"
@@ -83,6 +84,15 @@ static void wait_for_work(struct store *store, uint64_t next_ns)
 		pthread_cond_wait(&syncer->work, &syncer->lock);
 }
 
+/* Nothing fails if somebody removes the files of a running daemon: look before a promise. */
+static void check_files(struct store *store)
+{
+	struct stat stat;
+
+	if (!fstat(store->syncer.witness_fd, &stat) && !stat.st_nlink)
+		store_die(store, "cannot keep jobs", "its files were removed");
+}
+
 /* Called with the lock, which is released during the system calls. */
 static void sync_once(struct store *store, bool sync)
 {
@@ -96,6 +106,7 @@ static void sync_once(struct store *store, bool sync)
 	} else {
 		write_out(store, false);
 	}
+	check_files(store);
 	publish(syncer, committed);
 	pthread_mutex_lock(&syncer->lock);
 	if (sync)

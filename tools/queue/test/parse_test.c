@@ -52,8 +52,13 @@ static int describe_times(const struct command *command, char *out, size_t size)
 	case OP_KICK:
 		return snprintf(out, size, " count %" PRIu64, command->count);
 	case OP_LIST_JOBS:
-		return snprintf(out, size, " state %d count %" PRIu64, command->state,
-				command->count);
+		if (!command->after.id)
+			return snprintf(out, size, " state %d count %" PRIu64, command->state,
+					command->count);
+		return snprintf(out, size, " state %d count %" PRIu64 " after %" PRIu64
+				" %d %" PRIu64 " %" PRIu32, command->state, command->count,
+				command->after.id, command->after.state, command->after.order,
+				command->after.pri);
 	case OP_POLICY:
 		return snprintf(out, size, " %" PRIu32 " %" PRIu64 " %g %" PRIu64 " %" PRIu32
 				" dead=%s", command->policy.max_attempts,
@@ -176,6 +181,10 @@ TEST(each_command_beyond_beanstalkd_is_parsed)
 		     "policy tube=a 4294967295 250000000 1.5 86400000000000 100 dead=b"),
 		LINE("policy a 1 0 1000 0 0", "policy tube=a 1 0 1000 0 0 dead="),
 		LINE("list-jobs a ready 0 10", "list-jobs tube=a state 0 count 10"),
+		LINE("list-jobs a ready 7/0/1024 10",
+		     "list-jobs tube=a id 7 state 0 count 10 after 7 0 0 1024"),
+		LINE("list-jobs a delayed 7/2/1790000000000000000 10",
+		     "list-jobs tube=a id 7 state 2 count 10 after 7 2 1790000000000000000 0"),
 		LINE("list-jobs a reserved 7 1", "list-jobs tube=a id 7 state 1 count 1"),
 		LINE("list-jobs a delayed 7 1", "list-jobs tube=a id 7 state 2 count 1"),
 		LINE("list-jobs a buried 7 1", "list-jobs tube=a id 7 state 3 count 1"),
@@ -244,6 +253,10 @@ TEST(too_few_and_too_many_arguments_are_a_bad_format)
 		BAD("reschedule 1 1 1"),
 		LOST("fail "), LOST("fail 1 "), BAD_BODY("fail 1 1 1", "1"), BAD("policy a"),
 		BAD("policy a 1 1 1 1"), BAD("policy a 1 1 1 1 1 "), BAD("policy a 1 1 1 1 1 b c"),
+		BAD("list-jobs a ready 7/ 1"), BAD("list-jobs a ready 7/0 1"),
+		BAD("list-jobs a ready 7/0/ 1"), BAD("list-jobs a ready 7/0/1/ 1"),
+		BAD("list-jobs a ready 7/4/1 1"), BAD("list-jobs a ready /0/1 1"),
+		BAD("list-jobs a ready 7/0/4294967296 1"), BAD("list-jobs a ready 7/0/-1 1"),
 		BAD("list-jobs a ready 0"), BAD("list-jobs a ready 0 1 1"),
 		/* beanstalkd ignores what follows the number of these. */
 		BAD("kick 1 1"), BAD("kick 1x"), BAD("kick 1 "),

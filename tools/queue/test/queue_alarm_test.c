@@ -671,6 +671,22 @@ TEST(dead_job_that_is_reserved_by_its_id_stays_dead)
 	queue_remove();
 }
 
+/* The bucket of 5 ms ends at 8.2 ms. */
+TEST(no_percentile_of_stats_is_above_the_maximum)
+{
+	struct command stats = { .op = OP_STATS };
+
+	open_with(1000);
+	client_put(0, 1, 1 * SEC, LONG);
+	settle();
+	fake_advance(1 * SEC + 5 * MSEC);
+	settle();
+	client_run(0, &stats, NULL);
+	ASSERT(strstr(clients[0].body, "\ndue-to-ready-p99-us: 5000\n"));
+	ASSERT(strstr(clients[0].body, "\ndue-to-ready-max-us: 5000\n"));
+	queue_remove();
+}
+
 /* --- the wall clock ---------------------------------------------------------------------- */
 
 TEST(setting_the_wall_clock_moves_put_at_jobs_and_no_delays)

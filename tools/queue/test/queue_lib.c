@@ -297,6 +297,7 @@ size_t client_list(unsigned int who, const char *tube, enum list_state state, ui
 	ASSERT_LT(clients[who].len, sizeof(clients[who].body) - 1);
 	for (line = strchr(clients[who].body, '\n'); line && line[1];
 	     line = strchr(line + 1, '\n'))
-		ids[nr++] = strtoull(line + 1, NULL, 10);
+		if (strncmp(line + 1, "next", 4))
+			ids[nr++] = strtoull(line + 1, NULL, 10);
 	return nr;
 }

@@ -361,6 +361,92 @@ TEST(kick_moves_dead_jobs_to_their_first_tube)
 	queue_remove();
 }
 
+/* --- tubes that nothing refers to --------------------------------------------------------- */
+
+/* A job of tube "a" dies; then nothing but its origin refers to the tube. */
+static uint64_t die_in_a(void)
+{
+	uint64_t id;
+
+	client_policy(0, "a", 1, 1 * SEC);
+	id = put_in("a", 1, 0);
+	client_run_tube(7, OP_USE, "default");
+	client_run_tube(1, OP_WATCH, "a");
+	ASSERT_EQ(client_reserve(1), id);
+	die(1, id);
+	client_run_tube(1, OP_IGNORE, "a");
+	return id;
+}
+
+static void take_policy_away(const char *tube)
+{
+	client_policy(0, tube, 0, 0);
+}
+
+TEST(tube_without_a_policy_stays_while_dead_jobs_came_from_it)
+{
+	uint64_t first, second;
+
+	open_with(1000);
+	first = die_in_a();
+	second = die_in_a();
+	take_policy_away("a");
+	reopen(1000, true);
+	ASSERT(tube_find(queue, "a"));
+	ASSERT_SAID(client_run_id(0, OP_KICK_JOB, first), "KICKED");
+	ASSERT_EQ(tube_find(queue, "a")->nr[IS_READY], 1);
+	delete(0, first);
+	ASSERT(tube_find(queue, "a"));
+	reopen(1000, true);
+	ASSERT(tube_find(queue, "a"));
+	delete(0, second);
+	ASSERT(!tube_find(queue, "a"));
+	ASSERT(!tube_find(queue, "a.dead"));
+	reopen(1000, true);
+	ASSERT(!tube_find(queue, "a"));
+	queue_remove();
+}
+
+TEST(dead_job_that_is_reserved_and_deleted_frees_its_first_tube)
+{
+	uint64_t id;
+
+	open_with(1000);
+	id = die_in_a();
+	take_policy_away("a");
+	client_run_id(2, OP_RESERVE_JOB, id);
+	ASSERT_SAID(client_release(2, id, 1, 0), "RELEASED");
+	client_run_id(2, OP_RESERVE_JOB, id);
+	ASSERT(tube_find(queue, "a"));
+	delete(2, id);
+	ASSERT(!tube_find(queue, "a"));
+	queue_remove();
+}
+
+TEST(tubes_that_policies_have_used_up_are_given_back)
+{
+	unsigned int i, nr = 0;
+
+	open_with(10);
+	while (queue->nr_tubes < queue->max_tubes) {
+		ASSERT_EQ(queue->tubes_warned, queue->nr_tubes >= queue->max_tubes / 5 * 4);
+		client_policy(0, tube_name(++nr), 1, 1 * SEC);
+	}
+	reopen(10, true);
+	ASSERT(queue->tubes_warned);
+	ASSERT_SAID(client_run_tube(0, OP_USE, "new"), "OUT_OF_MEMORY");
+	/* A tube that is not there is not made. */
+	take_policy_away("other");
+	for (i = 1; i <= nr; i++)
+		take_policy_away(tube_name(i));
+	ASSERT_EQ(queue->nr_tubes, 1);
+	ASSERT(!queue->tubes_warned);
+	ASSERT_SAID(client_run_tube(0, OP_USE, "new"), "USING new");
+	reopen(10, true);
+	ASSERT_EQ(queue->nr_tubes, 1);
+	queue_remove();
+}
+
 /* --- sessions that end ------------------------------------------------------------------- */
 
 static void reserve_thousand(void)

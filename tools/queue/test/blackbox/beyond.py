@@ -711,6 +711,38 @@ a list-tubes-watched
 < OK [$t]
 """
 
+TALKS["a_policy_that_is_taken_away_leaves_no_tube"] = """
+a policy $u 3 10 2 100 0
+< POLICY
+a stats-tube $u
+< OK policy=set policy-max-attempts=3
+a policy $u default
+< POLICY
+a stats-tube $u
+< NOT_FOUND
+a policy $u default
+< POLICY
+a stats-tube $u
+< NOT_FOUND
+"""
+
+TALKS["without_the_policy_that_was_taken_away_release_is_no_failed_attempt"] = """
+a policy $t 2 1000 2 2000 0
+< POLICY
+a policy $t default
+< POLICY
+a stats-tube $t
+< OK policy=default policy-max-attempts=25
+a put 5 0 60 1 | x
+< INSERTED $j
+a reserve
+< RESERVED $j 1 | x
+a release $j 5 0
+< RELEASED
+a stats-job $j
+< OK state=ready attempts=0
+"""
+
 TALKS["fail_without_a_reason_removes_the_old_one"] = """
 a policy $t 5 1000 2 10000 0
 < POLICY
@@ -865,6 +897,26 @@ def list_jobs_gives_every_job_of_a_state_once_page_by_page(daemon):
                     seen += new
                     holds(len(seen) <= len(jobs), f"{state}: {seen}")
                 equal(sorted(seen), sorted(jobs), f"{state}, by {size}")
+
+
+@test
+def list_jobs_goes_on_when_the_last_one_listed_is_gone(daemon):
+    with client_of(daemon, "going") as client:
+        jobs = {"ready": [client.put(b"x", pri=n // 3) for n in range(10)],
+                "delayed": [client.put(b"x", delay=1000 + n // 3) for n in range(10)]}
+        for state, made in jobs.items():
+            cursor, seen = 0, []
+            while True:
+                body = client.ask(f"list-jobs going {state} {cursor} 3").body.decode()
+                lines = body.splitlines()[1:]
+                if not lines:
+                    break
+                new = [int(line.split(":")[0]) for line in lines[:-1]]
+                word, cursor = lines[-1].split(": ")
+                equal(word, "next")
+                seen += new
+                equal(client.ask(f"delete {new[-1]}").line, "DELETED")
+            equal(seen, made, state)
 
 
 @test

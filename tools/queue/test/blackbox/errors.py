@@ -135,6 +135,7 @@ STRICTER = {
         (b"policy t 1 1 -1 1 1", BAD), (b"policy t 1 1 nan 1 1", BAD),
         (b"policy t 1 1 inf 1 1", BAD), (b"policy -t 1 1 1 1 1", BAD),
         (b"policy t 1 1 1 1 1 -dead", BAD), (b"policy t 1 1 1 1 1 dead x", BAD),
+        (b"policy t default ", BAD), (b"policy t default 1", BAD), (b"policy -t default", BAD),
     ],
     "wrong_list_jobs": [
         (b"list-jobs", NO_ARGUMENTS), (b"list-jobs t", BAD), (b"list-jobs t ready", BAD),

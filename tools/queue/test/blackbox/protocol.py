@@ -9,6 +9,7 @@ written here; beanstalkd confirms them.
 import contextlib
 import paths  # pylint: disable=unused-import,wrong-import-order
 import re
+import shutil
 import socket
 import threading
 import time
@@ -441,6 +442,13 @@ def stats_describe_the_daemon():
 
 
 @suite.test
+def stats_have_the_limit_of_tubes():
+    with own().client() as client:
+        stats = client.stats()
+        holds(int(stats["tubes-max"]) > int(stats["current-tubes"]), stats)
+
+
+@suite.test
 def the_yaml_of_stats_is_what_a_plain_reader_takes():
     for daemon in both():
         with daemon.client() as client:
@@ -511,6 +519,30 @@ def max_jobs_is_a_limit_with_an_answer():
             equal(client.ask("put-unique k 5 0 60 1", b"x").line, "OUT_OF_MEMORY")
             equal(client.ask(f"delete {jobs[1]}").line, "DELETED")
             client.put(b"x")
+
+
+@suite.test
+def nothing_is_promised_after_the_directory_is_removed():
+    with Twheelq() as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            client.put(b"x")
+            shutil.rmtree(daemon.directory)
+            try:
+                said = client.ask("put 5 0 60 1", b"x").line
+            except (OSError, Gone):
+                said = None
+            equal(said, None, "what was said of a put")
+        holds(daemon.process.wait(60) > 0, "it ended well")
+        holds("its files were removed" in daemon.said(), daemon.said())
+
+
+@suite.test
+def reserve_job_makes_a_worker():
+    with own().client() as look, own().client() as worker:
+        before = int(look.stats()["current-workers"])
+        equal(worker.ask("reserve-job 9999999").line, "NOT_FOUND")
+        equal(int(look.stats()["current-workers"]), before + 1)
 
 
 def start_all():
