@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "queue/integrity/pieces.h"
+#include "queue/integrity/recycled.h"
 #include "queue/integrity/salvage.h"
 #include "queue/store/fault.h"
 #include "queue/store/keys.h"
@@ -428,7 +429,9 @@ int store_salvage(struct store *store)
 		return say_rename(store, install_copy(store));
 	if (asprintf(&salvage.path, "%s/" COPY, store->dir) < 0)
 		abort();
-	ret = make_copy(&salvage);
+	ret = store_clear_recycled(store);
+	if (!ret)
+		ret = make_copy(&salvage);
 	free(salvage.path);
 	if (ret)
 		return ret;
