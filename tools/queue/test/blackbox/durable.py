@@ -23,7 +23,7 @@ import kills
 import ledger
 import store
 from client import Gone
-from daemon import NotUp, Twheelq, kill_all
+from daemon import TWHEELQ, NotUp, Twheelq, kill_all
 from tap import Skip, Suite, equal, holds, note, wait_for
 
 suite = Suite(seconds=1500)
@@ -569,6 +569,19 @@ def all_but_puts_goes_on(client, jobs):
     equal(client.ask("kick 1").line, "KICKED 1")
     while len(jobs) > 100:
         equal(client.ask(f"delete {jobs.pop()}").line, "DELETED")
+
+
+@suite.together
+def a_dump_of_what_cannot_be_read_leaves_the_file_as_it_was():
+    with Twheelq() as daemon:
+        before = os.path.join(daemon.temporary, "before")
+        overwrite(before, b"an older dump")
+        os.makedirs(daemon.directory)
+        result = subprocess.run([TWHEELQ, "dump", daemon.directory, before],
+                                capture_output=True, text=True, check=False, timeout=1000)
+        holds(result.returncode, "an empty directory was dumped")
+        with open(before, "rb") as file:
+            equal(file.read(), b"an older dump")
 
 
 @suite.together
