@@ -1015,6 +1015,44 @@ def a_file_that_is_missing_is_reported_and_not_passed_over():
                     f"without {name}")
 
 
+def is_running(number):
+    """Is there such a process, and not only its status?"""
+    try:
+        with open(f"/proc/{number}/stat", encoding="ascii") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@suite.together
+def a_repair_ends_by_a_signal_and_can_be_done_again():
+    need_strace()
+    with Twheelq() as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            for _ in range(60):
+                client.put(os.urandom(2000))
+        daemon.kill()
+        log = max((path for path in store_files(daemon.directory) if path.endswith(".log")),
+                  key=os.path.getsize)
+        # The header at the begin of the second block of the log.
+        flip(log, 32768 + 6, 2)
+        daemon.options = ["--repair"]
+        daemon.before = strace("renameat:delay_enter=1000000000")
+        daemon.launch()
+        wait_for(lambda: "repairing" in daemon.said(), "the begin of the repair")
+        number = daemon.pid()
+        os.kill(number, signal.SIGTERM)
+        wait_for(lambda: "stopped during the repair" in daemon.said(), "the end of the repair")
+        # strace does not let go of a call that it delays.
+        daemon.kill()
+        wait_for(lambda: not is_running(number), "the end of the daemon")
+        daemon.before = []
+        daemon.start()
+        daemon.stop()
+        holds(" jobs are kept" in daemon.said(), daemon.said())
+
+
 if __name__ == "__main__":
     suite.main(kills=(50, "kills at random moments"),
                step=(7, "of the system calls, kill at each so-manieth"),
