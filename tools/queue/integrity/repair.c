@@ -23,6 +23,16 @@
 
 #define ENTRIES_A_COMMIT 1000
 
+/**
+ * struct repair - state of a repair
+ * @store: the store, which has the copied data only.
+ * @last_id: the highest id of a record or a body.
+ * @entries: number of entries read.
+ * @kept: number of jobs that are kept.
+ * @lost: number of jobs that are known to be lost.
+ * @changes: number of the last change in the copied data.
+ * @synced: number of the last change that was synced; 0: unknown.
+ */
 struct repair {
 	struct store *store;
 	uint64_t last_id;
@@ -30,6 +40,7 @@ struct repair {
 	uint64_t kept;
 	uint64_t lost;
 	uint64_t changes;
+	uint64_t synced;
 };
 
 static bool next_entry(struct repair *repair)
@@ -146,17 +157,16 @@ static void repair_numbers(struct repair *repair)
 static void say_result(const struct repair *repair)
 {
 	struct store *store = repair->store;
-	uint64_t witness = store_witness(store);
 
 	store_say(store, LOG_WARNING, "%s: repaired: %" PRIu64 " jobs are kept", store->dir,
 		  repair->kept);
 	if (repair->lost)
 		store_say(store, LOG_WARNING, "%s: %" PRIu64 " jobs are lost, each named above",
 			  store->dir, repair->lost);
-	if (repair->changes < witness)
+	if (repair->changes < repair->synced)
 		store_say(store, LOG_WARNING,
 			  "%s: the changes after number %" PRIu64 ", up to %" PRIu64 ", are lost",
-			  store->dir, repair->changes, witness);
+			  store->dir, repair->changes, repair->synced);
 	store_say(store, LOG_WARNING,
 		  "%s: more jobs may be lost, and deleted or older ones may be back: what was in the damaged part is not known",
 		  store->dir);
@@ -188,7 +198,8 @@ int store_repair_jobs(struct store *store)
 
 	store->changes = store_get_number(store, NUMBER_CHANGES, 0);
 	repair.changes = store->changes;
-	if (store->changes < store_witness(store))
-		store->changes = store_witness(store);
+	repair.synced = store_witness(store);
+	if (store->changes < repair.synced)
+		store->changes = repair.synced;
 	return rebuild(&repair);
 }

@@ -1015,6 +1015,87 @@ def a_file_that_is_missing_is_reported_and_not_passed_over():
                     f"without {name}")
 
 
+@suite.together
+def without_its_list_of_files_a_repair_keeps_the_jobs():
+    with Twheelq() as origin:
+        bodies = fill(origin)
+        for path in store_files(origin.directory):
+            name = os.path.relpath(path, origin.directory)
+            if not name.startswith(("db/CURRENT", "db/MANIFEST")):
+                continue
+            with Twheelq() as daemon:
+                shutil.copytree(origin.directory, daemon.directory)
+                os.unlink(os.path.join(daemon.directory, name))
+                holds("--repair" in daemon.tool("check").stdout, f"{name}: what to do?")
+                daemon.options = ["--repair"]
+                daemon.start()
+                with daemon.client() as client:
+                    for number, body in bodies.items():
+                        equal(client.ask(f"peek {number}").body, body)
+
+
+def with_a_long_log(daemon):
+    """A log of several blocks: its path, and the ids of its jobs."""
+    daemon.start()
+    with daemon.client() as client:
+        jobs = [client.put(os.urandom(2000)) for _ in range(60)]
+    daemon.kill()
+    logs = [path for path in store_files(daemon.directory) if path.endswith(".log")]
+    return max(logs, key=os.path.getsize), jobs
+
+
+@suite.together
+def a_repair_says_what_is_lost_and_no_id_is_given_twice():
+    for cut in (False, True):
+        with Twheelq() as daemon:
+            log, jobs = with_a_long_log(daemon)
+            if cut:
+                os.truncate(log, 40000)
+            else:
+                # The header at the begin of its second block.
+                flip(log, 32768 + 6, 2)
+            daemon.options = ["--repair"]
+            daemon.start()
+            said = daemon.said()
+            holds("more jobs may be lost" in said, said)
+            equal("the changes after number" in said, cut, said)
+            with daemon.client() as client:
+                holds(client.put(b"new") > jobs[-1] + (1 << 40) - 100, "an id is given twice")
+
+
+@suite.together
+def check_says_that_it_did_not_see_what_is_behind_a_damaged_block():
+    with Twheelq() as daemon:
+        with_a_long_log(daemon)
+        daemon.start()
+        daemon.stop()
+        daemon.start()
+        daemon.stop()
+        tables = [path for path in store_files(daemon.directory) if path.endswith(".sst")]
+        table = max(tables, key=os.path.getsize)
+        flip(table, os.path.getsize(table) // 2, 0)
+        result = daemon.tool("check")
+        holds(result.returncode, "it is not noticed")
+        holds("was not checked" in result.stdout, result.stdout)
+        holds("the indexes have" not in result.stdout, result.stdout)
+        holds("bodies for" not in result.stdout, result.stdout)
+
+
+@suite.together
+def a_damaged_marker_says_what_it_has_to_be():
+    with Twheelq() as daemon:
+        daemon.start()
+        daemon.stop()
+        marker = os.path.join(daemon.directory, "twheelq")
+        flip(marker, 3, 1)
+        result = daemon.tool("check")
+        holds(result.returncode, "it was read")
+        line = re.search('"(twheelq store [0-9]+)"', result.stderr)
+        holds(line, result.stderr)
+        overwrite(marker, line.group(1).encode() + b"\n")
+        store.check(daemon)
+
+
 def is_running(number):
     """Is there such a process, and not only its status?"""
     try:
@@ -1028,13 +1109,7 @@ def is_running(number):
 def a_repair_ends_by_a_signal_and_can_be_done_again():
     need_strace()
     with Twheelq() as daemon:
-        daemon.start()
-        with daemon.client() as client:
-            for _ in range(60):
-                client.put(os.urandom(2000))
-        daemon.kill()
-        log = max((path for path in store_files(daemon.directory) if path.endswith(".log")),
-                  key=os.path.getsize)
+        log, _ = with_a_long_log(daemon)
         # The header at the begin of the second block of the log.
         flip(log, 32768 + 6, 2)
         daemon.options = ["--repair"]
