@@ -539,7 +539,8 @@ class Mount:
         with open(os.path.join(self.path, "filler"), "ab") as filler:
             free = os.statvfs(self.path)
             with contextlib.suppress(OSError):
-                os.posix_fallocate(filler.fileno(), 0, free.f_bavail * free.f_bsize)
+                os.posix_fallocate(filler.fileno(), os.fstat(filler.fileno()).st_size,
+                                   free.f_bavail * free.f_bsize)
 
     def free(self):
         """It gives it back."""
