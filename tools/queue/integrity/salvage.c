@@ -46,6 +46,8 @@
 /* Entries read one by one per range; and the same if the next id is unknown. */
 #define ONE_BY_ONE_MOST	(16u << 20)
 #define UNKNOWN_MOST	(64u << 10)
+/* The same at the end: after a repair or a load, most ids below the next one were not given. */
+#define END_MOST	(1u << 20)
 
 /**
  * struct salvage - state of a salvage
@@ -231,14 +233,19 @@ static void copy_one(struct salvage *salvage, const struct kind *kind, uint64_t 
 static void copy_range(struct salvage *salvage, const struct kind *kind, uint64_t from,
 		       uint64_t to)
 {
-	uint64_t left = to - from > kind->most ? kind->most : to - from;
+	uint64_t most = kind->most, left = to - from;
+
+	if (left > most && to == kind->next && most > END_MOST)
+		most = END_MOST;
+	if (left > most)
+		left = most;
 
 	store_say(salvage->store, LOG_WARNING,
 		  "%s: entries of kind '%c' from %" PRIu64 " to %" PRIu64 " are partly damaged%s",
 		  salvage->store->dir, kind->letter, from, to - 1,
 		  to - from > left ? ", and not all of them are read" : "");
 	if (to - from > left)
-		for (; left > kind->most / 2 && !salvage->error; left--)
+		for (; left > most / 2 && !salvage->error; left--)
 			copy_one(salvage, kind, from++);
 	for (; left && !salvage->error; left--)
 		copy_one(salvage, kind, to - left);
