@@ -22,7 +22,6 @@
 
 #include "queue/cli/base64.h"
 #include "queue/cli/dump.h"
-#include "queue/integrity/open.h"
 #include "queue/integrity/scan.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"
@@ -175,18 +174,14 @@ static bool dump_tube(void *context, const struct tube_record *tube)
 	return !dump->ret;
 }
 
-int store_dump(const struct store_config *config, FILE *out)
+int store_dump(struct store *store, FILE *out)
 {
-	struct dump dump = { .out = out };
-	int ret = store_open_unscanned(&dump.store, config);
+	struct dump dump = { .store = store, .out = out };
+	int ret = store_each_tube(store, dump_tube, &dump);
 
-	if (ret)
-		return ret;
-	dump.skew_ns = store_get_number(dump.store, NUMBER_SKEW, 0);
-	ret = store_each_tube(dump.store, dump_tube, &dump);
+	dump.skew_ns = store_get_number(store, NUMBER_SKEW, 0);
 	if (!ret && !dump.ret)
-		ret = store_scan_entries(dump.store, 'j', dump_next, &dump);
-	store_close(dump.store);
+		ret = store_scan_entries(store, 'j', dump_next, &dump);
 	if (!ret)
 		ret = dump.ret;
 	return !ret && fflush(out) ? -EIO : ret;

@@ -5,8 +5,9 @@
 
 #include <stdio.h>
 
-#include "queue/store/config.h"
 #include "queue/store/record.h"
+
+struct store;
 
 /* Numbers of the queue: the next tube, and the wall clock minus the queue's clock, ns. */
 #define NUMBER_TUBE	"tube"
@@ -25,7 +26,7 @@ struct store_json_number {
 #define NR_STORE_JSON_NUMBERS 11
 extern const struct store_json_number store_json_numbers[NR_STORE_JSON_NUMBERS];
 
-/* Write policies and jobs to @out as lines of JSON. Returns 0 or a negative errno. */
-int store_dump(const struct store_config *config, FILE *out);
+/* Write policies and jobs of an open store to @out, as JSON. Returns 0 or a negative errno. */
+int store_dump(struct store *store, FILE *out);
 
 #endif /* QUEUE_CLI_DUMP_H */

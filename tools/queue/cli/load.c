@@ -469,6 +469,9 @@ static int load_all(struct load *load, FILE *in)
 		ret = see_twice(load, &load->keys, "key");
 	if (!ret)
 		ret = begin(load, true);
+	/* Sorted: the last one is the highest. Later ids may have been given and deleted. */
+	if (!ret && load->ids.nr)
+		store_skip_ids(load->store, load->ids.seen[load->ids.nr - 1].what);
 	return ret ? ret : load_lines(load, in);
 }
 

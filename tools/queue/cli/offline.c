@@ -92,15 +92,21 @@ int dump_main(int argc, char **argv)
 		.memory = MAINTAIN_MEMORY,
 		.log = log_say,
 	};
+	struct store *store;
 	FILE *file;
 	int error;
 
 	parse_arguments(&arguments, "DIR [FILE]", "Write each job as a line of JSON.", argc, argv);
 	config.dir = arguments.dir;
+	/* A DIR that cannot be opened must not empty FILE, which may be an older dump. */
+	error = store_open_unscanned(&store, &config);
+	if (error)
+		return store_cannot_open(arguments.dir, error);
 	file = open_file(arguments.file, "w", stdout);
+	error = file ? store_dump(store, file) : 0;
+	store_close(store);
 	if (!file)
 		return EXIT_CANNOT;
-	error = store_dump(&config, file);
 	if (error)
 		return store_cannot_open(arguments.dir, error);
 	if (fclose(file)) {

@@ -171,16 +171,19 @@ int store_check(const struct store_config *config, FILE *out)
 	bool unfinished;
 	int ret = store_open_unscanned(&check.store, config);
 
-	if (ret == -EBADMSG)
-		return 1;
+	if (ret == -EBADMSG) {
+		report(&check, "it cannot be opened: serve --repair keeps what can be read");
+		return check.errors;
+	}
 	if (ret)
 		return ret;
 	if (store_dir_is_marked(check.store, &unfinished))
 		report(&check, unfinished ? MARK_UNFINISHED :
 		       "damage was found while the store was in use");
 	if (store_scan_entries(check.store, 0, check_next, &check))
-		report(&check, "a part of the store cannot be read");
-	check_sums(&check);
+		report(&check, "a block cannot be read, and what is behind it was not checked");
+	else
+		check_sums(&check);
 	store_close(check.store);
 	return check.errors;
 }

@@ -40,6 +40,9 @@ static int open_error(struct store *store, char *error)
 {
 	int ret = store_is_damage(error) ? -EBADMSG : -EIO;
 
+	/* The store was made: it has had all of its files. */
+	if (!store->fresh && strstr(error, "No such file"))
+		ret = -EBADMSG;
 	if (strstr(error, "No space"))
 		ret = -ENOSPC;
 	else if (strstr(error, "Permission denied"))

@@ -83,10 +83,15 @@ bool store_records_is_intact(const struct store_records *file, size_t at)
 	return le32toh(stored) == crc;
 }
 
+size_t store_records_next_block(size_t at)
+{
+	return at + BLOCK - at % BLOCK;
+}
+
 /* The end of a block that is too short for a header is not used. */
 size_t store_records_skip_rest(size_t at)
 {
-	return BLOCK - at % BLOCK < STORE_RECORD_HEADER ? at + BLOCK - at % BLOCK : at;
+	return BLOCK - at % BLOCK < STORE_RECORD_HEADER ? store_records_next_block(at) : at;
 }
 
 static void add_to_head(struct store_record_head *head, const uint8_t *piece)

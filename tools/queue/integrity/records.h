@@ -51,6 +51,9 @@ static inline uint16_t store_records_piece_len(const uint8_t *piece)
 /* Returns whether a block starts at @at. */
 bool store_records_starts_block(size_t at);
 
+/* Returns where the block after that of @at starts. */
+size_t store_records_next_block(size_t at);
+
 /* Returns whether there is an intact piece at @at, a position within the file. */
 bool store_records_is_intact(const struct store_records *file, size_t at);
 

@@ -23,12 +23,24 @@
 
 #define ENTRIES_A_COMMIT 1000
 
+/**
+ * struct repair - state of a repair
+ * @store: the store, which has the copied data only.
+ * @last_id: the highest id of a record or a body.
+ * @entries: number of entries read.
+ * @kept: number of jobs that are kept.
+ * @lost: number of jobs that are known to be lost.
+ * @changes: number of the last change in the copied data.
+ * @synced: number of the last change that was synced; 0: unknown.
+ */
 struct repair {
 	struct store *store;
 	uint64_t last_id;
 	uint64_t entries;
 	uint64_t kept;
 	uint64_t lost;
+	uint64_t changes;
+	uint64_t synced;
 };
 
 static bool next_entry(struct repair *repair)
@@ -135,11 +147,31 @@ static bool drop_body(void *context, const struct store_entry *entry)
 static void repair_numbers(struct repair *repair)
 {
 	struct store *store = repair->store;
-	uint64_t next_id = store_get_number(store, NUMBER_NEXT_ID, 1);
 
-	store->next_id = next_id > repair->last_id ? next_id : repair->last_id + 1;
-	store->next_id_changed = true;
+	store->next_id = store_get_number(store, NUMBER_NEXT_ID, 1);
+	store_skip_ids(store, repair->last_id);
 	store_put_number(store, NUMBER_VERSION, STORE_VERSION);
+}
+
+/* What was in a damaged part is not known, so no number of lost jobs is complete. */
+static void say_result(const struct repair *repair)
+{
+	struct store *store = repair->store;
+
+	store_say(store, LOG_WARNING, "%s: repaired: %" PRIu64 " jobs are kept", store->dir,
+		  repair->kept);
+	if (repair->lost)
+		store_say(store, LOG_WARNING, "%s: %" PRIu64 " jobs are lost, each named above",
+			  store->dir, repair->lost);
+	if (repair->changes < repair->synced)
+		store_say(store, LOG_WARNING,
+			  "%s: the changes after number %" PRIu64 ", up to %" PRIu64 ", are lost",
+			  store->dir, repair->changes, repair->synced);
+	store_say(store, LOG_WARNING,
+		  "%s: more jobs may be lost, and deleted or older ones may be back: what was in the damaged part is not known",
+		  store->dir);
+	store_say(store, LOG_WARNING, "%s: the next id is %" PRIu64 ", so that none is given twice",
+		  store->dir, store->next_id);
 }
 
 static int rebuild(struct repair *repair)
@@ -156,10 +188,7 @@ static int rebuild(struct repair *repair)
 		return ret;
 	repair_numbers(repair);
 	store_flush(store);
-	store_say(store, LOG_WARNING,
-		  "%s: repaired: %" PRIu64 " jobs are there, %" PRIu64 " jobs are known to be lost",
-		  store->dir, repair->kept, repair->lost);
-	store_say(store, LOG_WARNING, "%s: some deleted jobs may be back", store->dir);
+	say_result(repair);
 	return 0;
 }
 
@@ -168,7 +197,9 @@ int store_repair_jobs(struct store *store)
 	struct repair repair = { .store = store };
 
 	store->changes = store_get_number(store, NUMBER_CHANGES, 0);
-	if (store->changes < store_witness(store))
-		store->changes = store_witness(store);
+	repair.changes = store->changes;
+	repair.synced = store_witness(store);
+	if (store->changes < repair.synced)
+		store->changes = repair.synced;
 	return rebuild(&repair);
 }

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "queue/integrity/pieces.h"
+#include "queue/integrity/recycled.h"
 #include "queue/integrity/salvage.h"
 #include "queue/store/fault.h"
 #include "queue/store/keys.h"
@@ -45,6 +46,8 @@
 /* Entries read one by one per range; and the same if the next id is unknown. */
 #define ONE_BY_ONE_MOST	(16u << 20)
 #define UNKNOWN_MOST	(64u << 10)
+/* The same at the end: after a repair or a load, most ids below the next one were not given. */
+#define END_MOST	(1u << 20)
 
 /**
  * struct salvage - state of a salvage
@@ -230,14 +233,19 @@ static void copy_one(struct salvage *salvage, const struct kind *kind, uint64_t 
 static void copy_range(struct salvage *salvage, const struct kind *kind, uint64_t from,
 		       uint64_t to)
 {
-	uint64_t left = to - from > kind->most ? kind->most : to - from;
+	uint64_t most = kind->most, left = to - from;
+
+	if (left > most && to == kind->next && most > END_MOST)
+		most = END_MOST;
+	if (left > most)
+		left = most;
 
 	store_say(salvage->store, LOG_WARNING,
 		  "%s: entries of kind '%c' from %" PRIu64 " to %" PRIu64 " are partly damaged%s",
 		  salvage->store->dir, kind->letter, from, to - 1,
 		  to - from > left ? ", and not all of them are read" : "");
 	if (to - from > left)
-		for (; left > kind->most / 2 && !salvage->error; left--)
+		for (; left > most / 2 && !salvage->error; left--)
 			copy_one(salvage, kind, from++);
 	for (; left && !salvage->error; left--)
 		copy_one(salvage, kind, to - left);
@@ -352,7 +360,7 @@ static void fill_copy(struct salvage *salvage)
 	rocksdb_writeoptions_disable_WAL(salvage->options, 1);
 	salvage->batch = rocksdb_writebatch_create();
 	if ((copy_all(salvage) || !salvage->entries) && !salvage->error)
-		salvage->error = strdup("nothing can be read");
+		salvage->error = strdup("nothing can be read: restore a backup, or take another directory");
 	flush_copy(salvage);
 	rocksdb_writebatch_destroy(salvage->batch);
 	rocksdb_writeoptions_destroy(salvage->options);
@@ -428,7 +436,9 @@ int store_salvage(struct store *store)
 		return say_rename(store, install_copy(store));
 	if (asprintf(&salvage.path, "%s/" COPY, store->dir) < 0)
 		abort();
-	ret = make_copy(&salvage);
+	ret = store_clear_recycled(store);
+	if (!ret)
+		ret = make_copy(&salvage);
 	free(salvage.path);
 	if (ret)
 		return ret;

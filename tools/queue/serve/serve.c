@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* twheelq serve: open all parts of the daemon, run its loop, and close them. */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -87,6 +89,42 @@ static int open_listeners(struct daemon *daemon)
 	return status;
 }
 
+/*
+ * A repair may take long, and the loop, which handles these signals, does not run yet. A
+ * repair that is ended by one begins again at the next start.
+ */
+static void *await_signal(void *context)
+{
+	const sigset_t *signals = context;
+	int number;
+
+	sigwait(signals, &number);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	log_say(LOG_ERR, "stopped during the repair: start with --repair again");
+	signal(number, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+	raise(number);
+	return NULL;
+}
+
+static int open_with_repair(struct daemon *daemon, const struct store_config *config)
+{
+	pthread_t thread;
+	sigset_t signals;
+	int error;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	error = -pthread_create(&thread, NULL, await_signal, &signals);
+	if (error)
+		return error;
+	error = store_open(&daemon->store, config);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	return error;
+}
+
 static int open_store(struct daemon *daemon)
 {
 	const struct serve_options *options = &daemon->options;
@@ -101,7 +139,8 @@ static int open_store(struct daemon *daemon)
 		.scrub_interval_ns = options->scrub_interval_ns,
 		.log = log_say,
 	};
-	int error = store_open(&daemon->store, &config);
+	int error = options->repair ? open_with_repair(daemon, &config) :
+				      store_open(&daemon->store, &config);
 
 	return error ? store_cannot_open(options->dir, error) : 0;
 }

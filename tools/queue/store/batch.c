@@ -22,6 +22,8 @@
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
 
+#define IDS_SKIPPED	(1ull << 40)
+
 /* --- the batch ---------------------------------------------------------------------------- */
 
 static void batch_put(struct store *store, const void *key, size_t key_len,
@@ -209,6 +211,14 @@ void store_put(struct store *store, const struct job_record *record, const void 
 		store->next_id = id + 1;
 		store->next_id_changed = true;
 	}
+}
+
+void store_skip_ids(struct store *store, uint64_t last)
+{
+	if (store->next_id <= last)
+		store->next_id = last + 1;
+	store->next_id += IDS_SKIPPED;
+	put_number(store, NUMBER_NEXT_ID, store->next_id);
 }
 
 void store_move(struct store *store, const struct job_place *old,

@@ -49,6 +49,12 @@ void store_put_tube(struct store *store, const struct tube_record *record);
 /* Delete a tube, which has no jobs and no policy. */
 void store_delete_tube(struct store *store, uint32_t tube);
 
+/*
+ * Let the next id be 2^40 above @last and all that are known: ids that were given are unknown
+ * after a repair or a load, and none may be given twice.
+ */
+void store_skip_ids(struct store *store, uint64_t last);
+
 /* Store a number under a name of at most 16 letters, such as "clock". */
 void store_put_number(struct store *store, const char *name, uint64_t number);
 

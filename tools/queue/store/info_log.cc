@@ -9,7 +9,9 @@
 #include <syslog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <mutex>
 
 #include <rocksdb/env.h>
 
@@ -23,6 +25,39 @@ struct rocksdb_logger_t {
 namespace {
 
 typedef void (*log_function)(int priority, const char *format, ...);
+typedef std::chrono::steady_clock steady;
+
+/* When a disk is full, each try of RocksDB has an error: at most so many in a period. */
+const unsigned int LINES_MOST = 10;
+const std::chrono::seconds PERIOD(60);
+
+class Limit {
+ public:
+	/* Returns whether a line may be logged; @left_out are those not logged before it. */
+	bool Allows(unsigned int *left_out)
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+
+		if (!lines_ || steady::now() - begin_ >= PERIOD) {
+			begin_ = steady::now();
+			lines_ = 0;
+		}
+		if (lines_ == LINES_MOST) {
+			left_out_++;
+			return false;
+		}
+		lines_++;
+		*left_out = left_out_;
+		left_out_ = 0;
+		return true;
+	}
+
+ private:
+	std::mutex lock_;
+	steady::time_point begin_;
+	unsigned int lines_ = 0;
+	unsigned int left_out_ = 0;
+};
 
 class Log : public rocksdb::Logger {
  public:
@@ -42,7 +77,12 @@ class Log : public rocksdb::Logger {
 	void Logv(const char *format, va_list args) override
 	{
 		char line[512], *end;
+		unsigned int left_out;
 
+		if (!limit_.Allows(&left_out))
+			return;
+		if (left_out)
+			log_(LOG_WARNING, "RocksDB: %u lines were left out", left_out);
 		vsnprintf(line, sizeof(line), format, args);
 		/* It may end with a newline, or have several lines. */
 		for (end = line + strlen(line); end > line && end[-1] == '\n'; )
@@ -59,6 +99,7 @@ class Log : public rocksdb::Logger {
 
  private:
 	log_function log_;
+	Limit limit_;
 };
 
 } // namespace

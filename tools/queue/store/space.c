@@ -8,13 +8,17 @@
  *	free, with the ballast     < reserve / 4      no new jobs: deletes need some space at
  *	                                              first; data that is in memory only
  *	                                              counts as written
- *	                           < reserve / 8      release the ballast: its space is used
+ *	                           < reserve / 8      release a part of the ballast for writes
  *	free, without the ballast  > reserve * 3 / 2  take the ballast back, and accept jobs
+ *
+ * Another program that fills the disk takes what is released, too. So the ballast is released in
+ * parts: so much that a reserve / 8 is free, and then no more until a write buffer of our own
+ * has been written. If the log needs more before that, exactly so much is released.
  *
  * The most that RocksDB needs at once, its buffers and its largest compaction, is less than
  * the reserve, see rocksdb.c. When RocksDB finds no space, it tries again some seconds later,
  * and then starts no compaction unless twice the space is free that it takes. So the ballast
- * is also released after such an error, and is not taken back in the next 10 s. The free
+ * is released as a whole after such an error, and is not taken back in the next 10 s. The free
  * space is checked before each write of the log; by store_has_room(), at most every 10 ms
  * unless much has been put since; and every second by the scrub thread.
  *
@@ -99,24 +103,33 @@ static void take_ballast(struct store *store)
 	struct store_space *space = &store->space;
 
 	if (posix_fallocate(space->ballast_fd, 0, (off_t)space->reserve)) {
-		(void)!ftruncate(space->ballast_fd, 0);
+		(void)!ftruncate(space->ballast_fd, (off_t)space->ballast);
 		return;
 	}
+	space->ballast = space->reserve;
 	space->held = true;
+}
+
+/* Release up to @bytes of the ballast. */
+static void release_part(struct store *store, uint64_t bytes)
+{
+	struct store_space *space = &store->space;
+
+	if (!space->ballast)
+		return;
+	space->ballast -= bytes < space->ballast ? bytes : space->ballast;
+	if (ftruncate(space->ballast_fd, (off_t)space->ballast))
+		store_say(store, LOG_ERR, "%s: cannot release the reserve: %m", store->dir);
+	else if (space->held)
+		store_say(store, LOG_WARNING, "%s: the disk is full: the reserve is used",
+			  store->dir);
+	space->held = false;
+	space->spent = 0;
 }
 
 static void release_ballast(struct store *store)
 {
-	struct store_space *space = &store->space;
-
-	if (!space->held)
-		return;
-	if (ftruncate(space->ballast_fd, 0))
-		store_say(store, LOG_ERR, "%s: cannot release the reserve: %m", store->dir);
-	else
-		store_say(store, LOG_WARNING, "%s: the disk is full: the reserve is used",
-			  store->dir);
-	space->held = false;
+	release_part(store, store->space.reserve);
 }
 
 /* Data in memory will be written twice: to a table and, if it is not there, to the log. */
@@ -135,11 +148,12 @@ static void check_space(struct store *store)
 	uint64_t bytes = free_bytes(store), owed = owed_bytes(store);
 
 	space->added = 0;
-	if (space->held && bytes < space->reserve / 8) {
-		release_ballast(store);
-	} else if (!space->held && !space->lack_s && bytes > space->reserve / 2 * 3) {
+	if (bytes < space->reserve / 8 && space->spent >= store->write_buffer) {
+		release_part(store, space->reserve / 8 - bytes);
+	} else if (!space->held && !space->lack_s &&
+		   bytes + space->ballast > space->reserve / 2 * 3) {
 		take_ballast(store);
-		bytes -= space->held ? space->reserve : 0;
+		bytes = free_bytes(store);
 	}
 	space->room = space->held && bytes >= space->reserve / 4 + owed;
 }
@@ -297,11 +311,12 @@ bool store_has_room(struct store *store)
 static void wait_for_room(struct store *store, uint64_t bytes)
 {
 	bool logged = false;
+	uint64_t there;
 
-	while (free_bytes(store) < bytes) {
+	while ((there = free_bytes(store)) < bytes) {
 		pthread_mutex_lock(&store->space.lock);
 		store->space.room = false;
-		release_ballast(store);
+		release_part(store, bytes - there);
 		pthread_mutex_unlock(&store->space.lock);
 		if (free_bytes(store) >= bytes)
 			break;
@@ -318,6 +333,7 @@ void store_space_add(struct store *store, size_t bytes)
 {
 	store->space.unwritten += bytes;
 	store->space.added += bytes;
+	store->space.spent += bytes;
 	if (store->space.unwritten > UNWRITTEN_MOST)
 		wait_for_room(store, store->space.unwritten + MARGIN);
 }
@@ -342,11 +358,23 @@ void store_space_retry(struct store *store, unsigned int tries)
 	usleep(WAIT_US);
 }
 
+/* The file may be in parts, longer than its blocks, or made for another reserve. */
+static void set_ballast(struct store_space *space, const struct stat *file)
+{
+	uint64_t blocks = (uint64_t)file->st_blocks * 512;
+
+	space->ballast = (uint64_t)file->st_size < blocks ? (uint64_t)file->st_size : blocks;
+	if (space->ballast > space->reserve)
+		space->ballast = space->reserve;
+	space->held = space->ballast == space->reserve;
+}
+
 /* Opening a store on a full disk needs the space of the ballast. */
 int store_space_open(struct store *store)
 {
 	struct store_space *space = &store->space;
 	struct stat file;
+	uint64_t there;
 
 	pthread_mutex_init(&space->lock, NULL);
 	space->reserve = store->config.reserve;
@@ -358,12 +386,12 @@ int store_space_open(struct store *store)
 		return -errno;
 	if (fstat(space->ballast_fd, &file))
 		return -errno;
-	space->held = (uint64_t)file.st_blocks * 512 >= space->reserve;
-	if ((uint64_t)file.st_size != space->reserve || !space->held)
-		space->held = !ftruncate(space->ballast_fd,
-					 space->held ? (off_t)space->reserve : 0) && space->held;
-	if (space->held && free_bytes(store) < space->reserve / 2)
-		release_ballast(store);
+	set_ballast(space, &file);
+	if (ftruncate(space->ballast_fd, (off_t)space->ballast))
+		return -errno;
+	there = free_bytes(store);
+	if (there < space->reserve / 2)
+		release_part(store, space->reserve / 2 - there);
 	check_space(store);
 	return 0;
 }

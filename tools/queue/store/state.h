@@ -112,7 +112,8 @@ struct store_syncer {
  * struct store_space - space on the disk
  * @lock: guards the ballast, which two threads release and take back, and @lack_s.
  * @reserve: disk space in bytes that new jobs must leave free.
- * @ballast_fd: a file of @reserve bytes, which is emptied when the disk is full.
+ * @ballast_fd: a file of @reserve bytes, which is shortened when the disk is full.
+ * @ballast: its present size in bytes.
  * @held: the ballast has its full size.
  * @deleted: jobs were deleted since the last push.
  * @pushing: deleted data may still be on disk. This and the next three fields belong to the
@@ -125,11 +126,13 @@ struct store_syncer {
  * @checked_ns: time of the last check of the free space.
  * @unwritten: bytes of the log that are in memory.
  * @added: bytes passed to RocksDB since the last check.
+ * @spent: bytes passed to RocksDB since a part of the ballast was released.
  */
 struct store_space {
 	pthread_mutex_t lock;
 	uint64_t reserve;
 	int ballast_fd;
+	uint64_t ballast;
 	bool held;
 	_Atomic bool deleted;
 	_Atomic bool pushing;
@@ -141,6 +144,7 @@ struct store_space {
 	_Atomic uint64_t checked_ns;
 	_Atomic uint64_t unwritten;
 	_Atomic uint64_t added;
+	_Atomic uint64_t spent;
 };
 
 /**

@@ -31,8 +31,11 @@ static char *dump(const struct store_config *config)
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
+	struct store *store;
 
-	ASSERT_EQ(store_dump(config, out), 0);
+	ASSERT_EQ(store_open_unscanned(&store, config), 0);
+	ASSERT_EQ(store_dump(store, out), 0);
+	store_close(store);
 	fclose(out);
 	return text;
 }
@@ -48,6 +51,16 @@ static int load(const struct store_config *config, const char *text)
 		test_about("%s", log_text);
 	fclose(in);
 	return ret;
+}
+
+/* Ids above those of the jobs that were loaded may have been given. */
+static void see_next_id(const struct store_config *config)
+{
+	struct store *store;
+
+	ASSERT_EQ(store_open(&store, config), 0);
+	ASSERT_GE(store_next_id(store), 1ull << 40);
+	store_close(store);
 }
 
 TEST(what_is_loaded_is_what_was_dumped)
@@ -68,6 +81,7 @@ TEST(what_is_loaded_is_what_was_dumped)
 	again = dump(&second);
 	ASSERT(!strcmp(text, again));
 	ASSERT_EQ(store_check(&second, stdout), 0);
+	see_next_id(&second);
 	free(text);
 	free(again);
 	free(model);

@@ -15,6 +15,7 @@
 #include "queue/integrity/check.h"
 #include "queue/integrity/open.h"
 #include "queue/store/batch.h"
+#include "queue/store/state.h"
 #include "queue/store/sync.h"
 #include "queue/test/store_lib.h"
 
@@ -67,6 +68,35 @@ static unsigned int nr_files(void)
 		nr++;
 	closedir(list);
 	return nr - 2;
+}
+
+static unsigned int nr_lines(const char *text)
+{
+	unsigned int nr = 0;
+
+	while ((text = strstr(text, "RocksDB: "))) {
+		text++;
+		nr++;
+	}
+	return nr;
+}
+
+TEST(errors_of_rocksdb_do_not_flood_the_log)
+{
+	struct store *store = open_store();
+	char *error = NULL;
+	int n;
+
+	*log_text = 0;
+	rocksdb_options_set_create_if_missing(store->options, 0);
+	for (n = 0; n < 100; n++) {
+		ASSERT(!rocksdb_open(store->options, "/dev/null/none", &error));
+		rocksdb_free(error);
+		error = NULL;
+	}
+	ASSERT_GT(nr_lines(log_text), 0);
+	ASSERT_LT(nr_lines(log_text), 50);
+	store_close(store);
 }
 
 TEST(a_store_that_is_not_there_is_not_made_unless_asked)

@@ -275,6 +275,35 @@ TEST(what_is_merged_at_once_needs_less_than_the_reserve)
 	store_close(watch.store);
 }
 
+/* Delete jobs, and take the rest of the disk again before each delete. */
+static void delete_while_it_fills(struct store *store, uint64_t nr)
+{
+	uint64_t id;
+
+	for (id = 1; id <= nr; id++) {
+		struct job_record job;
+
+		fill_disk();
+		ASSERT_EQ(store_get(store, id, &job), 0);
+		store_delete(store, &job.place, NULL, 0);
+		store_flush(store);
+	}
+}
+
+TEST(deletes_go_on_although_another_program_takes_all_that_is_given_back)
+{
+	struct store *store;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	ASSERT_EQ(put_while_room(store, 1, 1000), 1001);
+	settle(store);
+	delete_while_it_fills(store, 30);
+	unlink(filler);
+	wait_for_room(store);
+	store_close(store);
+}
+
 TEST(jobs_are_deleted_while_another_program_takes_all_of_the_disk)
 {
 	struct store *store;
