@@ -360,7 +360,8 @@ static void fill_copy(struct salvage *salvage)
 	rocksdb_writeoptions_disable_WAL(salvage->options, 1);
 	salvage->batch = rocksdb_writebatch_create();
 	if ((copy_all(salvage) || !salvage->entries) && !salvage->error)
-		salvage->error = strdup("nothing can be read: restore a backup, or take another directory");
+		salvage->error =
+			strdup("nothing can be read: restore a backup, or take another directory");
 	flush_copy(salvage);
 	rocksdb_writebatch_destroy(salvage->batch);
 	rocksdb_writeoptions_destroy(salvage->options);

@@ -66,8 +66,8 @@ static void warn_of_limit(struct queue *queue)
 	if (queue->tubes_warned || queue->nr_tubes < queue->max_tubes / 5 * 4)
 		return;
 	queue->tubes_warned = true;
-	log_say(LOG_WARNING, "%zu tubes of at most %zu: at the limit no new ones are made. "
-		"\"policy TUBE default\" ends a tube that is kept by its policy only",
+	log_say(LOG_WARNING,
+		"%zu tubes of at most %zu: at the limit no new ones are made. \"policy TUBE default\" ends a tube that is kept by its policy only",
 		queue->nr_tubes, queue->max_tubes);
 }
 

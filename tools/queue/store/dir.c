@@ -187,7 +187,8 @@ static int check_marker(struct store *store)
 		store_say(store, LOG_ERR, "%s: has version %d; this program knows version %d",
 			  store->dir, version, STORE_VERSION);
 	else
-		store_say(store, LOG_ERR, "%s/%s: is damaged, or not of a job store: its only line has to be \"twheelq store %d\"",
+		store_say(store, LOG_ERR,
+			  "%s/%s: is damaged, or not of a job store: its only line has to be \"twheelq store %d\"",
 			  store->dir, MARKER, STORE_VERSION);
 	return -EPROTO;
 }
