@@ -162,11 +162,12 @@ static void wait_for_passes(struct store *store, uint64_t passes)
 	}
 }
 
+/* No id above JOBS is given; a repair takes the next one from far above. */
 static uint64_t count_jobs(struct store *store)
 {
 	uint64_t nr = 0, id;
 
-	for (id = 1; id < store_next_id(store); id++) {
+	for (id = 1; id <= JOBS; id++) {
 		struct job_record job;
 		const void *body;
 		size_t len;
