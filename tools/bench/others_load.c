@@ -45,8 +45,8 @@
 
 /**
  * struct load - what a file does
- * @next: another file that does the same, or NULL.
  * @words: its words, or NULL.
+ * @next: another file that does the same, or NULL.
  * @name: LOAD.
  * @fd: the file.
  * @nr: how many events it has.
@@ -54,8 +54,8 @@
  * @stop: its thread is to end.
  */
 struct load {
-	struct load *next;
 	_Atomic __u64 *words;
+	struct load *next;
 	const char *name;
 	int fd;
 	__u32 nr;
