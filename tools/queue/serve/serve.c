@@ -184,9 +184,18 @@ static int write_metrics(FILE *out, void *context)
 	return metrics_page_write(out, &daemon->protocol, daemon->store, daemon->alarms);
 }
 
+static const char *check_health(void *context)
+{
+	struct daemon *daemon = context;
+
+	return metrics_health(daemon->queue, daemon->store);
+}
+
 static int open_metrics(struct daemon *daemon)
 {
-	const struct metrics_source source = { .write = write_metrics, .context = daemon };
+	const struct metrics_source source = {
+		.write = write_metrics, .health = check_health, .context = daemon,
+	};
 	const char *address = daemon->options.metrics;
 	int error;
 
