@@ -16,6 +16,7 @@
 #				source it is from
 #	NAME.log		what make printed, of an own kernel that did not build
 #	apt/			sources and lists of the release that the kernels are of
+#	promtool/		Prometheus' checker of rules
 #	acceleration		what boot has found out about this host
 
 # Messages are searched for words; a make above must not hand its flags down.
