@@ -262,8 +262,13 @@ static void say_start(const struct daemon *daemon)
 
 	log_say(LOG_INFO, "twheelq " TWHEEL_VERSION ", jobs in %s, wheel: %s, sync: %s",
 		options->dir, alarms_name(daemon->alarms), sync_text(options, text, sizeof(text)));
-	TAILQ_FOREACH(listener, &daemon->listeners, entry)
+	TAILQ_FOREACH(listener, &daemon->listeners, entry) {
 		log_say(LOG_INFO, "listening on %s", listener->name);
+		if (!listener->is_local)
+			log_say(LOG_WARNING,
+				"other machines can connect to %s, without a password or encryption; for certificates see TLS in twheelq(8)",
+				listener->name);
+	}
 	if (daemon->metrics)
 		log_say(LOG_INFO, "metrics on %s", metrics_address(daemon->metrics));
 }
