@@ -16,6 +16,7 @@
 #				source they are from
 #	NAME.log		what make printed, of an own kernel that did not build
 #	apt/, apt-sid/		sources and lists of the releases that the kernels are of
+#	promtool/		Prometheus' checker of rules
 #	acceleration		what boot has found out about this host
 
 # Messages are searched for words; a make above must not hand its flags down.

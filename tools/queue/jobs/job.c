@@ -35,6 +35,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "queue/jobs/age.h"
 #include "queue/jobs/job.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
@@ -107,9 +108,10 @@ void place_buried(struct queue *queue, struct job_place *place)
 
 /* --- in memory and out of it ------------------------------------------------------------ */
 
-void job_enter_tube(struct job *job)
+void job_enter_tube(struct queue *queue, struct job *job, uint32_t ready_s)
 {
 	RB_INSERT(job_tree, &job->tube->ready, job);
+	age_enter(queue, job, ready_s);
 	job->tube->nr_resident++;
 	job->placed = true;
 }
@@ -117,6 +119,7 @@ void job_enter_tube(struct job *job)
 void job_leave_tube(struct job *job)
 {
 	RB_REMOVE(job_tree, &job->tube->ready, job);
+	age_leave(job);
 	job->tube->nr_resident--;
 	job->placed = false;
 }
@@ -176,7 +179,7 @@ static void settle_ready(struct queue *queue, struct job *job)
 	struct tube *tube = job->tube;
 
 	if (tube_takes(queue, tube, &place) || !job_write_ready(queue, job))
-		job_enter_tube(job);
+		job_enter_tube(queue, job, age_now_s(queue));
 	else
 		job_forget(queue, job);
 	queue_serve_later(queue, tube);
@@ -384,6 +387,7 @@ int job_reserve(struct session *session, struct job *job, const struct job_recor
 	if (job->status == IS_READY && job->stored != JOB_READY)
 		note_lateness(queue, job, &queue->stats.reserved_late);
 	set_status(queue, job, IS_RESERVED);
+	job->tube->reserves++;
 	enter_holder(job, session->holder, alarms_now_ns(ALARM_BOOT) + ttr_ns);
 	alarm_add(queue->alarms, &job->alarm, job_id(job), ALARM_BOOT, job->deadline_ns);
 	session->ops->reserved(session, job, body, len);
