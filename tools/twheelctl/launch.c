@@ -17,7 +17,7 @@
 #include "common/util.h"
 #include "twheelctl/device.h"
 #include "twheelctl/json.h"
-#include "twheelctl/moment.h"
+#include "common/moment.h"
 #include "common/number.h"
 #include "common/options.h"
 #include "twheelctl/setup.h"

@@ -21,6 +21,7 @@
 #include "queue/integrity/salvage.h"
 #include "queue/integrity/scan.h"
 #include "queue/integrity/scrub.h"
+#include "queue/store/backup.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
 #include "queue/store/dir.h"
@@ -209,6 +210,8 @@ static int open_all(struct store *store)
 	ret = store->fresh ? make_store(store) : open_existing(store);
 	if (ret || store->config.read_only)
 		return ret;
+	store_backup_clean(store);
+	store_backup_restored(store);
 	/* Jobs may have been deleted shortly before the store was closed. */
 	store->space.deleted = !store->fresh;
 	store->served = true;
@@ -249,6 +252,7 @@ static void free_rocksdb(struct store *store)
 
 static void free_store(struct store *store)
 {
+	store_backup_stop(store);
 	store_scrub_stop(store);
 	store_sync_stop(store);
 	free_rocksdb(store);

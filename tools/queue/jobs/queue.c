@@ -13,6 +13,7 @@
 
 #include "common/log.h"
 #include "queue/jobs/age.h"
+#include "queue/jobs/backup.h"
 #include "queue/jobs/job.h"
 #include "queue/jobs/queue.h"
 #include "queue/jobs/resident.h"
@@ -155,6 +156,7 @@ bool queue_turn(struct queue *queue)
 	queue_serve(queue);
 	more |= window_turn(queue);
 	store_commit(queue->store);
+	backups_turn(queue);
 	alarms_flush(queue->alarms);
 	return more;
 }
@@ -320,6 +322,7 @@ int queue_create(struct queue **out, const struct queue_config *config, struct s
 	queue->start_ns = alarms_now_ns(ALARM_BOOT);
 	queue->next_session = 1;
 	TAILQ_INIT(&queue->kicking);
+	TAILQ_INIT(&queue->backups);
 	TAILQ_INIT(&queue->orphans);
 	queue->max_watches = config->memory / 16 / sizeof(struct watch) + MIN_WATCHES;
 	make_instance(queue);

@@ -28,7 +28,8 @@ enum session_event {
 	SESSION_RESERVED,	/* it got a job; session_ops.reserved() was called before */
 	SESSION_TIMED_OUT,	/* the timeout of its reserve is over */
 	SESSION_DEADLINE_SOON,	/* the time to run of a job that it holds ends soon */
-	SESSION_KICKED		/* its kick is complete */
+	SESSION_KICKED,		/* its kick is complete */
+	SESSION_BACKED_UP	/* its backup is complete, or was not made */
 };
 
 /**
@@ -58,11 +59,14 @@ struct session_ops {
  * @kicks_left: jobs that it still has to kick; 0: it has no unfinished kick.
  * @kicked: jobs that its last kick has kicked.
  * @kick_from: where the kick continues.
+ * @backup: name of the backup that it waits for; NULL: none.
+ * @backup_result: what became of its last backup: 0 or a negative errno.
  * @waiting: it waits in a reserve.
  * @producer: it has put a job.
  * @worker: it has asked for a job.
  * @entry: in the queue's list of sessions.
  * @kicking: in the queue's list of unfinished kicks.
+ * @backups: in the queue's list of sessions that wait for a backup.
  */
 struct session {
 	struct queue *queue;
@@ -77,11 +81,14 @@ struct session {
 	uint64_t kicks_left;
 	uint64_t kicked;
 	struct job_place kick_from;
+	char *backup;
+	int backup_result;
 	bool waiting;
 	bool producer;
 	bool worker;
 	LIST_ENTRY(session) entry;
 	TAILQ_ENTRY(session) kicking;
+	TAILQ_ENTRY(session) backups;
 };
 
 /* Returns 0 or -ENOMEM. */

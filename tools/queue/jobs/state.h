@@ -175,6 +175,7 @@ RB_HEAD(number_tree, tube);
 TAILQ_HEAD(tube_list, tube);
 LIST_HEAD(session_list, session);
 TAILQ_HEAD(kick_list, session);
+TAILQ_HEAD(backup_list, session);
 TAILQ_HEAD(orphan_list, holder);
 
 /**
@@ -219,6 +220,9 @@ struct job_chunk;
  * @windows: delayed jobs in memory: of JOB_DELAYED and of JOB_WALL.
  * @sessions: the sessions, by id.
  * @kicking: sessions with an unfinished kick.
+ * @backups: sessions that wait for a backup; the first one's may be running.
+ * @backup_of: the session of the backup that runs; NULL: it has ended.
+ * @backup_runs: the store makes a backup.
  * @orphans: holders of sessions that have ended.
  * @nr_sessions: number of sessions.
  * @nr_watches: tubes that they watch, in all.
@@ -258,6 +262,9 @@ struct queue {
 	struct window windows[2];
 	struct session_list sessions[SESSION_BUCKETS];
 	struct kick_list kicking;
+	struct backup_list backups;
+	struct session *backup_of;
+	bool backup_runs;
 	struct orphan_list orphans;
 	size_t nr_sessions;
 	size_t nr_watches;

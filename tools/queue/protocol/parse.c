@@ -247,6 +247,13 @@ static bool parse_list_jobs(struct command *command, struct text *text)
 		next_cursor(command, text) && parse_count(command, text);
 }
 
+/* The name is that of a directory. */
+static bool parse_backup(struct command *command, struct text *text)
+{
+	return parse_tube(command, text) && *command->tube != '.' &&
+		!strchr(command->tube, '/');
+}
+
 /* --- the commands -------------------------------------------------------------------- */
 
 /* A prefix that begins with another one comes before it. */
@@ -287,6 +294,7 @@ static const struct {
 	{ "fail ", OP_FAIL, parse_fail },
 	{ "policy ", OP_POLICY, parse_policy },
 	{ "list-jobs ", OP_LIST_JOBS, parse_list_jobs },
+	{ "backup ", OP_BACKUP, parse_backup },
 };
 
 static bool begins_with(const char *line, size_t len, const char *prefix)
@@ -429,6 +437,7 @@ const char *command_name(enum command_op op)
 		[OP_FAIL] = "fail",
 		[OP_POLICY] = "policy",
 		[OP_LIST_JOBS] = "list-jobs",
+		[OP_BACKUP] = "backup",
 	};
 
 	return names[op];

@@ -47,6 +47,7 @@ enum command_op {
 	OP_FAIL,
 	OP_POLICY,
 	OP_LIST_JOBS,
+	OP_BACKUP,
 	NR_OPS
 };
 
@@ -72,7 +73,7 @@ enum list_state {
  * @close: of a line that is wrong: where the next command begins cannot be known.
  * @state: list-jobs: the state of the jobs.
  * @after: list-jobs: the place of job @id, if the cursor has it; else its id is 0.
- * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs.
+ * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs; backup: its name.
  * @key: put-unique and keep-unique, NUL-terminated.
  * @policy: policy: the retry policy; @max_attempts is 0 for "default".
  */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A peer: its replies, and what its session tells. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,25 @@ static void peer_reserved(struct session *session, const struct job *job, const 
 	peer->ops->reply(peer, job->seq, line, body, len);
 }
 
+static void peer_say_backup(struct peer *peer)
+{
+	switch (peer->session.backup_result) {
+	case 0:
+		peer_say(peer, 0, "BACKUP");
+		break;
+	case -EEXIST:
+		peer_say(peer, 0, "EXISTS");
+		break;
+	case -ENOSPC:
+	case -ENOMEM:
+		peer_say(peer, 0, "OUT_OF_MEMORY");
+		break;
+	default:
+		peer_say(peer, 0, "INTERNAL_ERROR");
+		break;
+	}
+}
+
 static void peer_resumed(struct session *session, enum session_event event)
 {
 	struct peer *peer = container_of(session, struct peer, session);
@@ -53,6 +73,9 @@ static void peer_resumed(struct session *session, enum session_event event)
 		break;
 	case SESSION_KICKED:
 		peer_say_kicked(peer);
+		break;
+	case SESSION_BACKED_UP:
+		peer_say_backup(peer);
 		break;
 	}
 	peer->ops->resume(peer);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "queue/jobs/backup.h"
 #include "queue/jobs/job.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
@@ -585,6 +586,17 @@ static bool run_policy(const struct run *run)
 	return true;
 }
 
+/* --- backups -------------------------------------------------------------------------- */
+
+static bool run_backup(const struct run *run)
+{
+	int err = session_backup(run->session, run->command->tube);
+
+	if (err)
+		say_error(run, err);
+	return err != 0;
+}
+
 /* --- stats and lists -------------------------------------------------------------------- */
 
 static bool run_list_tubes(const struct run *run)
@@ -656,6 +668,7 @@ static bool (*const runs[NR_OPS])(const struct run *run) = {
 	[OP_FAIL] = run_fail,
 	[OP_POLICY] = run_policy,
 	[OP_LIST_JOBS] = run_list_jobs,
+	[OP_BACKUP] = run_backup,
 };
 
 bool peer_run(struct peer *peer, const struct command *command, const void *body)
@@ -674,5 +687,5 @@ bool peer_run(struct peer *peer, const struct command *command, const void *body
 	replied = runs[command->op](&run);
 	queue_serve(session->queue);
 	/* A session that began to wait may have been served at once. */
-	return replied || !(session->waiting || session->kicks_left);
+	return replied || !(session->waiting || session->kicks_left || session->backup);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The replies to stats, stats-tube and stats-job. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +15,7 @@
 #include "queue/jobs/tube.h"
 #include "queue/protocol/stats.h"
 #include "queue/protocol/yaml.h"
+#include "queue/store/dir.h"
 #include "queue/store/read.h"
 #include "queue/store/stats.h"
 
@@ -118,6 +120,15 @@ static void yaml_sync(struct yaml *yaml, const struct queue_config *config)
 	}
 }
 
+/* Where "twheelq backup" finds the backups. */
+static void yaml_directory(struct yaml *yaml, const struct queue *queue)
+{
+	char path[PATH_MAX];
+
+	store_dir_path(queue->store, path, sizeof(path));
+	yaml_text(yaml, "disk-directory", path, strlen(path));
+}
+
 /* Keys that beanstalkd does not have. */
 static void yaml_own(struct yaml *yaml, const struct peer *peer, const struct queue_stats *stats)
 {
@@ -138,6 +149,7 @@ static void yaml_own(struct yaml *yaml, const struct peer *peer, const struct qu
 	yaml_number(yaml, "refused-full", stats->refused_full);
 	yaml_number(yaml, "syncs", store.syncs);
 	yaml_number(yaml, "sync-max-us", store.sync_max_ns / 1000);
+	yaml_directory(yaml, queue);
 	yaml_number(yaml, "disk-bytes", store.disk_bytes);
 	yaml_number(yaml, "disk-free-bytes", store.free_bytes);
 	yaml_number(yaml, "disk-damaged", store.damaged);

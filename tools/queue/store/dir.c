@@ -8,6 +8,8 @@
  *	damaged		the damage mark: the damage that was found while the store was in use;
  *			or a repair was started and has not ended
  *	reserve		the ballast, see space.c
+ *	backup		this is a backup that was never used, see backup.c
+ *	backups/	backups of this store
  *	db/		RocksDB's files
  *
  * A directory that has no marker and is not empty belongs to something else: nothing in it is
@@ -29,6 +31,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/tree.h"
 #include "queue/store/dir.h"
 #include "queue/store/keys.h"
 #include "queue/store/state.h"
@@ -37,6 +40,7 @@
 #define MARKER_NEW	"twheelq.new"
 #define WITNESS		"synced"
 #define DAMAGED		"damaged"
+#define BACKUP		"backup"
 
 /* --- the marker --------------------------------------------------------------------------- */
 
@@ -60,19 +64,14 @@ static int marker_version(const struct store *store, const char *name)
 	return strcmp(text, whole) ? 0 : version;
 }
 
-static int make_marker(const struct store *store)
+/* Write a marker, and sync it and its directory. */
+static int make_marker(int dir_fd, const char *name)
 {
-	int fd = openat(store->dir_fd, MARKER_NEW,
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int ret = 0;
+	char text[32];
+	int len = snprintf(text, sizeof(text), "twheelq store %d\n", STORE_VERSION);
+	int ret = tree_write_file(dir_fd, name, text, len);
 
-	if (fd < 0)
-		return -errno;
-	if (dprintf(fd, "twheelq store %d\n", STORE_VERSION) < 0 || fsync(fd) ||
-	    fsync(store->dir_fd))
-		ret = -errno;
-	close(fd);
-	return ret;
+	return !ret && fsync(dir_fd) ? -errno : ret;
 }
 
 int store_dir_made(struct store *store)
@@ -170,7 +169,7 @@ static int check_unmarked(struct store *store)
 	if (!store->config.create || store->config.read_only)
 		return -ENODATA;
 	store->fresh = true;
-	return make_marker(store);
+	return make_marker(store->dir_fd, MARKER_NEW);
 }
 
 static int check_marker(struct store *store)
@@ -219,12 +218,18 @@ void store_dir_close(struct store *store)
 /* Two numbers; the second is the first with all bits changed. */
 #define WITNESS_LEN 16
 
+static size_t witness_bytes(uint8_t bytes[WITNESS_LEN], uint64_t changes)
+{
+	size_t len = store_encode_u64(bytes, changes);
+
+	return len + store_encode_u64(bytes + len, ~changes);
+}
+
 void store_witness_write(struct store *store, uint64_t changes)
 {
 	uint8_t bytes[WITNESS_LEN];
-	size_t len = store_encode_u64(bytes, changes);
+	size_t len = witness_bytes(bytes, changes);
 
-	len += store_encode_u64(bytes + len, ~changes);
 	/* If this fails, some damage is not detected after a crash; nothing else is lost. */
 	(void)!pwrite(store->syncer.witness_fd, bytes, len, 0);
 }
@@ -288,6 +293,39 @@ int store_witness_open(struct store *store)
 	if (store->syncer.witness_fd < 0)
 		return read_only && errno == ENOENT ? 0 : -errno;
 	return witness_check(store);
+}
+
+/* --- backups ------------------------------------------------------------------------------ */
+
+int store_dir_make_backup(int dir_fd, uint64_t changes)
+{
+	uint8_t bytes[WITNESS_LEN];
+	int ret = tree_write_file(dir_fd, WITNESS, bytes, witness_bytes(bytes, changes));
+
+	if (!ret)
+		ret = tree_write_file(dir_fd, BACKUP, "", 0);
+	return ret ? ret : make_marker(dir_fd, MARKER);
+}
+
+bool store_dir_is_backup(const struct store *store)
+{
+	return !faccessat(store->dir_fd, BACKUP, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+void store_dir_not_backup(struct store *store)
+{
+	if (unlinkat(store->dir_fd, BACKUP, 0) || fsync(store->dir_fd))
+		store_say(store, LOG_ERR, "%s/" BACKUP ": cannot be removed: %m", store->dir);
+}
+
+void store_dir_path(const struct store *store, char *path, size_t size)
+{
+	char link[32];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", store->dir_fd);
+	len = readlink(link, path, size - 1);
+	path[len > 0 ? len : 0] = '\0';
 }
 
 /* --- disk usage --------------------------------------------------------------------------- */

@@ -23,11 +23,21 @@ void store_dir_unmark(struct store *store);
  * store of theirs is recognized by them, so they stay.
  */
 #define MARK_UNFINISHED	"a repair did not come to its end"
+/*
+ * Write the files of a backup beside its db/, and sync them: the marker, the mark of a backup,
+ * and the witness with the number of a change that is in it. Returns 0 or a negative errno.
+ */
+int store_dir_make_backup(int dir_fd, uint64_t changes);
+/* Has the store the mark of a backup? And remove it. */
+bool store_dir_is_backup(const struct store *store);
+void store_dir_not_backup(struct store *store);
 /* Open the witness. Returns 0; -EBADMSG, a synced change is missing; another errno. */
 int store_witness_open(struct store *store);
 void store_witness_write(struct store *store, uint64_t changes);
 /* The number of the last synced change; 0 if the witness cannot be read. */
 uint64_t store_witness(const struct store *store);
+/* Write the absolute path of the directory, as far as it is known. */
+void store_dir_path(const struct store *store, char *path, size_t size);
 /* Disk space that the store takes, in bytes, without the ballast. */
 uint64_t store_dir_bytes(struct store *store);
 

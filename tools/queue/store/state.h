@@ -2,8 +2,8 @@
 /*
  * The structures of an open store, for the files of store/ and integrity/.
  *
- * The queue's thread owns everything except struct store_syncer, struct store_scrubber and
- * struct store_space: their fields are guarded by their locks, or are atomic.
+ * The queue's thread owns everything except struct store_syncer, struct store_scrubber,
+ * struct store_backup and struct store_space: their fields are guarded by their locks, or are atomic.
  */
 #ifndef QUEUE_STORE_STATE_H
 #define QUEUE_STORE_STATE_H
@@ -169,6 +169,26 @@ struct store_scrubber {
 	_Atomic uint64_t bytes;
 };
 
+/**
+ * struct store_backup - the backup that is being made, in a thread of its own
+ * @thread: the thread.
+ * @running: the thread exists.
+ * @name: name of the backup.
+ * @changes: number of the last batch before it began.
+ * @result: valid when @ended is set: 0 or a negative errno.
+ * @ended: the thread has ended, or is about to.
+ * @stop: the thread must end.
+ */
+struct store_backup {
+	pthread_t thread;
+	bool running;
+	char *name;
+	uint64_t changes;
+	int result;
+	_Atomic bool ended;
+	_Atomic bool stop;
+};
+
 /* Bits of a hash of the ids and keys that the batch changes. */
 #define TOUCHED_BITS	1024
 
@@ -222,6 +242,7 @@ struct store {
 
 	struct store_syncer syncer;
 	struct store_scrubber scrubber;
+	struct store_backup backup;
 	struct store_space space;
 };
 

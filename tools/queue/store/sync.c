@@ -53,15 +53,21 @@ static void timed_sync(struct store *store)
 		syncer->sync_max_ns = took_ns;
 }
 
-/* Make store_synced() return @committed, and wake the queue's thread. */
-static void publish(struct store_syncer *syncer, uint64_t committed)
+void store_wake(struct store *store)
 {
+	struct store_syncer *syncer = &store->syncer;
 	uint64_t one = 1;
 
-	syncer->synced = committed;
 	if (!atomic_exchange(&syncer->signalled, true) &&
 	    write(syncer->event_fd, &one, sizeof(one)) < 0)
 		abort();
+}
+
+/* Make store_synced() return @committed. */
+static void publish(struct store *store, uint64_t committed)
+{
+	store->syncer.synced = committed;
+	store_wake(store);
 }
 
 static bool sync_is_wanted(const struct store *store, uint64_t next_ns)
@@ -109,7 +115,7 @@ static void sync_once(struct store *store, bool sync)
 		write_out(store, false);
 	}
 	check_files(store);
-	publish(syncer, committed);
+	publish(store, committed);
 	pthread_mutex_lock(&syncer->lock);
 	if (sync)
 		syncer->on_disk = committed;

@@ -26,6 +26,8 @@ int store_monotonic_cond(pthread_cond_t *cond);
 /* Start the sync thread. Returns 0 or a negative errno. */
 int store_sync_start(struct store *store);
 void store_sync_stop(struct store *store);
+/* Make store_fd() readable: the queue's thread has something to do. */
+void store_wake(struct store *store);
 /* Tell the sync thread of a new commit. */
 void store_sync_commit(struct store *store);
 

@@ -137,6 +137,11 @@ STRICTER = {
         (b"policy t 1 1 1 1 1 -dead", BAD), (b"policy t 1 1 1 1 1 dead x", BAD),
         (b"policy t default ", BAD), (b"policy t default 1", BAD), (b"policy -t default", BAD),
     ],
+    "wrong_backups": [
+        (b"backup", NO_ARGUMENTS), (b"backup ", BAD), (b"backup a b", BAD), (b"backup .", BAD),
+        (b"backup ..", BAD), (b"backup .a", BAD), (b"backup a/b", BAD), (b"backup /a", BAD),
+        (b"backup -a", BAD), (b"backup " + NAME_201, BAD),
+    ],
     "wrong_list_jobs": [
         (b"list-jobs", NO_ARGUMENTS), (b"list-jobs t", BAD), (b"list-jobs t ready", BAD),
         (b"list-jobs t ready 0", BAD), (b"list-jobs t bogus 0 1", BAD),

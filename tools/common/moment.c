@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "common/time.h"
-#include "twheelctl/moment.h"
+#include "common/moment.h"
 #include "common/number.h"
 
 #define WHAT_IS_KNOWN	"is not a time such as 12:30, \"tomorrow 7:00\", \"2026-12-24 18:00\", now+90s or @1700000000"

@@ -2,11 +2,11 @@
 /*
  * Parses a moment in wall-clock time.
  */
-#ifndef _TWHEELCTL_MOMENT_H
-#define _TWHEELCTL_MOMENT_H
+#ifndef COMMON_MOMENT_H
+#define COMMON_MOMENT_H
 
 #include <linux/types.h>
 
 const char *moment_parse(const char *text, __u64 now_ns, __u64 *ns);
 
-#endif /* _TWHEELCTL_MOMENT_H */
+#endif /* COMMON_MOMENT_H */
