@@ -196,7 +196,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_ARG:
-		argp_error(state, "\"%s\" is not an option", text);
+		if (input->table->operand)
+			input->table->operand(state, text, state->arg_num, input->values);
+		else
+			argp_error(state, "\"%s\" is not an option", text);
 		return 0;
 	case ARGP_KEY_END:
 		if (input->table->check)
@@ -235,7 +238,10 @@ static struct argp_option *options_of_argp(const struct option_table *table)
 void options_parse(const struct option_table *table, void *values, int argc, char **argv)
 {
 	struct argp_option *options = options_of_argp(table);
-	const struct argp argp = { .options = options, .parser = parse, .doc = table->doc };
+	const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = table->operands,
+		.doc = table->doc,
+	};
 	struct input input = { table, values };
 
 	argp_err_exit_status = EXIT_USAGE;

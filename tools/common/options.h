@@ -59,12 +59,16 @@ struct option_rule {
  * @rules: an array of them.
  * @nr: how many there are.
  * @doc: what --help says before the options.
+ * @operands: what --help calls the operands; NULL: there are none.
+ * @operand: takes the operand number @nr, from 0 on.
  * @check: called after all options were parsed, for limits that depend on one another; or NULL.
  */
 struct option_table {
 	const struct option_rule *rules;
 	size_t nr;
 	const char *doc;
+	const char *operands;
+	void (*operand)(struct argp_state *state, char *text, unsigned int nr, void *values);
 	void (*check)(struct argp_state *state, const void *values);
 };
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "queue/cli/backup.h"
 #include "queue/cli/offline.h"
 #include "queue/cli/stats.h"
 #include "queue/cli/top.h"
@@ -20,6 +21,7 @@ static const struct {
 	{ "check", check_main, "check a directory of jobs for damage" },
 	{ "dump",  dump_main,  "write the jobs of a directory as lines of JSON" },
 	{ "load",  load_main,  "load jobs that dump wrote into a directory" },
+	{ "backup", backup_main, "copy the jobs of a running daemon" },
 	{ "stats", stats_main, "show the numbers of a running daemon" },
 	{ "top",   top_main,   "show them again and again, on a full screen" },
 };

@@ -11,6 +11,7 @@
 
 #include "common/address.h"
 #include "common/exit.h"
+#include "common/util.h"
 #include "queue/cli/connection.h"
 
 /* A longer answer is not one of a daemon. */
@@ -88,6 +89,19 @@ void connection_send(struct connection *connection, const char *format, ...)
 	fputs("\r\n", connection->out);
 }
 
+void connection_send_body(struct connection *connection, const void *body, size_t len)
+{
+	fwrite(body, 1, len, connection->out);
+	fputs("\r\n", connection->out);
+}
+
+void connection_wait_long(struct connection *connection)
+{
+	const struct timeval never = { 0 };
+
+	setsockopt(fileno(connection->in), SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never));
+}
+
 /* The daemon has closed the connection, or has not answered in time. */
 static void __attribute__((noreturn)) receive_failed(struct connection *connection)
 {
@@ -103,7 +117,7 @@ static void __attribute__((noreturn)) receive_failed(struct connection *connecti
 static void make_printable(char *text)
 {
 	for (; *text; text++)
-		if ((unsigned char)*text < ' ' && *text != '\n')
+		if (((unsigned char)*text < ' ' && *text != '\n') || *text == 0x7f)
 			*text = '?';
 }
 
@@ -117,25 +131,70 @@ static char *receive_bytes(struct connection *connection, size_t len)
 	if (fread(text, 1, len + 2, connection->in) != len + 2)
 		receive_failed(connection);
 	text[len] = '\0';
-	make_printable(text);
 	return text;
+}
+
+/* The length of the body that a line announces; false: there is none. */
+static bool announces_body(const char *line, unsigned long *len)
+{
+	static const char *const formats[] = { "OK %lu%n", "FOUND %*u %lu%n" };
+	size_t i;
+	int end;
+
+	for (i = 0; i < ARRAY_SIZE(formats); i++) {
+		end = 0;
+		if (sscanf(line, formats[i], len, &end) == 1 && end && !line[end])
+			return true;
+	}
+	return false;
+}
+
+void connection_answer(struct connection *connection, struct answer *answer)
+{
+	if (fflush(connection->out))
+		err(EXIT_CANNOT, "cannot write to %s", connection->address);
+	if (!fgets(answer->line, sizeof(answer->line), connection->in))
+		receive_failed(connection);
+	answer->line[strcspn(answer->line, "\r\n")] = '\0';
+	make_printable(answer->line);
+	answer->body = NULL;
+	answer->len = 0;
+	if (!announces_body(answer->line, &answer->len))
+		return;
+	if (answer->len > ANSWER_MAX)
+		connection_refused(connection, answer->line);
+	answer->body = receive_bytes(connection, answer->len);
+}
+
+void connection_refused(const struct connection *connection, const char *line)
+{
+	static const struct {
+		const char *line;
+		const char *words;
+	} known[] = {
+		{ "OUT_OF_MEMORY", "has no room: its disk is full, or a limit is reached" },
+		{ "DRAINING", "takes no new jobs: it is draining" },
+		{ "JOB_TOO_BIG", "takes no body of this size: see its --max-job-size" },
+		{ "UNKNOWN_COMMAND", "does not know this command: it is an older one" },
+		{ "INTERNAL_ERROR", "has an error: see its log" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(line, known[i].line))
+			errx(EXIT_CANNOT, "%s %s", connection->address, known[i].words);
+	errx(EXIT_CANNOT, "%s has answered \"%s\"", connection->address, line);
 }
 
 char *connection_receive(struct connection *connection)
 {
-	unsigned long len;
-	char line[256];
-	int end = 0;
+	struct answer answer;
 
-	if (fflush(connection->out))
-		err(EXIT_CANNOT, "cannot write to %s", connection->address);
-	if (!fgets(line, sizeof(line), connection->in))
-		receive_failed(connection);
-	line[strcspn(line, "\r\n")] = '\0';
-	make_printable(line);
-	if (!strcmp(line, "NOT_FOUND"))
+	connection_answer(connection, &answer);
+	if (!strcmp(answer.line, "NOT_FOUND"))
 		return NULL;
-	if (sscanf(line, "OK %lu%n", &len, &end) != 1 || line[end] || len > ANSWER_MAX)
-		errx(EXIT_CANNOT, "%s has answered \"%s\"", connection->address, line);
-	return receive_bytes(connection, len);
+	if (!answer.body)
+		errx(EXIT_CANNOT, "%s has answered \"%s\"", connection->address, answer.line);
+	make_printable(answer.body);
+	return answer.body;
 }

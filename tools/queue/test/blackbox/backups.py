@@ -254,6 +254,77 @@ def the_daemon_ends_in_the_middle_of_a_backup():
         store.check(daemon)
 
 
+# --- twheelq backup -----------------------------------------------------------------------
+
+@suite.test
+def twheelq_backup_copies_what_was_confirmed_while_clients_go_on():
+    with Twheelq() as daemon:
+        daemon.start()
+        target = os.path.join(daemon.temporary, "copy")
+        with Churns(daemon) as churns:
+            churns.wait(200)
+            began = time.monotonic()
+            result = run("backup", "--connect", daemon.address, "--json", target)
+            ended = time.monotonic()
+            equal(result.returncode, 0, result.stderr)
+            churns.wait(50)
+            churns.stop()
+            said = json.loads(result.stdout)
+            equal(said["directory"], target)
+            holds(said["bytes"] > 1000, said)
+            equal(names(daemon), [])
+            jobs = jobs_in(target)
+            equal(said["jobs"], len(jobs), "jobs")
+            # What another copy of it says later is the same.
+            churns.compare(bodies_in(target), began, ended)
+        daemon.stop()
+        store.check(daemon)
+
+
+@suite.test
+def twheelq_backup_says_jobs_and_bytes_and_refuses_what_is_not_empty():
+    with Twheelq() as daemon:
+        with daemon.start().client() as client:
+            put(client, b"1")
+        target = os.path.join(daemon.temporary, "copy")
+        os.mkdir(target)
+        result = run("backup", "-a", daemon.address, target)
+        holds(result.stdout.startswith(f"{target} has a backup: 1 job, ".encode()), result.stdout)
+        before = sorted(os.listdir(target))
+        result = run("backup", "-a", daemon.address, target)
+        equal((result.returncode, result.stdout), (1, b""))
+        equal(result.stderr.decode(), f"twheelq: {target} is not empty\n")
+        equal(sorted(os.listdir(target)), before)
+        result = run("backup", "-a", daemon.address, os.path.join(target, "no", "dir"))
+        equal(result.returncode, 1, result.stderr)
+        for words in ([], [""], ["a", "b"], ["--nonsense", "a"]):
+            equal(run("backup", "-a", daemon.address, *words).returncode, 2, words)
+        equal(names(daemon), [])
+
+
+@suite.test
+def a_stopped_copy_leaves_nothing_and_is_no_store():
+    need_strace()
+    with Twheelq() as daemon:
+        with daemon.start().client() as client:
+            put(client, b"1")
+        target = os.path.join(daemon.temporary, "copy")
+        for inject, status in (("fsync:signal=TERM:when=1", 1), ("fsync:error=ENOSPC:when=2", 74),
+                               ("mkdirat:error=ENOSPC", 74)):
+            result = subprocess.run([*strace(inject), TWHEELQ, "backup", "-a", daemon.address,
+                                     target], capture_output=True, check=False, timeout=1000)
+            equal(result.returncode, status, f"{inject}: {result.stderr}")
+            holds(b"no backup in" in result.stderr, result.stderr)
+            equal(os.listdir(target), [], inject)
+            equal(names(daemon), [], inject)
+        # Killed before the last file: what is there is no store.
+        result = subprocess.run([*strace("fsync:signal=KILL:when=3"), TWHEELQ, "backup", "-a",
+                                 daemon.address, target], capture_output=True, check=False,
+                                timeout=1000)
+        holds(os.listdir(target) and "twheelq" not in os.listdir(target), os.listdir(target))
+        equal(run("serve", "--dir", target, "--listen", "127.0.0.1:0").returncode, 1)
+
+
 # --- what goes wrong ----------------------------------------------------------------------
 
 @suite.test
