@@ -4,7 +4,12 @@
 #include <string.h>
 
 #include "queue/cli/backup.h"
+#include "queue/cli/change.h"
+#include "queue/cli/every.h"
 #include "queue/cli/offline.h"
+#include "queue/cli/peek.h"
+#include "queue/cli/policy.h"
+#include "queue/cli/put.h"
 #include "queue/cli/stats.h"
 #include "queue/cli/top.h"
 #include "queue/serve/serve.h"
@@ -17,13 +22,22 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } subcommands[] = {
-	{ "serve", serve_main, "run the daemon" },
-	{ "check", check_main, "check a directory of jobs for damage" },
-	{ "dump",  dump_main,  "write the jobs of a directory as lines of JSON" },
-	{ "load",  load_main,  "load jobs that dump wrote into a directory" },
+	{ "serve",  serve_main,  "run the daemon" },
+	{ "check",  check_main,  "check a directory of jobs for damage" },
+	{ "dump",   dump_main,   "write the jobs of a directory as lines of JSON" },
+	{ "load",   load_main,   "load jobs that dump wrote into a directory" },
 	{ "backup", backup_main, "copy the jobs of a running daemon" },
-	{ "stats", stats_main, "show the numbers of a running daemon" },
-	{ "top",   top_main,   "show them again and again, on a full screen" },
+	{ "put",    put_main,    "put a job" },
+	{ "peek",   peek_main,   "show a job and its body" },
+	{ "jobs",   jobs_main,   "list the jobs of a tube" },
+	{ "kick",   kick_main,   "make buried or delayed jobs ready" },
+	{ "delete", delete_main, "delete jobs" },
+	{ "purge",  purge_main,  "delete all jobs of a tube and a state" },
+	{ "pause",  pause_main,  "give no jobs of a tube for some time" },
+	{ "policy", policy_main, "show or set how jobs of a tube are retried" },
+	{ "every",  every_main,  "put a job again and again" },
+	{ "stats",  stats_main,  "show the numbers of a running daemon" },
+	{ "top",    top_main,    "show them again and again, on a full screen" },
 };
 
 static void print_help(FILE *out)

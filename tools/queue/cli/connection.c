@@ -194,7 +194,7 @@ char *connection_receive(struct connection *connection)
 	if (!strcmp(answer.line, "NOT_FOUND"))
 		return NULL;
 	if (!answer.body)
-		errx(EXIT_CANNOT, "%s has answered \"%s\"", connection->address, answer.line);
+		connection_refused(connection, answer.line);
 	make_printable(answer.body);
 	return answer.body;
 }
