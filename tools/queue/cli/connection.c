@@ -117,7 +117,7 @@ static void __attribute__((noreturn)) receive_failed(struct connection *connecti
 static void make_printable(char *text)
 {
 	for (; *text; text++)
-		if (((unsigned char)*text < ' ' && *text != '\n') || *text == 0x7f)
+		if (((unsigned char)*text < ' ' && *text != '\n') || (unsigned char)*text >= 0x7f)
 			*text = '?';
 }
 
