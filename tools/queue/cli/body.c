@@ -70,11 +70,13 @@ static void print_hex(const char *bytes, size_t len)
 
 	for (line = 0; line < len; line += LINE_BYTES) {
 		printf("%08zx ", line);
-		for (i = line; i < line + LINE_BYTES; i++)
+		for (i = line; i < line + LINE_BYTES; i++) {
+			fputs(i == line + LINE_BYTES / 2 ? "  " : " ", stdout);
 			if (i < len)
-				printf(" %02x", (unsigned char)bytes[i]);
+				printf("%02x", (unsigned char)bytes[i]);
 			else
-				fputs("   ", stdout);
+				fputs("  ", stdout);
+		}
 		fputs("  |", stdout);
 		for (i = line; i < line + LINE_BYTES && i < len; i++)
 			putchar(bytes[i] >= ' ' && bytes[i] < 0x7f ? bytes[i] : '.');

@@ -118,7 +118,7 @@ body of 9 bytes:
 two
 lines
 """)
-        out = says(daemon, "peek|mails|delayed", "job 2\n" + "*\n" * 11 +
+        out = says(daemon, "peek|mails|delayed", "job 2\n" + "*\n" * 12 +
                    "body of 9 bytes, in hex:\n"
                    "00000000  1b 5b 33 31 6d 72 65 64  00*|.[31mred.|\n")
         holds("\x1b" not in out, out)
