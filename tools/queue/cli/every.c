@@ -93,7 +93,7 @@ static const struct option_rule rules[] = {
 	  OPTION_OTHER, 0, 0, 0, take_tube },
 	{ "interval", 'i', "DURATION", "The time between jobs",
 	  OPTION_DURATION, AT(interval_ns), 1, UINT64_MAX, NULL },
-	{ "first", 0, "TIME", "The time of the first job, such as \"tomorrow 7:00\" or now",
+	{ "first", 0, "TIME", "The time of the first job, such as \"tomorrow 7:00\" or now+1m",
 	  OPTION_OTHER, 0, 0, 0, take_first },
 	{ "priority", 'p', "N", "Lower numbers are served first (default 1024)",
 	  OPTION_COUNT, AT(priority), 0, UINT32_MAX, NULL },

@@ -299,7 +299,7 @@ def a_periodic_job_is_begun_listed_and_stopped():
         if not knows(daemon, "list-every"):
             refuses(daemon, "every|--list", "ADDRESS does not know this command")
             raise Skip("this daemon has no every")
-        says(daemon, "every|tick|-t|t|--interval|1h|--first|now|body",
+        says(daemon, "every|tick|-t|t|--interval|1h|--first|now+1s|body",
              "tick is put again and again in t\n")
         says(daemon, "every|tock|-t|t|--interval|1d|--first|2100-01-01 UTC|--json|-",
              '{"tube":"t","name":"tock","result":"every"}\n', b"x")
