@@ -131,7 +131,7 @@ int tree_sync_file(int dir_fd, const char *name)
 struct copy {
 	int to_fd;
 	uint64_t *bytes;
-	const volatile sig_atomic_t *stop;
+	const atomic_bool *stop;
 };
 
 static int copy_bytes(int from, int to, const struct copy *copy)
@@ -193,7 +193,7 @@ static int copy_dir(int from_fd, const char *name, const struct copy *copy)
 }
 
 int tree_copy(int from_fd, int to_fd, const char *name, uint64_t *bytes,
-	      const volatile sig_atomic_t *stop)
+	      const atomic_bool *stop)
 {
 	const struct copy copy = { .to_fd = to_fd, .bytes = bytes, .stop = stop };
 	struct stat stat;

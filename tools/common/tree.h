@@ -3,7 +3,7 @@
 #ifndef COMMON_TREE_H
 #define COMMON_TREE_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +31,6 @@ int tree_sync_file(int dir_fd, const char *name);
  * to @bytes. When *@stop is set, it ends with -EINTR. Returns 0 or a negative errno.
  */
 int tree_copy(int from_fd, int to_fd, const char *name, uint64_t *bytes,
-	      const volatile sig_atomic_t *stop);
+	      const atomic_bool *stop);
 
 #endif /* COMMON_TREE_H */

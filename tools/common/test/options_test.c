@@ -91,6 +91,25 @@ TEST(short_and_long_forms_are_the_same_and_the_last_one_holds)
 	ASSERT_EQ(parse("--hidden 18446744073709551615").hidden, UINT64_MAX);
 }
 
+static void take_operand(struct argp_state *state, char *text, unsigned int nr, void *values)
+{
+	(void)state;
+	if (nr == 1)
+		((struct values *)values)->text = text;
+}
+
+TEST(operands_go_to_the_function_of_the_table)
+{
+	struct option_table with_operands = table;
+	char *argv[] = { "program", "a", "-c", "3", "b", NULL };
+	struct values values = { .count = 7 };
+
+	with_operands.operand = take_operand;
+	options_parse(&with_operands, &values, ARRAY_SIZE(argv) - 1, argv);
+	ASSERT(!strcmp(values.text, "b"));
+	ASSERT_EQ(values.count, 3);
+}
+
 TEST(sizes_have_units)
 {
 	ASSERT_EQ(parse("--size 1024").size, 1024);

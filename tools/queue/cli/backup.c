@@ -52,12 +52,12 @@ struct backup {
 	uint64_t bytes;
 };
 
-static volatile sig_atomic_t stopped;
+static atomic_bool stopped;
 
 static void stop(int number)
 {
 	(void)number;
-	stopped = 1;
+	stopped = true;
 }
 
 static void catch_signals(void)
@@ -107,8 +107,7 @@ static void open_store(struct backup *backup)
 		     backup->person.address);
 	backup->store_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (backup->store_fd < 0 || faccessat(backup->store_fd, MARKER, R_OK, 0))
-		err(EXIT_CANNOT, "cannot read the daemon's directory %s: run this on its machine, as root or as its user",
-		    path);
+		err(EXIT_CANNOT, "on the daemon's machine, as its user? Cannot read %s", path);
 	free(path);
 	free(yaml);
 }
@@ -126,7 +125,7 @@ static void ask_for_backup(struct backup *backup)
 	backup->from_fd = backup->backups_fd < 0 ? -1 :
 			  tree_open(backup->backups_fd, backup->name);
 	if (backup->from_fd < 0)
-		errx(EXIT_CANNOT, "cannot open backups/%s of the daemon: is it on another machine? Remove it there",
+		errx(EXIT_CANNOT, "cannot open backups/%s of the daemon: remove it by hand",
 		     backup->name);
 }
 
@@ -247,14 +246,14 @@ static void check_operands(struct argp_state *state, const void *values)
 		argp_error(state, "DIR is missing");
 }
 
-static const struct option_rule rules[] = { PERSON_RULES };
+static const struct option_rule rules[] = { PERSON_CONNECT, PERSON_JSON };
 
 static const struct option_table table = {
 	.rules = rules,
 	.nr = ARRAY_SIZE(rules),
 	.operands = "DIR",
-	.doc = "Copy the jobs of a running daemon of this machine to DIR, which is new or empty. The\n"
-	       "copy has all that was confirmed before, and a daemon can serve it.",
+	.doc = "Copy the jobs of a running daemon of this machine to DIR, which is new or\n"
+	       "empty. The copy has all that was confirmed before; a daemon can serve it.",
 	.operand = take_operand,
 	.check = check_operands,
 };

@@ -131,7 +131,8 @@ static void check_kick(struct argp_state *state, const void *values)
 }
 
 static const struct option_rule kick_rules[] = {
-	PERSON_RULES,
+	PERSON_CONNECT,
+	PERSON_JSON,
 	{ "job", 0, NULL, "Kick the jobs with these ids",
 	  OPTION_FLAG, offsetof(struct change, by_id), 0, 0, NULL },
 };
@@ -140,8 +141,8 @@ static const struct option_table kick_table = {
 	.rules = kick_rules,
 	.nr = ARRAY_SIZE(kick_rules),
 	.operands = "TUBE N\n--job ID...",
-	.doc = "Make jobs ready: up to N buried jobs of a tube or, if it has none, delayed ones. Dead\n"
-	       "jobs go back to the tube that they came from.",
+	.doc = "Make jobs ready: up to N buried jobs of a tube or, if it has none, delayed\n"
+	       "ones. Dead jobs go back to the tube that they came from.",
 	.operand = take_word,
 	.check = check_kick,
 };
@@ -180,7 +181,7 @@ static void check_delete(struct argp_state *state, const void *values)
 	check_ids(state, values);
 }
 
-static const struct option_rule delete_rules[] = { PERSON_RULES };
+static const struct option_rule delete_rules[] = { PERSON_CONNECT, PERSON_JSON };
 
 static const struct option_table delete_table = {
 	.rules = delete_rules,
@@ -217,7 +218,8 @@ static void check_purge(struct argp_state *state, const void *values)
 }
 
 static const struct option_rule purge_rules[] = {
-	PERSON_RULES,
+	PERSON_CONNECT,
+	PERSON_JSON,
 	{ "yes", 'y', NULL, "Do not ask", OPTION_FLAG, offsetof(struct change, yes), 0, 0, NULL },
 };
 
@@ -293,7 +295,7 @@ static void check_pause(struct argp_state *state, const void *values)
 			   change->words[1]);
 }
 
-static const struct option_rule pause_rules[] = { PERSON_RULES };
+static const struct option_rule pause_rules[] = { PERSON_CONNECT, PERSON_JSON };
 
 static const struct option_table pause_table = {
 	.rules = pause_rules,

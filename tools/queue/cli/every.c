@@ -88,7 +88,8 @@ static void check_options(struct argp_state *state, const void *values)
 #define AT(member)	offsetof(struct every, member)
 
 static const struct option_rule rules[] = {
-	PERSON_RULES,
+	PERSON_CONNECT,
+	PERSON_JSON,
 	{ "tube", 't', "NAME", "The tube of the jobs (default \"default\")",
 	  OPTION_OTHER, 0, 0, 0, take_tube },
 	{ "interval", 'i', "DURATION", "The time between jobs",
@@ -109,7 +110,8 @@ static const struct option_table table = {
 	.rules = rules,
 	.nr = ARRAY_SIZE(rules),
 	.operands = "NAME [BODY | -]\n--list",
-	.doc = "Put a job again and again, by the wall clock; or stop it, or list those of a tube.",
+	.doc = "Put a job again and again, by the wall clock; or stop it, or list those of a\n"
+	       "tube.",
 	.operand = take_operand,
 	.check = check_options,
 };

@@ -97,26 +97,31 @@ static void print_words(const char *value)
 	putchar('\n');
 }
 
+static void print_pair(const char *key, const char *value)
+{
+	char number[NUMBER_TEXT];
+
+	if (!strcmp(key, "died")) {
+		print_time(key, strtoull(value, NULL, 10));
+	} else if (!strcmp(key, "time-left-ms")) {
+		printf("  %-12s %s\n", "time-left",
+		       duration_format(number, strtod(value, NULL) * NSEC_PER_MSEC));
+	} else if (!strcmp(key, "delay") || !strcmp(key, "ttr")) {
+		printf("  %-12s %s s\n", key, value);
+	} else {
+		printf("  %-12s ", key);
+		print_words(value);
+	}
+}
+
 static void print_job(uint64_t id, char *yaml)
 {
-	char number[NUMBER_TEXT], *key, *value;
+	char *key, *value;
 
 	printf("job %" PRIu64 "\n", id);
-	while (yaml_next(&yaml, &key, &value)) {
-		if (!is_shown(key))
-			continue;
-		if (!strcmp(key, "died"))
-			print_time(key, strtoull(value, NULL, 10));
-		else if (!strcmp(key, "time-left-ms"))
-			printf("  %-12s %s\n", "time-left",
-			       duration_format(number, strtod(value, NULL) * NSEC_PER_MSEC));
-		else if (!strcmp(key, "delay") || !strcmp(key, "ttr"))
-			printf("  %-12s %s s\n", key, value);
-		else {
-			printf("  %-12s ", key);
-			print_words(value);
-		}
-	}
+	while (yaml_next(&yaml, &key, &value))
+		if (is_shown(key))
+			print_pair(key, value);
 }
 
 /* --- peek --------------------------------------------------------------------------------- */
@@ -213,7 +218,8 @@ static void check_peek(struct argp_state *state, const void *values)
 }
 
 static const struct option_rule peek_rules[] = {
-	PERSON_RULES,
+	PERSON_CONNECT,
+	PERSON_JSON,
 	{ "raw", 'r', NULL, "Write the bytes of the body, and nothing else",
 	  OPTION_FLAG, offsetof(struct peek, raw), 0, 0, NULL },
 };
@@ -222,8 +228,8 @@ static const struct option_table peek_table = {
 	.rules = peek_rules,
 	.nr = ARRAY_SIZE(peek_rules),
 	.operands = "ID\nTUBE STATE",
-	.doc = "Show a job and its body: that of an id, or the next one of a tube that is ready,\n"
-	       "delayed or buried.",
+	.doc = "Show a job and its body: that of an id, or the next one of a tube that is\n"
+	       "ready, delayed or buried.",
 	.operand = take_peek,
 	.check = check_peek,
 };
@@ -344,7 +350,8 @@ static void check_jobs(struct argp_state *state, const void *values)
 }
 
 static const struct option_rule jobs_rules[] = {
-	PERSON_RULES,
+	PERSON_CONNECT,
+	PERSON_JSON,
 	{ "limit", 'n', "N", "List at most so many jobs (default 100)",
 	  OPTION_COUNT, offsetof(struct peek, limit), 1, UINT64_MAX, NULL },
 };
@@ -353,8 +360,8 @@ static const struct option_table jobs_table = {
 	.rules = jobs_rules,
 	.nr = ARRAY_SIZE(jobs_rules),
 	.operands = "TUBE [STATE]",
-	.doc = "List the jobs of a tube that are ready, reserved, delayed or buried; without STATE,\n"
-	       "all of them.",
+	.doc = "List the jobs of a tube that are ready, reserved, delayed or buried; without\n"
+	       "STATE, all of them.",
 	.operand = take_jobs,
 	.check = check_jobs,
 };

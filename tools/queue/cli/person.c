@@ -54,8 +54,8 @@ const char *person_tube(struct argp_state *state, const char *text)
 const char *person_key(struct argp_state *state, const char *what, const char *text)
 {
 	if (!has_only(text, LETTERS "-+/;.$_():@,=", JOB_KEY_MAX))
-		argp_error(state, "\"%s\" is not %s: letters, digits and any of -+/;.$_():@,=", text,
-			   what);
+		argp_error(state, "\"%s\" is not %s: letters, digits and any of -+/;.$_():@,=",
+			   text, what);
 	return text;
 }
 

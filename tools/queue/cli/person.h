@@ -29,11 +29,13 @@ struct person {
 };
 
 /* The rules of these options; the structure of the values begins with struct person. */
-#define PERSON_RULES \
-	{ "connect", 'a', "ADDRESS", \
-	  "Where the daemon is: HOST:PORT or unix:PATH (default " ADDRESS_DEFAULT ")", \
-	  OPTION_TEXT, offsetof(struct person, address), 0, 0, NULL }, \
-	{ "json", 'j', NULL, "Print JSON", OPTION_FLAG, offsetof(struct person, json), 0, 0, NULL }
+#define PERSON_CONNECT { \
+	"connect", 'a', "ADDRESS", \
+	"Where the daemon is: HOST:PORT or unix:PATH (default " ADDRESS_DEFAULT ")", \
+	OPTION_TEXT, offsetof(struct person, address), 0, 0, NULL }
+
+#define PERSON_JSON { \
+	"json", 'j', NULL, "Print JSON", OPTION_FLAG, offsetof(struct person, json), 0, 0, NULL }
 
 /* Parse the options into @values, which begin with struct person, and connect. */
 void person_begin(const struct option_table *table, void *values, int argc, char **argv);

@@ -89,7 +89,8 @@ static void check_options(struct argp_state *state, const void *values)
 #define AT(member)	offsetof(struct policy_command, member)
 
 static const struct option_rule rules[] = {
-	PERSON_RULES,
+	PERSON_CONNECT,
+	PERSON_JSON,
 	{ "attempts", 'n', "N", "A job is dead after so many failed attempts",
 	  OPTION_COUNT, AT(attempts), 1, UINT32_MAX, NULL },
 	{ "base", 'b', "DURATION", "The delay of the first retry",
@@ -109,8 +110,8 @@ static const struct option_table table = {
 	.rules = rules,
 	.nr = ARRAY_SIZE(rules),
 	.operands = "TUBE",
-	.doc = "Show how failed jobs of a tube are retried, or set it. What no option says stays as it\n"
-	       "is.",
+	.doc = "Show how failed jobs of a tube are retried, or set it. What no option says\n"
+	       "stays as it is.",
 	.operand = take_operand,
 	.check = check_options,
 };

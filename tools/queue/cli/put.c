@@ -80,7 +80,8 @@ static void check_options(struct argp_state *state, const void *values)
 #define AT(member)	offsetof(struct put, member)
 
 static const struct option_rule rules[] = {
-	PERSON_RULES,
+	PERSON_CONNECT,
+	PERSON_JSON,
 	{ "tube", 't', "NAME", "The tube of the job (default \"default\")",
 	  OPTION_OTHER, 0, 0, 0, take_tube },
 	{ "delay", 'd', "DURATION", "The job is due after this time (default 0)",

@@ -73,7 +73,8 @@ enum list_state {
  * @close: of a line that is wrong: where the next command begins cannot be known.
  * @state: list-jobs: the state of the jobs.
  * @after: list-jobs: the place of job @id, if the cursor has it; else its id is 0.
- * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs; backup: its name.
+ * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs,
+ *	and the name of backup.
  * @key: put-unique and keep-unique, NUL-terminated.
  * @policy: policy: the retry policy; @max_attempts is 0 for "default".
  */

@@ -3,7 +3,8 @@
  * The structures of an open store, for the files of store/ and integrity/.
  *
  * The queue's thread owns everything except struct store_syncer, struct store_scrubber,
- * struct store_backup and struct store_space: their fields are guarded by their locks, or are atomic.
+ * struct store_backup and struct store_space: their fields are guarded by their locks, or are
+ * atomic.
  */
 #ifndef QUEUE_STORE_STATE_H
 #define QUEUE_STORE_STATE_H
