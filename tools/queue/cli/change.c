@@ -198,7 +198,8 @@ int delete_main(int argc, char **argv)
 	int status;
 
 	person_begin(&delete_table, &change, argc, argv);
-	status = change_ids(&change, "delete", "DELETED", "deleted", "is not there, or a worker has it");
+	status = change_ids(&change, "delete", "DELETED", "deleted",
+			    "is not there, or a worker has it");
 	free(change.words);
 	return person_end(&change.person, status);
 }
