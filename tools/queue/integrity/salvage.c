@@ -306,6 +306,11 @@ static void copy_open(void *context)
 	copy_kind(salvage, &jobs);
 	jobs.letter = 'p';
 	copy_kind(salvage, &jobs);
+	/* Schedules have ids of the same numbers. */
+	jobs.letter = 'e';
+	copy_kind(salvage, &jobs);
+	jobs.letter = 'f';
+	copy_kind(salvage, &jobs);
 	write_copy(salvage);
 }
 

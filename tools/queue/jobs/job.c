@@ -38,6 +38,7 @@
 #include "queue/jobs/job.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
+#include "queue/jobs/schedule.h"
 #include "queue/jobs/tube.h"
 #include "queue/jobs/window.h"
 #include "queue/store/batch.h"
@@ -154,6 +155,11 @@ static void job_displace(struct queue *queue, struct job *job)
 	job->placed = false;
 }
 
+bool job_needs_record(const struct job *job)
+{
+	return job->keyed || job->dead || job->scheduled;
+}
+
 bool job_write_ready(struct queue *queue, struct job *job)
 {
 	struct job_place old = job_place(job);
@@ -265,6 +271,8 @@ void job_become(struct queue *queue, struct job *job, const struct job_record *r
 	struct tube *tube = job->tube;
 
 	store_move(queue->store, &old, record);
+	if (record->schedule && place->state == JOB_BURIED)
+		schedule_job_ended(queue, record->schedule);
 	job_displace(queue, job);
 	count_job(queue, tube, job->status, job->pri, -1);
 	job->tube = tube_by_number(queue, place->tube);
@@ -286,6 +294,8 @@ void job_gone(struct queue *queue, struct job *job, const struct job_record *rec
 	struct tube *tube = job->tube;
 
 	store_delete(queue->store, &place, record->key, job->keyed ? record->key_len : 0);
+	if (job->scheduled)
+		schedule_job_ended(queue, record->schedule);
 	job_displace(queue, job);
 	count_job(queue, tube, job->status, job->pri, -1);
 	if (job->dead)

@@ -16,6 +16,7 @@
 #include "queue/jobs/queue.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
+#include "queue/jobs/schedule.h"
 #include "queue/jobs/tube.h"
 #include "queue/jobs/window.h"
 #include "queue/store/batch.h"
@@ -112,6 +113,8 @@ static void one_alarm(struct queue *queue, uint64_t id)
 		break;
 	case ID_WINDOW:
 		/* window_turn() loads more jobs, and arms this again. */
+		if (ID_NUMBER(id) == ID_SCHEDULES)
+			schedules_alarm(queue);
 		break;
 	}
 }
@@ -124,6 +127,7 @@ static void clock_was_set(struct queue *queue)
 	log_say(LOG_NOTICE, "the wall clock was set; delays continue, %lld s from it",
 		(long long)skew_ns / (long long)NSEC_PER_SEC);
 	store_put_number(queue->store, "skew", skew_ns);
+	schedules_clock_was_set(queue);
 }
 
 void queue_alarms(struct queue *queue)
@@ -151,6 +155,7 @@ bool queue_turn(struct queue *queue)
 	bool more = sessions_kick(queue);
 
 	more |= sessions_give_back(queue, GIVE_BACK);
+	more |= schedules_turn(queue);
 	queue_serve(queue);
 	more |= window_turn(queue);
 	store_commit(queue->store);
@@ -180,6 +185,7 @@ void queue_stats(struct queue *queue, struct queue_stats *stats)
 	stats->reserved = queue->nr[IS_RESERVED];
 	stats->delayed = queue->nr[IS_DELAYED];
 	stats->buried = queue->nr[IS_BURIED];
+	stats->schedules = queue->schedules.nr;
 	stats->tubes = queue->nr_tubes;
 	stats->max_tubes = queue->max_tubes;
 	stats->resident = queue->nr_resident;
@@ -257,6 +263,8 @@ static void recover_mark(struct queue *queue, uint64_t id)
 	record.reserves++;
 	retry_undone(queue, &record);
 	store_move(queue->store, &old, &record);
+	if (record.schedule && record.place.state == JOB_BURIED)
+		schedule_job_ended(queue, record.schedule);
 }
 
 static int recover_marks(struct queue *queue)
@@ -315,6 +323,7 @@ int queue_create(struct queue **out, const struct queue_config *config, struct s
 	make_instance(queue);
 	tubes_init(queue);
 	windows_init(queue);
+	schedules_init(queue);
 	err = residents_init(queue);
 	if (!err)
 		err = queue_load(queue);

@@ -58,6 +58,7 @@ struct holder {
  * @stored: enum job_state: the index that has it on disk.
  * @keyed: it has a key.
  * @dead: its record has the tube that it came from.
+ * @scheduled: a schedule has put it.
  * @placed: it is in a tree, or its alarm is armed, or both, as its status says.
  */
 struct job {
@@ -74,6 +75,7 @@ struct job {
 	uint8_t stored;
 	bool keyed : 1;
 	bool dead : 1;
+	bool scheduled : 1;
 	bool placed;
 };
 
@@ -167,6 +169,20 @@ struct window {
 	struct alarm alarm;
 };
 
+/**
+ * struct schedules - schedules, which are on disk; see schedule.c
+ * @nr: their number.
+ * @alarm: wakes to look at the next one.
+ * @look: the next turn looks at them.
+ * @passed_ns: while the times up to this one passed, the daemon could not put a job.
+ */
+struct schedules {
+	uint64_t nr;
+	struct alarm alarm;
+	bool look;
+	uint64_t passed_ns;
+};
+
 #define SESSION_BUCKETS	1024
 
 struct job_chunk;
@@ -193,6 +209,7 @@ struct job_chunk;
  * @tubes_warned: it was logged that they are almost as many as the limit.
  * @default_tube: the tube "default", which is never freed.
  * @windows: delayed jobs in memory: of JOB_DELAYED and of JOB_WALL.
+ * @schedules: jobs that are put again and again.
  * @sessions: the sessions, by id.
  * @kicking: sessions with an unfinished kick.
  * @orphans: holders of sessions that have ended.
@@ -232,6 +249,7 @@ struct queue {
 	bool tubes_warned;
 	struct tube *default_tube;
 	struct window windows[2];
+	struct schedules schedules;
 	struct session_list sessions[SESSION_BUCKETS];
 	struct kick_list kicking;
 	struct orphan_list orphans;
@@ -260,8 +278,10 @@ enum id_kind {
 	ID_JOB,
 	ID_SESSION,
 	ID_TUBE,
-	ID_WINDOW
+	ID_WINDOW	/* the number of a window, or ID_SCHEDULES */
 };
+
+#define ID_SCHEDULES	2
 
 static inline uint64_t job_id(const struct job *job)
 {

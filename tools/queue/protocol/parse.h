@@ -3,11 +3,15 @@
 #ifndef QUEUE_PROTOCOL_PARSE_H
 #define QUEUE_PROTOCOL_PARSE_H
 
+#include "common/time.h"
 #include "queue/store/record.h"
 
 /* The limits of a line with its \r\n: of beanstalkd's commands, and of those beyond it. */
 #define LINE_MAX_LEN	224
 #define LINE_BEYOND_MAX	600
+
+/* The least interval of every: it bounds the work of a schedule. */
+#define LEAST_INTERVAL_NS	NSEC_PER_SEC
 
 /* A body behind a wrong line is thrown away if it is not longer. */
 #define WRONG_BODY_MAX	1000000000
@@ -47,6 +51,9 @@ enum command_op {
 	OP_FAIL,
 	OP_POLICY,
 	OP_LIST_JOBS,
+	OP_EVERY,
+	OP_EVERY_STOP,
+	OP_LIST_EVERY,
 	NR_OPS
 };
 
@@ -63,9 +70,9 @@ enum list_state {
  * @op: which command; a field below is set by the commands that have it.
  * @id: a job; list-jobs: begin behind this job.
  * @pri: priority.
- * @delay_ns: delay, pause, or the timeout of reserve-with-timeout.
+ * @delay_ns: delay, pause, the timeout of reserve-with-timeout, or the interval of every.
  * @ttr_ns: time to run; 0 becomes a second.
- * @due_ns: put-at: the due time, ns since 1970.
+ * @due_ns: put-at: the due time, every: the first one, ns since 1970.
  * @count: kick, list-jobs: the most jobs.
  * @body_len: bytes of the body that follows the line, without its \r\n.
  * @has_body: a body follows.
@@ -73,7 +80,8 @@ enum list_state {
  * @state: list-jobs: the state of the jobs.
  * @after: list-jobs: the place of job @id, if the cursor has it; else its id is 0.
  * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs.
- * @key: put-unique and keep-unique, NUL-terminated.
+ * @key: put-unique and keep-unique: the key; every and every-stop: the name; list-every:
+ *	begin behind this name, or "". NUL-terminated.
  * @policy: policy: the retry policy; @max_attempts is 0 for "default".
  */
 struct command {

@@ -13,6 +13,7 @@
 #include "queue/jobs/job.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
+#include "queue/jobs/schedule.h"
 #include "queue/jobs/tube.h"
 #include "queue/jobs/window.h"
 #include "queue/protocol/list.h"
@@ -112,14 +113,6 @@ static bool run_reserve_job(const struct run *run)
 
 /* --- put ------------------------------------------------------------------------------ */
 
-static bool limit_is_reached(const struct queue *queue, const struct tube *tube)
-{
-	const struct queue_config *config = &queue->config;
-
-	return (config->max_jobs && nr_of_all(queue->nr) >= config->max_jobs) ||
-	       (config->max_tube_jobs && nr_of_all(tube->nr) >= config->max_tube_jobs);
-}
-
 /* May the session put a body at all? If not, reply. */
 static bool may_put(const struct run *run)
 {
@@ -164,7 +157,7 @@ static void put_job(const struct run *run)
 	struct queue *queue = run->queue;
 	struct job_record record;
 
-	if (limit_is_reached(queue, tube)) {
+	if (queue_is_full(queue) || tube_is_full(queue, tube)) {
 		queue->stats.refused_full++;
 		say(run, "OUT_OF_MEMORY");
 		return;
@@ -251,6 +244,45 @@ static bool run_put_unique(const struct run *run)
 		keep(run, job);
 	else
 		replace(run, job, &record);
+	return true;
+}
+
+/* --- schedules ------------------------------------------------------------------------ */
+
+static bool run_every(const struct run *run)
+{
+	const struct command *command = run->command;
+	struct schedule_wish wish = {
+		.name = command->key,
+		.pri = command->pri,
+		.interval_ns = command->delay_ns,
+		.first_ns = command->due_ns,
+		.ttr_ns = command->ttr_ns,
+		.body = run->body,
+		.body_len = command->body_len,
+	};
+	int err;
+
+	if (!may_put(run))
+		return true;
+	err = schedule_set(run->queue, run->session->used, &wish);
+	if (err == -ENOMEM)
+		run->queue->stats.refused_full++;
+	if (err)
+		say_error(run, err);
+	else
+		say_changed(run, "EVERY");
+	return true;
+}
+
+static bool run_every_stop(const struct run *run)
+{
+	int err = schedule_stop(run->queue, run->session->used, run->command->key);
+
+	if (err)
+		say_error(run, err);
+	else
+		say_changed(run, "STOPPED");
 	return true;
 }
 
@@ -355,7 +387,7 @@ static bool run_delete(const struct run *run)
 
 	if (!err && job->status == IS_RESERVED && job->holder != run->session->holder)
 		err = -ENOENT;
-	else if (!err && (job->keyed || job->dead))
+	else if (!err && job_needs_record(job))
 		err = job_read(run->queue, job, &record);
 	if (err) {
 		say_error(run, err);
@@ -605,6 +637,12 @@ static bool run_list_jobs(const struct run *run)
 	return true;
 }
 
+static bool run_list_every(const struct run *run)
+{
+	list_every(run->peer, run->command->key);
+	return true;
+}
+
 static bool run_stats(const struct run *run)
 {
 	stats_of_queue(run->peer);
@@ -656,6 +694,9 @@ static bool (*const runs[NR_OPS])(const struct run *run) = {
 	[OP_FAIL] = run_fail,
 	[OP_POLICY] = run_policy,
 	[OP_LIST_JOBS] = run_list_jobs,
+	[OP_EVERY] = run_every,
+	[OP_EVERY_STOP] = run_every_stop,
+	[OP_LIST_EVERY] = run_list_every,
 };
 
 bool peer_run(struct peer *peer, const struct command *command, const void *body)

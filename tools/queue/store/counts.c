@@ -82,6 +82,19 @@ void store_count_died(struct store *store, uint32_t number, int by)
 	make_dirty(store, tube);
 }
 
+void store_count_schedules(struct store *store, uint32_t number, int by)
+{
+	struct store_tube *tube = get_tube(store, number);
+
+	tube->counts.schedules += (uint64_t)by;
+	make_dirty(store, tube);
+}
+
+void store_tubes_see_schedule(struct store *store, uint32_t number)
+{
+	get_tube(store, number)->seen.schedules++;
+}
+
 void store_tubes_see(struct store *store, const struct job_place *place)
 {
 	add(&get_tube(store, place->tube)->seen, place, 1);
