@@ -13,6 +13,7 @@
 
 #include "common/log.h"
 #include "queue/jobs/job.h"
+#include "queue/jobs/purge.h"
 #include "queue/jobs/queue.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
@@ -154,6 +155,7 @@ bool queue_turn(struct queue *queue)
 {
 	bool more = sessions_kick(queue);
 
+	more |= purges_turn(queue);
 	more |= sessions_give_back(queue, GIVE_BACK);
 	more |= schedules_turn(queue);
 	queue_serve(queue);
@@ -318,6 +320,7 @@ int queue_create(struct queue **out, const struct queue_config *config, struct s
 	queue->start_ns = alarms_now_ns(ALARM_BOOT);
 	queue->next_session = 1;
 	TAILQ_INIT(&queue->kicking);
+	TAILQ_INIT(&queue->purges);
 	TAILQ_INIT(&queue->orphans);
 	queue->max_watches = config->memory / 16 / sizeof(struct watch) + MIN_WATCHES;
 	make_instance(queue);

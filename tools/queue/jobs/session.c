@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "queue/jobs/job.h"
+#include "queue/jobs/purge.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/session.h"
 #include "queue/jobs/tube.h"
@@ -153,6 +154,7 @@ void session_destroy(struct session *session)
 	session_stop_waiting(session);
 	if (session->kicks_left)
 		TAILQ_REMOVE(&queue->kicking, session, kicking);
+	purge_end(session);
 	holder_orphan(queue, session->holder);
 	while ((watch = TAILQ_FIRST(&session->watches)))
 		session_ignore(session, watch);

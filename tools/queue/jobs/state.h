@@ -111,6 +111,7 @@ TAILQ_HEAD(watch_queue, watch);
  * @nr_using: sessions that use it.
  * @nr_watching: sessions that watch it.
  * @nr_waiting: sessions that wait for it.
+ * @nr_purging: unfinished purges of it.
  * @total_jobs: jobs put since the start.
  * @cmd_delete: deletes since the start.
  * @cmd_pause: pauses since the start.
@@ -137,6 +138,7 @@ struct tube {
 	uint32_t nr_using;
 	uint32_t nr_watching;
 	uint32_t nr_waiting;
+	uint32_t nr_purging;
 	uint64_t total_jobs;
 	uint64_t cmd_delete;
 	uint64_t cmd_pause;
@@ -153,6 +155,7 @@ RB_HEAD(number_tree, tube);
 TAILQ_HEAD(tube_list, tube);
 LIST_HEAD(session_list, session);
 TAILQ_HEAD(kick_list, session);
+TAILQ_HEAD(purge_list, purge);
 TAILQ_HEAD(orphan_list, holder);
 
 /**
@@ -212,6 +215,7 @@ struct job_chunk;
  * @schedules: jobs that are put again and again.
  * @sessions: the sessions, by id.
  * @kicking: sessions with an unfinished kick.
+ * @purges: unfinished purges; the first one is next.
  * @orphans: holders of sessions that have ended.
  * @nr_sessions: number of sessions.
  * @nr_watches: tubes that they watch, in all.
@@ -252,6 +256,7 @@ struct queue {
 	struct schedules schedules;
 	struct session_list sessions[SESSION_BUCKETS];
 	struct kick_list kicking;
+	struct purge_list purges;
 	struct orphan_list orphans;
 	size_t nr_sessions;
 	size_t nr_watches;

@@ -3,7 +3,7 @@
  * Tubes: by name, by number, and how long they exist.
  *
  * A tube exists while a session uses or watches it, while it has jobs, schedules or a policy,
- * while a dead tube has jobs that came from it, or while it is paused. It gets a number, and is
+ * while a dead tube has jobs that came from it, or while it is paused or purged. It gets a number, and is
  * written to disk, with its first job, schedule or policy.
  */
 #include <errno.h>
@@ -208,6 +208,7 @@ void tube_keep(struct queue *queue, struct tube *tube)
 void tube_put(struct queue *queue, struct tube *tube)
 {
 	if (tube == queue->default_tube || tube->nr_using || tube->nr_watching ||
+	    tube->nr_purging ||
 	    tube->policy.max_attempts || *tube->policy.dead || tube->pause_ns ||
 	    nr_of_all(tube->nr) ||
 	    store_counts(queue->store, tube->number)->schedules ||

@@ -272,6 +272,12 @@ static bool parse_list_jobs(struct command *command, struct text *text)
 		next_cursor(command, text) && parse_count(command, text);
 }
 
+static bool parse_purge(struct command *command, struct text *text)
+{
+	return next_name(text, command->tube) && next_state(text, &command->state) &&
+		command->state != LIST_RESERVED;
+}
+
 /* --- the commands -------------------------------------------------------------------- */
 
 /* A prefix that begins with another one comes before it. */
@@ -315,6 +321,7 @@ static const struct {
 	{ "every ", OP_EVERY, parse_every },
 	{ "every-stop ", OP_EVERY_STOP, parse_every_stop },
 	{ "list-every", OP_LIST_EVERY, parse_list_every },
+	{ "purge ", OP_PURGE, parse_purge },
 };
 
 static bool begins_with(const char *line, size_t len, const char *prefix)
@@ -460,6 +467,7 @@ const char *command_name(enum command_op op)
 		[OP_EVERY] = "every",
 		[OP_EVERY_STOP] = "every-stop",
 		[OP_LIST_EVERY] = "list-every",
+		[OP_PURGE] = "purge",
 	};
 
 	return names[op];

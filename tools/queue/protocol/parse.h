@@ -54,10 +54,11 @@ enum command_op {
 	OP_EVERY,
 	OP_EVERY_STOP,
 	OP_LIST_EVERY,
+	OP_PURGE,
 	NR_OPS
 };
 
-/* For list-jobs: the states of the disk, and reserved. */
+/* For list-jobs: the states of the disk, and reserved; for purge, the states of the disk. */
 enum list_state {
 	LIST_READY,
 	LIST_RESERVED,
@@ -77,9 +78,10 @@ enum list_state {
  * @body_len: bytes of the body that follows the line, without its \r\n.
  * @has_body: a body follows.
  * @close: of a line that is wrong: where the next command begins cannot be known.
- * @state: list-jobs: the state of the jobs.
+ * @state: list-jobs, purge: the state of the jobs.
  * @after: list-jobs: the place of job @id, if the cursor has it; else its id is 0.
- * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs.
+ * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs,
+ *	purge.
  * @key: put-unique and keep-unique: the key; every and every-stop: the name; list-every:
  *	begin behind this name, or "". NUL-terminated.
  * @policy: policy: the retry policy; @max_attempts is 0 for "default".

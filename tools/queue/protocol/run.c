@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "queue/jobs/job.h"
+#include "queue/jobs/purge.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
 #include "queue/jobs/schedule.h"
@@ -240,6 +241,8 @@ static bool run_put_unique(const struct run *run)
 		say_error(run, err);
 	else if (job->status == IS_RESERVED)
 		say(run, "RESERVED %llu", (unsigned long long)id);
+	else if (purge_takes(run->queue, job, &record))
+		put_job(run);
 	else if (run->command->op == OP_KEEP_UNIQUE)
 		keep(run, job);
 	else
@@ -441,6 +444,26 @@ static bool run_kick_job(const struct run *run)
 		return true;
 	job_kick(run->queue, job, &record);
 	say_changed(run, "KICKED");
+	return true;
+}
+
+static bool run_purge(const struct run *run)
+{
+	static const enum job_status statuses[] = {
+		[LIST_READY] = IS_READY,
+		[LIST_DELAYED] = IS_DELAYED,
+		[LIST_BURIED] = IS_BURIED,
+	};
+	enum job_status status = statuses[run->command->state];
+	struct tube *tube = tube_find(run->queue, run->command->tube);
+
+	if (!tube || !tube->nr[status]) {
+		say(run, "PURGED 0");
+		return true;
+	}
+	if (!purge_begin(run->session, tube, status))
+		return false;
+	say(run, "OUT_OF_MEMORY");
 	return true;
 }
 
@@ -697,6 +720,7 @@ static bool (*const runs[NR_OPS])(const struct run *run) = {
 	[OP_EVERY] = run_every,
 	[OP_EVERY_STOP] = run_every_stop,
 	[OP_LIST_EVERY] = run_list_every,
+	[OP_PURGE] = run_purge,
 };
 
 bool peer_run(struct peer *peer, const struct command *command, const void *body)
@@ -715,5 +739,5 @@ bool peer_run(struct peer *peer, const struct command *command, const void *body
 	replied = runs[command->op](&run);
 	queue_serve(session->queue);
 	/* A session that began to wait may have been served at once. */
-	return replied || !(session->waiting || session->kicks_left);
+	return replied || !(session->waiting || session->kicks_left || session->purge);
 }

@@ -127,6 +127,18 @@ struct store_head *store_head(struct store *store, const struct job_place *place
 	}
 }
 
+void store_first_place(struct store *store, struct job_place *place)
+{
+	const struct store_head *head = store_head(store, place);
+
+	place->order = place->state == JOB_READY ? 0 : head->order;
+	place->pri = 0;
+	if (place->state == JOB_READY)
+		place->pri = head->order < UINT32_MAX ? (uint32_t)head->order : UINT32_MAX;
+	/* The head of DELAYED and WALL is that of all tubes. */
+	place->id = store_key_tube_kind(place->state) ? 0 : head->id;
+}
+
 void store_tubes_enter(struct store *store, const struct job_place *place)
 {
 	struct store_head *head = store_head(store, place);

@@ -9,6 +9,12 @@
 /* The current counts of a tube; all 0 if it is not known. */
 const struct tube_counts *store_counts(struct store *store, uint32_t tube);
 
+/*
+ * Set the order, the priority and the id of @place to those of the first entry of its index and
+ * tube, or to smaller ones: the keys before it are of entries that were deleted.
+ */
+void store_first_place(struct store *store, struct job_place *place);
+
 /* A job that came from @tube has died (@by is 1), or is dead no more (-1). */
 void store_count_died(struct store *store, uint32_t tube, int by);
 
