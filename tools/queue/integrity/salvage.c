@@ -306,7 +306,8 @@ static void copy_open(void *context)
 	copy_kind(salvage, &jobs);
 	jobs.letter = 'p';
 	copy_kind(salvage, &jobs);
-	/* Schedules have ids of the same numbers. */
+	/* Schedules have ids of the same numbers; there are few. */
+	jobs.most = UNKNOWN_MOST;
 	jobs.letter = 'e';
 	copy_kind(salvage, &jobs);
 	jobs.letter = 'f';
