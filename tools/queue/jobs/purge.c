@@ -7,7 +7,8 @@
  * released, kicked or due later are not in there, or in another index. A job that was reserved
  * then has a mark there.
  *
- * A turn deletes a piece of one purge; the next turn continues with the next purge.
+ * A turn deletes a piece of one purge; the next turn continues with the next purge. While
+ * the store is behind with its compactions, purges wait.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,11 +20,17 @@
 #include "queue/jobs/tube.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
+#include "queue/store/stats.h"
 #include "queue/store/view.h"
 
 /* The jobs that a turn looks at, and that share a commit. */
-#define PIECE		1024
-#define COMMIT_PIECE	256
+#define PIECE		512
+#define COMMIT_PIECE	64
+/* A turn ends after the commit that exceeds this time. */
+#define TURN_NS		(2 * NSEC_PER_MSEC)
+/* How long purges wait if the store is behind, and how often before they go on all the same. */
+#define PAUSE_NS	(5 * NSEC_PER_MSEC)
+#define PAUSES		200
 
 /**
  * struct purge - an unfinished purge
@@ -36,6 +43,7 @@
  * @from: where it continues.
  * @until_ns: by index: when it began, a delayed job that was due later was not ready.
  * @end_id: the jobs that were there had smaller ids.
+ * @had_reserved: jobs of the tube were reserved then.
  * @purged: number of jobs that are deleted.
  * @entry: in the queue's list.
  */
@@ -49,6 +57,7 @@ struct purge {
 	struct job_place from;
 	uint64_t until_ns[JOB_BURIED + 1];
 	uint64_t end_id;
+	bool had_reserved;
 	uint64_t purged;
 	TAILQ_ENTRY(purge) entry;
 };
@@ -68,10 +77,11 @@ static const struct purge_index {
 struct purge_piece {
 	struct purge *purge;
 	struct job_place places[PIECE];
+	bool same[PIECE];
 	size_t nr;
 };
 
-static bool collect(void *context, const struct job_place *place)
+static bool collect(void *context, const struct job_place *place, bool same)
 {
 	struct purge_piece *piece = context;
 	const struct purge *purge = piece->purge;
@@ -79,6 +89,7 @@ static bool collect(void *context, const struct job_place *place)
 	if (purge->status == IS_READY && place->state != JOB_READY &&
 	    place->order > purge->until_ns[place->state])
 		return false;
+	piece->same[piece->nr] = same;
 	piece->places[piece->nr++] = *place;
 	return piece->nr < PIECE;
 }
@@ -93,12 +104,30 @@ static void purge_job(struct queue *queue, struct purge *purge, struct job *job,
 	purge->purged++;
 }
 
-static void purge_one(struct queue *queue, struct purge *purge, uint64_t id)
+/*
+ * Find a job by its place in the view. @same: it has this place now, too, and its entry tells
+ * all that the delete needs, unless it has a key, a schedule, or is dead.
+ */
+static int find_job(struct queue *queue, const struct job_place *place, bool same,
+		    struct job **job, struct job_record *record)
+{
+	bool plain = !place->keyed && !place->scheduled && place->state != JOB_BURIED;
+
+	if (!same || !plain || job_resident(queue, place->id))
+		return job_find(queue, place->id, job, record);
+	*job = job_new(queue, place);
+	return *job ? 0 : -ENOMEM;
+}
+
+static void purge_one(struct queue *queue, struct purge *purge,
+		      const struct job_place *place, bool same)
 {
 	struct job_record record;
 	struct job *job;
 
-	if (store_view_is_marked(purge->view, id) || job_find(queue, id, &job, &record))
+	if (purge->had_reserved && store_view_is_marked(purge->view, place->id))
+		return;
+	if (find_job(queue, place, same, &job, &record))
 		return;
 	if (job->tube == purge->tube && job->status == purge->status)
 		purge_job(queue, purge, job, &record);
@@ -122,22 +151,27 @@ static bool next_index(struct purge *purge, size_t index)
 /* Returns 0: more is left; 1: it is complete; or a negative errno. */
 static int purge_continue(struct queue *queue, struct purge *purge)
 {
-	struct purge_piece piece = { .purge = purge };
-	struct job_place *last;
-	size_t i;
-	int err = store_view_walk(purge->view, &purge->from, collect, &piece);
+	uint64_t end_ns = alarms_now_ns(ALARM_BOOT) + TURN_NS;
+	struct purge_piece piece;
+	size_t nr = 0;
+	int err;
 
-	for (i = 0; i < piece.nr; i++) {
-		purge_one(queue, purge, piece.places[i].id);
-		if (i % COMMIT_PIECE == COMMIT_PIECE - 1)
-			store_commit(queue->store);
+	piece.purge = purge;
+	piece.nr = 0;
+	err = store_view_walk(purge->view, &purge->from, collect, &piece);
+	while (nr < piece.nr) {
+		purge_one(queue, purge, &piece.places[nr], piece.same[nr]);
+		if (++nr % COMMIT_PIECE)
+			continue;
+		store_commit(queue->store);
+		if (alarms_now_ns(ALARM_BOOT) >= end_ns)
+			break;
 	}
 	if (err)
 		return err;
-	if (piece.nr < PIECE)
+	if (nr == piece.nr && nr < PIECE)
 		return !next_index(purge, purge->index + 1);
-	last = &piece.places[PIECE - 1];
-	purge->from = *last;
+	purge->from = piece.places[nr - 1];
 	purge->from.id++;
 	return 0;
 }
@@ -174,6 +208,7 @@ int purge_begin(struct session *session, struct tube *tube, enum job_status stat
 	purge->session = session;
 	purge->tube = tube;
 	purge->status = status;
+	purge->had_reserved = tube->nr[IS_RESERVED] > 0;
 	set_bounds(queue, purge);
 	next_index(purge, 0);
 	tube->nr_purging++;
@@ -211,13 +246,27 @@ bool purge_takes(struct queue *queue, struct job *job, struct job_record *record
 	return true;
 }
 
+/* On a full disk the store may be behind for long. */
+static bool must_pause(struct queue *queue)
+{
+	if (!store_is_behind(queue->store) || ++queue->purge_pauses > PAUSES) {
+		queue->purge_pauses = 0;
+		return false;
+	}
+	alarm_add(queue->alarms, &queue->purge_alarm, ID_OF(ID_WINDOW, ID_PURGES), ALARM_BOOT,
+		  alarms_now_ns(ALARM_BOOT) + PAUSE_NS);
+	return true;
+}
+
 bool purges_turn(struct queue *queue)
 {
 	struct purge *purge = TAILQ_FIRST(&queue->purges);
 	struct session *session;
 	int ret;
 
-	if (!purge)
+	if (!purge || alarm_pending(&queue->purge_alarm))
+		return false;
+	if (must_pause(queue))
 		return false;
 	TAILQ_REMOVE(&queue->purges, purge, entry);
 	TAILQ_INSERT_TAIL(&queue->purges, purge, entry);

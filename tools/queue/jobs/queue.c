@@ -113,7 +113,7 @@ static void one_alarm(struct queue *queue, uint64_t id)
 		tube_alarm(queue, ID_NUMBER(id));
 		break;
 	case ID_WINDOW:
-		/* window_turn() loads more jobs, and arms this again. */
+		/* A turn continues loading jobs, or purging, and arms this again. */
 		if (ID_NUMBER(id) == ID_SCHEDULES)
 			schedules_alarm(queue);
 		break;

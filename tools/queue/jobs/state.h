@@ -216,6 +216,8 @@ struct job_chunk;
  * @sessions: the sessions, by id.
  * @kicking: sessions with an unfinished kick.
  * @purges: unfinished purges; the first one is next.
+ * @purge_alarm: purges wait for it.
+ * @purge_pauses: how often they have waited without going on.
  * @orphans: holders of sessions that have ended.
  * @nr_sessions: number of sessions.
  * @nr_watches: tubes that they watch, in all.
@@ -257,6 +259,8 @@ struct queue {
 	struct session_list sessions[SESSION_BUCKETS];
 	struct kick_list kicking;
 	struct purge_list purges;
+	struct alarm purge_alarm;
+	unsigned int purge_pauses;
 	struct orphan_list orphans;
 	size_t nr_sessions;
 	size_t nr_watches;
@@ -283,10 +287,11 @@ enum id_kind {
 	ID_JOB,
 	ID_SESSION,
 	ID_TUBE,
-	ID_WINDOW	/* the number of a window, or ID_SCHEDULES */
+	ID_WINDOW	/* the number of a window, ID_SCHEDULES or ID_PURGES */
 };
 
 #define ID_SCHEDULES	2
+#define ID_PURGES	3
 
 static inline uint64_t job_id(const struct job *job)
 {

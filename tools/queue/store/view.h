@@ -17,10 +17,10 @@ void store_view_close(struct store_view *view);
 
 /*
  * Call @each for the jobs of the tube of @from in an index, in order, from @from on, until it
- * returns false. Returns 0, -EBADMSG or -EIO.
+ * returns false. @same: the job has this place now, too. Returns 0, -EBADMSG or -EIO.
  */
 int store_view_walk(struct store_view *view, const struct job_place *from,
-		    bool (*each)(void *context, const struct job_place *place),
+		    bool (*each)(void *context, const struct job_place *place, bool same),
 		    void *context);
 
 /* Had the job a reserved mark? */

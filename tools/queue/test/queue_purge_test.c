@@ -53,10 +53,37 @@ static uint64_t purged(unsigned int who)
 	return nr;
 }
 
+/* A purge waits while the store is behind: let this time pass. */
+static void wait_for_store(void)
+{
+	if (alarm_pending(&queue->purge_alarm))
+		fake_advance(NSEC_PER_MSEC);
+}
+
+static void finish(unsigned int who)
+{
+	while (!clients[who].replies) {
+		wait_for_store();
+		settle();
+	}
+}
+
+/* A turn that does a piece. */
+static void piece(void)
+{
+	uint64_t before = nr_of_all(queue->nr);
+
+	while (nr_of_all(queue->nr) == before) {
+		wait_for_store();
+		turn();
+	}
+	ASSERT_GE(nr_of_all(queue->nr) + 512, before);
+}
+
 static uint64_t purge(unsigned int who, enum list_state state)
 {
 	begin_purge(who, state);
-	settle();
+	finish(who);
 	return purged(who);
 }
 
@@ -120,13 +147,13 @@ TEST(a_turn_deletes_a_piece_and_other_clients_go_on)
 	put_many(MANY, 50 * SEC);
 	begin_purge(0, LIST_DELAYED);
 	ASSERT_EQ(clients[0].replies, 0);
-	turn();
+	piece();
 	ASSERT_EQ(clients[0].replies, 0);
-	ASSERT_EQ(queue->nr[IS_DELAYED], MANY - 1024);
+	ASSERT_GE(queue->nr[IS_DELAYED], MANY - 512);
 	ASSERT_SAID(client_run(1, &unknown, NULL), "PURGED 0");
 	id = client_put(1, 0, 0, LONG);
 	ASSERT_EQ(client_reserve(1), id);
-	settle();
+	finish(0);
 	ASSERT_EQ(purged(0), MANY);
 	end();
 }
@@ -136,12 +163,12 @@ TEST(jobs_that_are_put_meanwhile_stay)
 	open_queue();
 	put_many(MANY, 50 * SEC);
 	begin_purge(0, LIST_DELAYED);
-	turn();
+	piece();
 	client_put(1, 0, 1 * SEC, LONG);
 	client_put(1, 0, 55 * SEC, LONG);
 	client_put(1, 0, LONG, LONG);
 	client_put_at(1, fake.now_ns[ALARM_WALL] + LONG);
-	settle();
+	finish(0);
 	ASSERT_EQ(purged(0), MANY);
 	ASSERT_EQ(queue->nr[IS_DELAYED], 4);
 	end();
@@ -166,7 +193,7 @@ TEST(a_job_that_had_another_state_at_the_beginning_stays)
 	ASSERT_SAID(client_run_id(1, OP_KICK_JOB, buried), "KICKED");
 	ASSERT_SAID(client_run_id(1, OP_KICK_JOB, sent), "KICKED");
 	fake_advance(10 * SEC);
-	settle();
+	finish(0);
 	ASSERT_EQ(purged(0), MANY);
 	ASSERT_EQ(queue->nr[IS_READY], 4);
 	ASSERT_SAID(client_run_id(1, OP_DELETE, delayed), "DELETED");
@@ -183,7 +210,7 @@ TEST(a_job_that_has_another_state_when_its_turn_comes_stays)
 	for (i = 0; i < ARRAY_SIZE(ids); i++)
 		ASSERT((ids[i] = client_reserve(1)));
 	client_run_id(1, OP_DELETE, ids[0]);
-	settle();
+	finish(0);
 	ASSERT_EQ(purged(0), MANY - 8);
 	ASSERT_EQ(queue->nr[IS_RESERVED], 7);
 	end();
@@ -209,9 +236,10 @@ TEST(two_purges_of_the_same_jobs_delete_each_once)
 	open_queue();
 	put_many(MANY, 0);
 	begin_purge(0, LIST_READY);
-	turn();
+	piece();
 	begin_purge(1, LIST_READY);
-	settle();
+	finish(0);
+	finish(1);
 	ASSERT_EQ(purged(0) + purged(1), MANY);
 	ASSERT_EQ(queue->nr[IS_READY], 0);
 	end();
@@ -222,10 +250,10 @@ TEST(a_purge_ends_where_it_is_when_its_client_leaves)
 	open_queue();
 	put_many(MANY, 0);
 	begin_purge(0, LIST_READY);
-	turn();
+	piece();
 	client_hang_up(0);
 	settle();
-	ASSERT_EQ(queue->nr[IS_READY], MANY - 1024);
+	ASSERT_GE(queue->nr[IS_READY], MANY - 512);
 	end();
 }
 
@@ -240,7 +268,7 @@ TEST(the_tube_of_a_purge_stays_until_it_ends)
 	client_begin(0, &command, NULL);
 	turn();
 	ASSERT(tube_find(queue, "t"));
-	settle();
+	finish(0);
 	ASSERT_EQ(purged(0), 1024);
 	ASSERT(!tube_find(queue, "t"));
 	end();
@@ -277,12 +305,12 @@ TEST(a_job_that_is_replaced_while_its_purge_goes_on_is_a_new_one)
 	}
 	settle();
 	begin_purge(0, LIST_DELAYED);
-	turn();
+	piece();
 	/* The last one is still there, and is to be purged. */
 	ASSERT(!strncmp(put_unique(1, OP_PUT_UNIQUE, "k1999", 50 * SEC), "INSERTED", 8));
 	ASSERT(!strncmp(put_unique(1, OP_PUT_UNIQUE, "k1999", 50 * SEC), "REPLACED", 8));
 	ASSERT(!strncmp(put_unique(1, OP_KEEP_UNIQUE, "k1998", 50 * SEC), "INSERTED", 8));
-	settle();
+	finish(0);
 	ASSERT_EQ(purged(0), 2000);
 	ASSERT_EQ(queue->nr[IS_DELAYED], 2);
 	end();
@@ -301,7 +329,7 @@ TEST(dead_jobs_are_purged_with_what_is_known_of_their_tube)
 	ASSERT_EQ(client_reserve(0), id);
 	ASSERT_SAID(client_run_id(0, OP_FAIL, id), "DEAD");
 	client_begin(0, &command, NULL);
-	settle();
+	finish(0);
 	ASSERT_EQ(purged(0), 1);
 	ASSERT(!tube_find(queue, "t.dead"));
 	end();
