@@ -140,6 +140,7 @@ TEST(each_number_of_the_queue_is_on_the_page)
 		"twheelq_jobs{state=\"reserved\"} 1002", "twheelq_jobs{state=\"delayed\"} 1003",
 		"twheelq_jobs{state=\"buried\"} 1004", "twheelq_tubes 1005",
 		"twheelq_tubes_max 1006",
+		"twheelq_schedules 0",
 		"twheelq_resident_jobs 1007", "twheelq_resident_bytes 1008",
 		"twheelq_connections 1009", "twheelq_producers 1010", "twheelq_workers 1011",
 		"twheelq_waiting_connections 1012",
