@@ -42,7 +42,6 @@ struct queue_stats {
 	uint64_t reserved;
 	uint64_t delayed;
 	uint64_t buried;
-	uint64_t schedules;
 	uint64_t tubes;
 	uint64_t max_tubes;
 	uint64_t resident;		/* jobs that are in memory */
@@ -51,6 +50,7 @@ struct queue_stats {
 	uint64_t producers;
 	uint64_t workers;
 	uint64_t waiting;
+	uint64_t schedules;
 	/* Since the start. */
 	uint64_t total_jobs;
 	uint64_t total_connections;
