@@ -312,7 +312,6 @@ static int schedule_replace(struct queue *queue, uint64_t id, const struct sched
 {
 	uint64_t now_ns = alarms_now_ns(ALARM_WALL);
 	struct schedule_record record;
-	uint64_t at_ns;
 	int err = store_get_schedule(queue->store, id, &record);
 
 	if (err)
@@ -320,12 +319,8 @@ static int schedule_replace(struct queue *queue, uint64_t id, const struct sched
 	record.missed += schedule_passed(&record, now_ns);
 	take_wish(&record, wish);
 	record.next_ns = time_from(wish->first_ns, wish->interval_ns, now_ns + 1);
-	if (!record.missed)
-		at_ns = record.next_ns;
-	else
-		at_ns = record.at_ns ? now_ns : 0;
 	store_replace_schedule_body(queue->store, id, wish->body, wish->body_len);
-	look_again(queue, &record, at_ns);
+	look_again(queue, &record, record.missed ? now_ns : record.next_ns);
 	return 0;
 }
 
