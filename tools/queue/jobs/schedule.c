@@ -138,7 +138,7 @@ static void put_job(struct queue *queue, struct tube *tube, const struct due *du
 	size_t len;
 
 	if (store_get_schedule_body(queue->store, schedule->id, &body, &len)) {
-		log_say(LOG_ERR, "schedule \"%s\" of tube \"%s\" is damaged on disk; it puts no more jobs",
+		log_say(LOG_ERR, "schedule \"%s\" of tube \"%s\" is damaged; it is set aside",
 			schedule->name, tube->name);
 		look_again(queue, schedule, 0);
 		return;
@@ -172,7 +172,7 @@ static bool get_schedule(struct queue *queue, const struct due *due,
 	*tube = err ? NULL : tube_by_number(queue, record->tube);
 	if (*tube)
 		return true;
-	log_say(LOG_ERR, "schedule %llu is damaged on disk; it puts no more jobs",
+	log_say(LOG_ERR, "schedule %llu is damaged; it is set aside",
 		(unsigned long long)due->id);
 	return false;
 }

@@ -3,8 +3,8 @@
  * Tubes: by name, by number, and how long they exist.
  *
  * A tube exists while a session uses or watches it, while it has jobs, schedules or a policy,
- * while a dead tube has jobs that came from it, or while it is paused or purged. It gets a number, and is
- * written to disk, with its first job, schedule or policy.
+ * while a dead tube has jobs that came from it, or while it is paused or purged. It gets a
+ * number, and is written to disk, with its first job, schedule or policy.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -273,7 +273,7 @@ static void yaml_own_job(struct yaml *yaml, struct queue *queue,
 	if (record->key_len)
 		fprintf(yaml->file, "key: %.*s\n", record->key_len, record->key);
 	if (record->schedule && !store_get_schedule(queue->store, record->schedule, &schedule))
-		yaml_word(yaml, "every", schedule.name);
+		yaml_text(yaml, "every", schedule.name, schedule.name_len);
 	if (record->schedule)
 		yaml_number(yaml, "missed", record->missed);
 	if (origin)

@@ -358,7 +358,7 @@ bool store_decode_counts(const void *key, size_t key_len, const void *value, siz
 	const uint8_t *at = key, *in_value = value;
 	size_t i;
 
-	/* Earlier versions did not count the jobs that died; schedules are there if there are any. */
+	/* Earlier versions did not count the dead; schedules are written if there are any. */
 	if (key_len != 5 || *at++ != 'c' || (len != 7 * 8 && len != 6 * 8 && len != 5 * 8))
 		return false;
 	*tube = get_u32(&at);

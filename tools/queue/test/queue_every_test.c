@@ -120,7 +120,7 @@ static void see_no_job(void)
 	ASSERT_EQ(nr_of_all(queue->nr), 0);
 }
 
-/* --- times --------------------------------------------------------------------------------- */
+/* --- times ----------------------------------------------------------------------------------- */
 
 TEST(a_job_comes_at_each_time_and_not_before)
 {
@@ -177,7 +177,7 @@ TEST(jobs_have_what_the_schedule_says)
 	ASSERT_EQ(client_stat(0, id, "pri"), 7);
 	ASSERT_EQ(client_stat(0, id, "ttr"), LONG / SEC);
 	ASSERT_EQ(client_stat(0, id, "delay"), 0);
-	ASSERT(strstr(clients[0].body, "\nevery: report:1\n"));
+	ASSERT(strstr(clients[0].body, "\nevery: \"report:1\"\n"));
 	done(0, id);
 	end();
 }
@@ -196,7 +196,7 @@ TEST(a_session_that_waits_gets_the_job_at_its_time)
 	end();
 }
 
-/* --- the last job is still there --------------------------------------------------------------- */
+/* --- the last job is still there ------------------------------------------------------------- */
 
 TEST(times_that_pass_while_the_last_job_is_ready_are_counted_for_one_job)
 {
@@ -249,7 +249,8 @@ TEST(a_buried_last_job_does_not_hold_the_next_one_up)
 	open_queue();
 	every(0, "tick", 10 * SEC, START, "x");
 	settle();
-	bury.id = id = take(0, "x");
+	id = take(0, "x");
+	bury.id = id;
 	go(25 * SEC);
 	ASSERT_SAID(client_run(0, &bury, NULL), "BURIED");
 	settle();
@@ -297,7 +298,7 @@ TEST(a_dead_last_job_does_not_hold_the_next_one_up)
 	end();
 }
 
-/* A buried job that a worker has reserved by its id is buried again by a restart, if it died. */
+/* A dead job that a worker has reserved by its id is buried again by a restart. */
 TEST(a_dead_job_that_was_reserved_at_the_end_of_the_daemon_does_not_hold_the_next_one_up)
 {
 	uint64_t id;
@@ -316,7 +317,7 @@ TEST(a_dead_job_that_was_reserved_at_the_end_of_the_daemon_does_not_hold_the_nex
 	end();
 }
 
-/* --- the daemon is down, or refuses ------------------------------------------------------------ */
+/* --- the daemon is down, or refuses ---------------------------------------------------------- */
 
 TEST(times_that_pass_while_the_daemon_is_down_are_counted_for_one_job)
 {
@@ -414,7 +415,7 @@ TEST(a_drain_counts_the_times_until_the_next_start)
 	end();
 }
 
-/* --- replacing and stopping ---------------------------------------------------------------- */
+/* --- replacing and stopping ------------------------------------------------------------------ */
 
 TEST(a_schedule_that_is_replaced_has_the_new_times_and_body)
 {
@@ -502,7 +503,7 @@ TEST(a_tube_with_a_schedule_does_not_go_away)
 	end();
 }
 
-/* --- the wall clock is set ---------------------------------------------------------------------- */
+/* --- the wall clock is set ------------------------------------------------------------------- */
 
 TEST(a_schedule_follows_the_wall_clock)
 {
@@ -551,7 +552,7 @@ TEST(a_clock_that_was_in_1970_makes_one_job_for_billions_of_times)
 	end();
 }
 
-/* --- many --------------------------------------------------------------------------------- */
+/* --- many ------------------------------------------------------------------------------------ */
 
 #define MANY	5000
 
@@ -609,7 +610,7 @@ TEST(a_list_has_pages_in_the_order_of_names)
 		i = 0;
 		for (at = strstr(list(0, after), "- name: "); at;
 		     at = strstr(at + 1, "- name: ")) {
-			ASSERT_EQ(sscanf(at, "- name: \"%31[^\"]", after), 1);
+			snprintf(after, sizeof(after), "%.5s", at + strlen("- name: \""));
 			snprintf(name, sizeof(name), "n%04zu", nr + i++);
 			ASSERT_SAID(after, name);
 		}

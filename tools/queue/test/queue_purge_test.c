@@ -170,7 +170,7 @@ TEST(jobs_that_are_put_meanwhile_stay)
 	client_put_at(1, fake.now_ns[ALARM_WALL] + LONG);
 	finish(0);
 	ASSERT_EQ(purged(0), MANY);
-	ASSERT_EQ(queue->nr[IS_DELAYED], 4);
+	ASSERT_EQ(nr_of_all(queue->nr), 4);
 	end();
 }
 

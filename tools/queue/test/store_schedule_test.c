@@ -337,7 +337,7 @@ TEST(schedules_are_dumped_and_loaded)
 	ASSERT(!strcmp(text, again));
 	ASSERT_EQ(check(dir), 0);
 	ASSERT_EQ(store_open(&store, &second), 0);
-	timed.tube = waiting.tube = 1;
+	timed.tube = 1;
 	see_schedule(store, &timed);
 	ASSERT_EQ(store_get(store, 20, &job), 0);
 	ASSERT_EQ(job.schedule, 9);
@@ -367,7 +367,8 @@ TEST(a_wrong_schedule_is_named_and_not_loaded)
 		"{\"every\":\"n\",\"id\":5,\"interval_ns\":1000000000,\"next_ns\":1}",
 		"{\"every\":\"n\",\"tube\":\"one\",\"interval_ns\":1000000000,\"next_ns\":1}",
 		GOOD GOOD,
-		GOOD "{\"every\":\"n\",\"tube\":\"one\",\"id\":6,\"interval_ns\":1000000000,\"next_ns\":1}",
+		GOOD "{\"every\":\"n\",\"tube\":\"one\",\"id\":6,"
+		"\"interval_ns\":1000000000,\"next_ns\":1}",
 	};
 	struct store_config config = test_config(test_dir());
 	size_t i;
