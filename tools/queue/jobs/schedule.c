@@ -35,8 +35,9 @@
 #include "queue/store/schedule.h"
 #include "queue/store/space.h"
 
-/* The schedules that are looked at in a turn. */
+/* The schedules that are looked at in a turn; less if these bytes of bodies are put. */
 #define PIECE		64
+#define PIECE_BYTES	(256 << 10)
 
 /* When nothing can be put, it is tried again after this time. */
 #define RETRY_NS	NSEC_PER_SEC
@@ -144,6 +145,7 @@ static void put_job(struct queue *queue, struct tube *tube, const struct due *du
 		return;
 	}
 	make_job(queue, schedule, &job);
+	queue->schedules.bytes += len;
 	job.body_len = len;
 	job.missed = schedule->missed + passed;
 	if (job.missed == 1 && passed && due->at_ns == schedule->next_ns &&
@@ -241,7 +243,8 @@ bool schedules_turn(struct queue *queue)
 		return false;
 	if (store_walk_schedules(queue->store, collect, &piece))
 		piece.next_ns = piece.now_ns + DAMAGED_NS;
-	for (i = 0; i < piece.nr; i++) {
+	schedules->bytes = 0;
+	for (i = 0; i < piece.nr && schedules->bytes < PIECE_BYTES; i++) {
 		if (look_at(queue, &piece.due[i], piece.now_ns))
 			continue;
 		schedules->passed_ns = piece.now_ns;

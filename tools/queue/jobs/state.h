@@ -177,12 +177,14 @@ struct window {
  * @nr: their number.
  * @alarm: wakes to look at the next one.
  * @look: the next turn looks at them.
+ * @bytes: bytes of bodies that were put in this turn.
  * @passed_ns: while the times up to this one passed, the daemon could not put a job.
  */
 struct schedules {
 	uint64_t nr;
 	struct alarm alarm;
 	bool look;
+	size_t bytes;
 	uint64_t passed_ns;
 };
 

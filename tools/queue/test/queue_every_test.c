@@ -589,6 +589,25 @@ TEST(many_schedules_take_no_memory_and_are_put_a_piece_a_turn)
 	end();
 }
 
+TEST(large_bodies_are_put_fewer_a_turn)
+{
+	static char body[60001];
+	char name[2] = "a";
+
+	open_queue();
+	memset(body, 'x', sizeof(body) - 1);
+	for (; *name <= 't'; ++*name)
+		every(0, name, 10 * SEC, START + 10 * SEC, body);
+	settle();
+	fake_advance(10 * SEC);
+	queue_alarms(queue);
+	turn();
+	ASSERT_EQ(queue->nr[IS_READY], 5);
+	settle();
+	ASSERT_EQ(queue->nr[IS_READY], 20);
+	end();
+}
+
 TEST(a_list_has_pages_in_the_order_of_names)
 {
 	char name[32], after[32] = "";
