@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Measures what a file whose words never rest does to others on its CPU; for
- * tools/bench/others.
+ * Measures what files that keep a CPU busy do to others on it; for tools/bench/others.
  *
  * Usage: others_load LOAD EVENTS SECONDS COMMAND [ARGUMENT...]
  *
  *   none      nothing: how late others are anyway
  *   word      EVENTS events name one word
  *   words     EVENTS events, each with a word of its own
+ *   files     EVENTS events of 100 files, each of which has one word
  *   tick      EVENTS events without words come due at one tick, are read, and are armed again
  *   signal    EVENTS operations are completed by one signal, are read, and are armed again
  *
@@ -36,13 +36,17 @@
 #define PERIOD_NS	(5 * NSEC_PER_MSEC)
 #define GAP_NS		(10 * NSEC_PER_MSEC)
 
+/* How many files "files" has. */
+#define FILES		100
+
 /* The CPU of all that is measured, and that of the thread. */
 #define THIS_CPU	0
 #define OTHER_CPU	1
 
 /**
- * struct load - what the file does
+ * struct load - what a file does
  * @words: its words, or NULL.
+ * @next: another file that does the same, or NULL.
  * @name: LOAD.
  * @fd: the file.
  * @nr: how many events it has.
@@ -51,6 +55,7 @@
  */
 struct load {
 	_Atomic __u64 *words;
+	struct load *next;
 	const char *name;
 	int fd;
 	__u32 nr;
@@ -103,8 +108,9 @@ static void store_all(struct load *load)
 	__u64 due_ns = clock_ns() + AHEAD_NS;
 	__u32 i;
 
-	for (i = 0; i < load->nr_words; i++)
-		load->words[i] = due_ns;
+	for (; load; load = load->next)
+		for (i = 0; i < load->nr_words; i++)
+			load->words[i] = due_ns;
 }
 
 static void *move_words(void *arg)
@@ -215,10 +221,28 @@ static void *use_one_signal(void *arg)
 	return NULL;
 }
 
+/* Share the events among FILES files. */
+static void open_more(struct load *load)
+{
+	unsigned int i;
+
+	load->nr /= FILES;
+	for (i = 1; i < FILES; i++) {
+		struct load *other = bench_alloc(1, sizeof(*other));
+
+		*other = (struct load){
+			.next = load->next, .name = load->name, .nr = load->nr, .nr_words = 1,
+		};
+		load->next = other;
+		load_open(other);
+	}
+}
+
 /* Begin: returns when all is under way. */
 static void load_begin(struct load *load, pthread_t *thread)
 {
 	void *(*function)(void *arg) = move_words;
+	struct load *file;
 
 	if (!strcmp(load->name, "none"))
 		return;
@@ -227,25 +251,34 @@ static void load_begin(struct load *load, pthread_t *thread)
 	if (!strcmp(load->name, "signal"))
 		function = use_one_signal;
 	load_open(load);
+	if (!strcmp(load->name, "files"))
+		open_more(load);
 	if (pthread_create(thread, NULL, function, load))
 		errx(1, "cannot make a thread");
 	if (!load->words)
 		return;
-	while (!load->words[load->nr_words - 1])
-		;
-	load_add(load, load->nr, 0);
+	for (file = load; file; file = file->next) {
+		while (!file->words[file->nr_words - 1])
+			;
+		load_add(file, file->nr, 0);
+	}
 	sleep_until(clock_ns() + 2 * AHEAD_NS);
 }
 
 static void load_end(struct load *load, pthread_t thread)
 {
+	const char *name = load->name;
+	__u64 looks = 0;
+
 	if (!load->nr)
 		return;
 	load->stop = true;
 	pthread_join(thread, NULL);
-	if (load->words)
-		print_result(device_counter(load->fd, "postponed"), "looks", "d2.looks.%s",
-			     load->name);
+	if (!load->words)
+		return;
+	for (; load; load = load->next)
+		looks += device_counter(load->fd, "postponed");
+	print_result(looks, "looks", "d2.looks.%s", name);
 }
 
 /* --- what others get ---------------------------------------------------------- */
@@ -325,7 +358,7 @@ int main(int argc, char **argv)
 	seconds = atoi(argv[3]);
 	if (strcmp(load.name, "none"))
 		load.nr = atoi(argv[2]);
-	if (!strcmp(load.name, "word"))
+	if (!strcmp(load.name, "word") || !strcmp(load.name, "files"))
 		load.nr_words = 1;
 	else if (!strcmp(load.name, "words"))
 		load.nr_words = load.nr;

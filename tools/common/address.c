@@ -2,6 +2,7 @@
 /* Addresses of sockets as text. */
 #include <ctype.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +94,30 @@ const char *address_parse(struct address *address, const char *text, const char 
 	if (end > text)
 		snprintf(host, sizeof(host), "%.*s", (int)(end - text), text);
 	return look_up(address, host, port);
+}
+
+/* An IPv4 address within IPv6, ::ffff:127.0.0.1, is one of the loopback interface, too. */
+static bool is_loopback6(const struct in6_addr *host)
+{
+	return IN6_IS_ADDR_LOOPBACK(host) ||
+	       (IN6_IS_ADDR_V4MAPPED(host) && host->s6_addr[12] == IN_LOOPBACKNET);
+}
+
+bool address_is_local(const struct address *address)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&address->socket;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address->socket;
+
+	switch (address->socket.ss_family) {
+	case AF_UNIX:
+		return true;
+	case AF_INET:
+		return ntohl(in->sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+	case AF_INET6:
+		return is_loopback6(&in6->sin6_addr);
+	default:
+		return false;
+	}
 }
 
 const char *address_format(char text[ADDRESS_TEXT], const struct address *address)

@@ -31,6 +31,9 @@ struct address {
  */
 const char *address_parse(struct address *address, const char *text, const char *port);
 
+/* Can only programs of this machine connect to it: a unix socket, or the loopback interface? */
+bool address_is_local(const struct address *address);
+
 /* Write an address as text; returns @text. */
 const char *address_format(char text[ADDRESS_TEXT], const struct address *address);
 

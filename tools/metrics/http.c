@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /metrics over HTTP, by libmicrohttpd.
+ * /metrics and /healthz over HTTP, by libmicrohttpd.
  *
  *	             below the limit            GET /metrics
  *	(listening) ----------------> connection ------------> page is sent
@@ -126,6 +126,16 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned int statu
 	return result;
 }
 
+/* A status that is not 200 says that a person should look. */
+static enum MHD_Result say_health(struct metrics *metrics,
+				  struct MHD_Connection *connection)
+{
+	const char *wrong = metrics->source.health(metrics->source.context);
+
+	return wrong ? say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, wrong) :
+		       say(connection, MHD_HTTP_OK, "ok\n");
+}
+
 /* The library calls this when it has read the headers of a request. */
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
 			      const char *url, const char *method, const char *version,
@@ -139,8 +149,11 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
 	(void)request;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
+	if (!strcmp(url, "/healthz"))
+		return say_health(metrics, connection);
 	if (strcmp(url, "/metrics"))
-		return say(connection, MHD_HTTP_NOT_FOUND, "Not found; see /metrics.\n");
+		return say(connection, MHD_HTTP_NOT_FOUND,
+			   "Not found; see /metrics and /healthz.\n");
 	renew_page(metrics);
 	if (!metrics->page)
 		return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Cannot write the page.\n");

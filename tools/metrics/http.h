@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * /metrics for Prometheus over HTTP.
+ * /metrics for Prometheus and /healthz over HTTP.
  *
  * It has no thread. The loop of the program polls metrics_fd() together with its other files
  * and calls metrics_run(), so the counters need no lock.
@@ -28,12 +28,14 @@
 struct metrics;
 
 /**
- * struct metrics_source - the source of the page
- * @write: writes the page to @out. Returns 0 or a negative errno.
- * @context: the argument of @write.
+ * struct metrics_source - the source of the pages
+ * @write: writes the page /metrics to @out. Returns 0 or a negative errno.
+ * @health: /healthz: returns NULL if all is well, else a line that says what is not.
+ * @context: the argument of both.
  */
 struct metrics_source {
 	int (*write)(FILE *out, void *context);
+	const char *(*health)(void *context);
 	void *context;
 };
 

@@ -66,6 +66,7 @@ static int open_metrics(struct loop *loop)
 {
 	const struct metrics_source source = {
 		.write = relay_page_write,
+		.health = relay_health,
 		.context = &loop->relay,
 	};
 	const char *address = loop->relay.options.metrics;

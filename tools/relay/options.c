@@ -163,8 +163,10 @@ static const struct option_rule rules[] = {
 	{ "wheel", 0, "auto|device|process",
 	  "Which timing wheel to use (default auto: /dev/twheel if it is there)",
 	  OPTION_OTHER, 0, 0, 0, parse_wheel },
-	{ "metrics", 0, "ADDRESS", "Serve /metrics for Prometheus at HOST:PORT",
+	{ "http", 0, "ADDRESS", "Serve /metrics for Prometheus and /healthz at HOST:PORT",
 	  OPTION_TEXT, AT(metrics), 0, 0, NULL },
+	/* Its former name. */
+	{ "metrics", 0, "ADDRESS", NULL, OPTION_TEXT, AT(metrics), 0, 0, NULL },
 	{ "log-level", 0, "LEVEL", "error, warning, notice, info (default) or debug",
 	  OPTION_LOG_LEVEL, AT(log_level), 0, 0, NULL },
 	{ NULL, 'X', "NAME=VALUE",

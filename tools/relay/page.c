@@ -195,6 +195,17 @@ static void write_partitions(FILE *out, struct relay *relay)
 	}
 }
 
+const char *relay_health(void *context)
+{
+	struct relay *relay = context;
+	struct relay_partition *partition;
+
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (partition->pauses & PAUSE_STOPPED)
+			return "a partition is stopped, as records are missing; see the log\n";
+	return NULL;
+}
+
 int relay_page_write(FILE *out, void *context)
 {
 	struct relay *relay = context;

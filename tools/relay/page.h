@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The page of /metrics. */
+/* The pages /metrics and /healthz. */
 #ifndef RELAY_PAGE_H
 #define RELAY_PAGE_H
 
@@ -7,5 +7,8 @@
 
 /* For metrics_open(); @context is the relay. */
 int relay_page_write(FILE *out, void *context);
+
+/* For /healthz: NULL, or a line that says what is wrong. */
+const char *relay_health(void *context);
 
 #endif /* RELAY_PAGE_H */

@@ -6,24 +6,25 @@
 # kernel and moves it into place whole:
 #
 #	NAME/release		the kernel's release, as uname -r prints it
-#	NAME/vmlinuz		what boot starts; of uml, a program
+#	NAME/vmlinuz		what boot starts; of User-mode Linux, a program
 #	NAME/config		its configuration
 #	NAME/System.map		its symbols, where the package has them
 #	NAME/build		what modules are built against
 #	NAME/modules/		drivers that boot needs and the kernel lacks,
 #				their names beginning with the order to load in
-#	NAME/key		of debug and uml: hash of NAME.config and version of the
-#				source it is from
+#	NAME/key		of own kernels: hash of the .config and version of the
+#				source they are from
 #	NAME.log		what make printed, of an own kernel that did not build
-#	apt/			sources and lists of the release that the kernels are of
+#	apt/, apt-sid/		sources and lists of the releases that the kernels are of
+#	promtool/		Prometheus' checker of rules
 #	acceleration		what boot has found out about this host
 
 # Messages are searched for words; a make above must not hand its flags down.
 export LC_ALL=C
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
-# The last one, User-mode Linux, is for benchmarks; tests do without it.
-kernels=(6.1 6.12 6.12-rt debug uml)
+# The last ones, User-mode Linux, are for benchmarks; tests do without them.
+kernels=(6.1 6.12 6.12-rt debug uml uml-7.2)
 # shellcheck disable=SC2034 # for setup
 test_kernels=(6.1 6.12 6.12-rt debug)
 prog=${0##*/}
@@ -49,9 +50,20 @@ is_kernel() {
 	return 1
 }
 
-# Is this kernel built here, from source and its own .config?
+is_uml() {
+	[[ $1 == uml || $1 == uml-7.2 ]]
+}
+
+# Is this kernel built here, from source and a .config of ours?
 is_own() {
-	[[ $1 == debug || $1 == uml ]]
+	[[ $1 == debug ]] || is_uml "$1"
+}
+
+# The options of an own kernel; those of User-mode Linux are the same for each version.
+config_of() {
+	local name=$1
+	! is_uml "$1" || name=uml
+	echo "$vm/$name.config"
 }
 
 # Shall this kernel not be used?
@@ -71,7 +83,7 @@ release_of() {
 
 # An own kernel's .config in a form that does not change with its comments.
 config_hash() {
-	grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$vm/$1.config" |
+	grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$(config_of "$1")" |
 		sha256sum | cut -d ' ' -f 1
 }
 

@@ -91,12 +91,13 @@ clang_runtime() {
 
 # --- the packages of the kernels --------------------------------------------
 #
-# The kernels are from one release of Debian, and the machine may have another one. So apt
+# The kernels are from certain releases of Debian, and the machine may have another one. So apt
 # fetches them with a configuration below the cache, with sources, lists and a status of
 # its own. For the rest, such as a proxy, the machine's configuration holds. This needs
 # no root.
 
 debian=bookworm
+apt_dir=$cache/apt
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # mirror LABEL: the address from which the machine fetches packages with this label of
@@ -121,11 +122,24 @@ learn_mirrors() {
 	[[ -n $(main_mirror) ]] || die "apt on this machine has no archive of Debian among its sources"
 }
 
+# use_release RELEASE: the next kernels are from this one.
+use_release() {
+	[[ $debian != "$1" ]] || return 0
+	debian=$1
+	apt_dir=$cache/apt
+	[[ $debian == bookworm ]] || apt_dir+=-$debian
+	kernel_lists_updated=
+}
+
 # Without a security archive, kernels that are only there are not available.
 write_sources() {
 	local options="arch=amd64 signed-by=$keyring" main security
 	learn_mirrors
 	main=$(main_mirror)
+	if [[ $debian == sid ]]; then
+		echo "deb [$options] $main sid main" >"$1"
+		return
+	fi
 	security=$(security_mirror)
 	cat >"$1" <<-END
 		deb [$options] $main $debian main
@@ -159,7 +173,7 @@ write_apt_config() {
 
 # kernel_apt COMMAND ARGUMENT...: apt-get or apt-cache with that configuration.
 kernel_apt() {
-	flock "$cache/.lock.debian" "$1" -q -c "$cache/apt/apt.conf" "${@:2}"
+	flock "$cache/.lock.debian" "$1" -q -c "$apt_dir/apt.conf" "${@:2}"
 }
 
 # At most once a run. A list that could not be fetched shows when a package is missing.
@@ -167,7 +181,7 @@ kernel_lists_updated=
 update_kernel_lists() {
 	[[ -z $kernel_lists_updated ]] || return 0
 	kernel_lists_updated=yes
-	write_apt_config "$cache/apt"
+	write_apt_config "$apt_dir"
 	say "fetching the package lists of Debian $debian"
 	kernel_apt apt-get update >&2 || say "not all of the lists could be fetched"
 }

@@ -65,3 +65,25 @@ TEST(a_path_and_a_host_have_their_limits)
 	wrong = address_parse(&address, text, "1");
 	ASSERT(wrong && strstr(wrong, "too long"));
 }
+
+TEST(an_address_is_local_or_not)
+{
+	static const struct {
+		const char *text;
+		bool local;
+	} cases[] = {
+		{ "unix:/tmp/socket", true }, { "127.0.0.1:1", true }, { "127.255.0.9:1", true },
+		{ "[::1]:1", true }, { "[::ffff:127.0.0.1]:1", true }, { ":1", true },
+		{ "0.0.0.0:1", false }, { "[::]:1", false }, { "128.0.0.1:1", false },
+		{ "192.168.0.1:1", false }, { "[::ffff:10.0.0.1]:1", false },
+		{ "[fe80::1]:1", false },
+	};
+	struct address address;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		test_about("%s", cases[i].text);
+		ASSERT(!address_parse(&address, cases[i].text, "1"));
+		ASSERT_EQ(address_is_local(&address), cases[i].local);
+	}
+}

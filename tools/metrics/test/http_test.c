@@ -56,7 +56,15 @@ static void make_page_large(void)
 	nr_lines = 100000;
 }
 
-static const struct metrics_source source = { .write = write_page };
+static const char *wrong;
+
+static const char *say_wrong(void *context)
+{
+	(void)context;
+	return wrong;
+}
+
+static const struct metrics_source source = { .write = write_page, .health = say_wrong };
 
 static void open_metrics(void)
 {
@@ -173,6 +181,20 @@ TEST(other_paths_and_methods_are_refused)
 	ASSERT(strstr(ask("GET /metrics/../x HTTP/1.0\r\n\r\n"), " 404 "));
 	ASSERT(strstr(ask("POST /metrics HTTP/1.0\r\nContent-Length: 9\r\n\r\n"), " 405 "));
 	ASSERT(strstr(ask("DELETE /metrics HTTP/1.0\r\n\r\n"), " 405 "));
+	ASSERT_EQ(pages_made, 0);
+	metrics_close(metrics);
+}
+
+TEST(health_is_ok_or_says_what_is_wrong)
+{
+	char *text;
+
+	open_metrics();
+	text = ask("GET /healthz HTTP/1.0\r\n\r\n");
+	ASSERT(strstr(text, " 200 ") && strstr(text, "\r\n\r\nok\n"));
+	wrong = "no room\n";
+	text = ask("GET /healthz HTTP/1.0\r\n\r\n");
+	ASSERT(strstr(text, " 503 ") && strstr(text, "\r\n\r\nno room\n"));
 	ASSERT_EQ(pages_made, 0);
 	metrics_close(metrics);
 }

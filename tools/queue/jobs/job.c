@@ -35,6 +35,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "queue/jobs/age.h"
 #include "queue/jobs/job.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
@@ -108,9 +109,10 @@ void place_buried(struct queue *queue, struct job_place *place)
 
 /* --- in memory and out of it ------------------------------------------------------------ */
 
-void job_enter_tube(struct job *job)
+void job_enter_tube(struct queue *queue, struct job *job, uint32_t ready_s)
 {
 	RB_INSERT(job_tree, &job->tube->ready, job);
+	age_enter(queue, job, ready_s);
 	job->tube->nr_resident++;
 	job->placed = true;
 }
@@ -118,6 +120,7 @@ void job_enter_tube(struct job *job)
 void job_leave_tube(struct job *job)
 {
 	RB_REMOVE(job_tree, &job->tube->ready, job);
+	age_leave(job);
 	job->tube->nr_resident--;
 	job->placed = false;
 }
@@ -157,7 +160,7 @@ static void job_displace(struct queue *queue, struct job *job)
 
 bool job_needs_record(const struct job *job)
 {
-	return job->keyed || job->dead || job->scheduled;
+	return job->keyed || job->linked;
 }
 
 bool job_write_ready(struct queue *queue, struct job *job)
@@ -182,7 +185,7 @@ static void settle_ready(struct queue *queue, struct job *job)
 	struct tube *tube = job->tube;
 
 	if (tube_takes(queue, tube, &place) || !job_write_ready(queue, job))
-		job_enter_tube(job);
+		job_enter_tube(queue, job, age_now_s(queue));
 	else
 		job_forget(queue, job);
 	queue_serve_later(queue, tube);
@@ -233,7 +236,7 @@ int job_find(struct queue *queue, uint64_t id, struct job **job, struct job_reco
 	*job = job_new(queue, &record->place);
 	if (!*job)
 		return -ENOMEM;
-	(*job)->dead = record->origin;
+	(*job)->linked = record->origin || record->schedule;
 	return 0;
 }
 
@@ -280,7 +283,7 @@ void job_become(struct queue *queue, struct job *job, const struct job_record *r
 	job->pri = place->pri;
 	job->stored = place->state;
 	job->keyed = place->keyed;
-	job->dead = record->origin;
+	job->linked = record->origin || record->schedule;
 	job->seq = store_seq(queue->store);
 	job->status = statuses[place->state];
 	count_job(queue, job->tube, job->status, job->pri, 1);
@@ -294,11 +297,11 @@ void job_gone(struct queue *queue, struct job *job, const struct job_record *rec
 	struct tube *tube = job->tube;
 
 	store_delete(queue->store, &place, record->key, job->keyed ? record->key_len : 0);
-	if (job->scheduled)
+	if (job->linked && record->schedule)
 		schedule_job_ended(queue, record->schedule);
 	job_displace(queue, job);
 	count_job(queue, tube, job->status, job->pri, -1);
-	if (job->dead)
+	if (job->linked && record->origin)
 		retry_forget_origin(queue, record->origin);
 	job_forget(queue, job);
 	tube_put(queue, tube);
@@ -394,6 +397,7 @@ int job_reserve(struct session *session, struct job *job, const struct job_recor
 	if (job->status == IS_READY && job->stored != JOB_READY)
 		note_lateness(queue, job, &queue->stats.reserved_late);
 	set_status(queue, job, IS_RESERVED);
+	job->tube->reserves++;
 	enter_holder(job, session->holder, alarms_now_ns(ALARM_BOOT) + ttr_ns);
 	alarm_add(queue->alarms, &job->alarm, job_id(job), ALARM_BOOT, job->deadline_ns);
 	session->ops->reserved(session, job, body, len);

@@ -76,8 +76,8 @@ void job_alarm(struct queue *queue, uint64_t id);
 
 /* --- for window.c ------------------------------------------------------------------------ */
 
-/* Put a ready job into its tube's tree, or remove it. */
-void job_enter_tube(struct job *job);
+/* Put a job that is ready since @ready_s (age.h) into its tube's tree, or remove it. */
+void job_enter_tube(struct queue *queue, struct job *job, uint32_t ready_s);
 void job_leave_tube(struct job *job);
 
 /*

@@ -12,6 +12,7 @@
 #include <bsd/stdlib.h>
 
 #include "common/log.h"
+#include "queue/jobs/age.h"
 #include "queue/jobs/job.h"
 #include "queue/jobs/purge.h"
 #include "queue/jobs/queue.h"
@@ -175,6 +176,11 @@ void queue_drain(struct queue *queue)
 	queue->draining = true;
 }
 
+bool queue_is_draining(const struct queue *queue)
+{
+	return queue->draining;
+}
+
 /* --- numbers -------------------------------------------------------------------------- */
 
 void queue_stats(struct queue *queue, struct queue_stats *stats)
@@ -217,7 +223,11 @@ void queue_each_tube(struct queue *queue,
 			.delayed = tube->nr[IS_DELAYED],
 			.buried = tube->nr[IS_BURIED],
 			.waiting = tube->nr_waiting,
+			.oldest_ready_s = age_oldest_s(queue, tube),
 			.total = tube->total_jobs,
+			.reserves = tube->reserves,
+			.retries = tube->retries,
+			.dead = tube->dead,
 		};
 
 		each(context, &stats);

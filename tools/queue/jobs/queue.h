@@ -86,6 +86,8 @@ void queue_stop(struct queue *queue);
 /* Refuse puts from now on (SIGUSR1). */
 void queue_drain(struct queue *queue);
 
+bool queue_is_draining(const struct queue *queue);
+
 /* alarms_fd() is readable: handle everything that is due. */
 void queue_alarms(struct queue *queue);
 
@@ -106,7 +108,10 @@ void queue_stats(struct queue *queue, struct queue_stats *stats);
 /* Numbers of a tube, for metrics. */
 struct tube_stats {
 	const char *name;
-	uint64_t urgent, ready, reserved, delayed, buried, waiting, total;
+	uint64_t urgent, ready, reserved, delayed, buried, waiting;
+	uint64_t oldest_ready_s;	/* how long the oldest ready job has been ready */
+	/* Since the start. */
+	uint64_t total, reserves, retries, dead;
 };
 
 void queue_each_tube(struct queue *queue,

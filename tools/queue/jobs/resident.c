@@ -105,7 +105,7 @@ struct job *job_new(struct queue *queue, const struct job_place *place)
 		.status = status_on_disk(place->state),
 		.stored = place->state,
 		.keyed = place->keyed,
-		.scheduled = place->scheduled,
+		.linked = place->scheduled,
 	};
 	*bucket = job;
 	queue->nr_resident++;
@@ -133,6 +133,5 @@ struct job_place job_place(const struct job *job)
 		.pri = job->pri,
 		.state = job->stored,
 		.keyed = job->keyed,
-		.scheduled = job->scheduled,
 	};
 }

@@ -74,6 +74,7 @@ static void kill_job(struct queue *queue, struct tube *tube, struct job_record *
 	record->died_ns = alarms_now_ns(ALARM_WALL);
 	place_buried(queue, &record->place);
 	queue->stats.dead++;
+	tube->dead++;
 }
 
 /* Only "kick" and "kick-job" bring a dead job back. */
@@ -101,6 +102,7 @@ bool retry_or_bury(struct queue *queue, struct job *job, struct job_record *reco
 	record->delay_ns = *delay_ns;
 	place_delayed(queue, &record->place, *delay_ns);
 	queue->stats.retries++;
+	job->tube->retries++;
 	return false;
 }
 

@@ -26,6 +26,10 @@ enum job_status {
 
 RB_HEAD(job_tree, job);
 
+/* Times since the start in seconds, modulo 2^24: ages of up to 194 days. */
+#define READY_S_BITS	24
+#define READY_S_MASK	((1U << READY_S_BITS) - 1)
+
 /**
  * struct holder - the jobs that a session has reserved; it may outlive the session
  * @reserved: the jobs, ordered by the end of their time to run.
@@ -50,34 +54,42 @@ struct holder {
  * @next: in the table of jobs by id.
  * @tube: its tube.
  * @holder: RESERVED: the holder of its session.
- * @order: as in struct job_place.
  * @deadline_ns: RESERVED: the end of its time to run, ALARM_BOOT.
+ * @by_age: READY: in its tube's list, the longest ready first.
+ * @order: as in struct job_place.
  * @seq: the number of its last change in the store.
  * @pri: its priority.
  * @status: enum job_status.
  * @stored: enum job_state: the index that has it on disk.
  * @keyed: it has a key.
- * @dead: its record has the tube that it came from.
- * @scheduled: a schedule has put it.
+ * @linked: its record has a schedule or, if it is dead, the tube that it came from.
  * @placed: it is in a tree, or its alarm is armed, or both, as its status says.
+ * @ready_s: READY: since when, see age.c.
  */
 struct job {
 	struct alarm alarm;
 	RB_ENTRY(job) node;
 	struct job *next;
 	struct tube *tube;
-	struct holder *holder;
+	union {
+		struct {
+			struct holder *holder;
+			uint64_t deadline_ns;
+		};
+		TAILQ_ENTRY(job) by_age;
+	};
 	uint64_t order;
-	uint64_t deadline_ns;
 	uint64_t seq;
 	uint32_t pri;
-	uint8_t status;
-	uint8_t stored;
-	bool keyed : 1;
-	bool dead : 1;
-	bool scheduled : 1;
-	bool placed;
+	uint32_t ready_s : READY_S_BITS;
+	uint32_t status : 3;
+	uint32_t stored : 2;
+	uint32_t keyed : 1;
+	uint32_t linked : 1;
+	uint32_t placed : 1;
 };
+
+TAILQ_HEAD(job_list, job);
 
 /**
  * struct watch - a session watches a tube
@@ -105,6 +117,8 @@ TAILQ_HEAD(watch_queue, watch);
  * @nr_resident: number of jobs in @ready.
  * @cut: @ready has every ready job before this place; see window.c.
  * @whole: @ready has every ready job.
+ * @by_age: the jobs in @ready, the longest ready first.
+ * @cut_s: unless @whole: the other ready jobs count as ready since then, see age.c.
  * @waiting: watches of sessions that wait for a job of it, the longest wait first.
  * @nr: number of jobs by status, in memory or not.
  * @nr_urgent: ready jobs with a priority below 1024.
@@ -113,6 +127,9 @@ TAILQ_HEAD(watch_queue, watch);
  * @nr_waiting: sessions that wait for it.
  * @nr_purging: unfinished purges of it.
  * @total_jobs: jobs put since the start.
+ * @reserves: reserves of its jobs since the start.
+ * @retries: failed attempts since the start that are retried.
+ * @dead: jobs of it that died since the start.
  * @cmd_delete: deletes since the start.
  * @cmd_pause: pauses since the start.
  * @policy: as in struct tube_record. max_attempts is 0 if no policy was set; if @policy.dead
@@ -132,6 +149,8 @@ struct tube {
 	size_t nr_resident;
 	struct job_place cut;
 	bool whole;
+	struct job_list by_age;
+	uint32_t cut_s;
 	struct watch_queue waiting;
 	uint64_t nr[NR_STATUS];
 	uint64_t nr_urgent;
@@ -140,6 +159,9 @@ struct tube {
 	uint32_t nr_waiting;
 	uint32_t nr_purging;
 	uint64_t total_jobs;
+	uint64_t reserves;
+	uint64_t retries;
+	uint64_t dead;
 	uint64_t cmd_delete;
 	uint64_t cmd_pause;
 	struct retry_policy policy;

@@ -81,6 +81,7 @@ static struct tube *tube_new(struct queue *queue, const char *name)
 	tube->name = strcpy((char *)(tube + 1), name);
 	RB_INIT(&tube->ready);
 	TAILQ_INIT(&tube->waiting);
+	TAILQ_INIT(&tube->by_age);
 	tube->whole = true;
 	RB_INSERT(name_tree, &queue->tubes, tube);
 	queue->nr_tubes++;

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "queue/jobs/age.h"
 #include "queue/jobs/job.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/tube.h"
@@ -88,6 +89,7 @@ void window_cut(struct queue *queue, const struct job_place *place)
 		tube = tube_by_number(queue, place->tube);
 		if (tube_has(tube, place))
 			tube->cut = *place;
+		age_cut(queue, tube, age_now_s(queue));
 		tube->whole = false;
 	} else if (window_has(queue, place)) {
 		window_of(queue, place->state)->cut = *place;
@@ -322,7 +324,7 @@ static bool load_one_ready(void *context, const struct job_place *place)
 	load->no_memory = !job;
 	if (!job)
 		return false;
-	job_enter_tube(job);
+	job_enter_tube(load->queue, job, load->tube->cut_s);
 	load->queue->stats.loaded++;
 	load->room--;
 	return true;
@@ -393,6 +395,7 @@ static size_t shrink_ready(struct queue *queue, size_t nr)
 			continue;
 		}
 		tube->cut = job_place(job);
+		age_cut(queue, tube, job->ready_s);
 		tube->whole = false;
 		job_leave_tube(job);
 		job_forget(queue, job);

@@ -102,8 +102,10 @@ static const struct option_rule rules[] = {
 	{ "window", 0, "DURATION",
 	  "Keep jobs that are due within this time in memory (default 10m)",
 	  OPTION_DURATION, AT(window_ns), 1, UINT64_MAX, NULL },
-	{ "metrics", 0, "ADDRESS", "Serve /metrics for Prometheus at HOST:PORT",
+	{ "http", 0, "ADDRESS", "Serve /metrics for Prometheus and /healthz at HOST:PORT",
 	  OPTION_TEXT, AT(metrics), 0, 0, NULL },
+	/* Its former name. */
+	{ "metrics", 0, "ADDRESS", NULL, OPTION_TEXT, AT(metrics), 0, 0, NULL },
 	{ "log-level", 0, "LEVEL", "error, warning, notice, info (default) or debug",
 	  OPTION_LOG_LEVEL, AT(log_level), 0, 0, NULL },
 	{ "scrub", 0, "DURATION",

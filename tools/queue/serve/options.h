@@ -30,7 +30,7 @@ STAILQ_HEAD(address_options, address_option);
  * @max_tube_jobs: jobs in a tube; 0: as many as the disk holds.
  * @max_job_size: bytes of a body.
  * @window_ns: jobs that are due within this time are in memory.
- * @metrics: the address of /metrics; NULL: none.
+ * @metrics: the address of /metrics and /healthz; NULL: none.
  * @log_level: the least urgent lines that are logged.
  * @repair: start with a damaged store.
  * @reserve: bytes of the disk that new jobs leave free; 0: the store decides.

@@ -10,6 +10,8 @@
 #include "metrics/text.h"
 #include "queue/jobs/queue.h"
 #include "queue/serve/page.h"
+#include "queue/store/fault.h"
+#include "queue/store/space.h"
 #include "queue/store/stats.h"
 
 #define QUEUE(field)	.offset = offsetof(struct queue_stats, field)
@@ -69,6 +71,8 @@ static const struct page_sample store_samples[] = {
 	  STORE(sync_ns), UNIT_NS },
 	{ "twheelq_store_sync_max_seconds", "gauge", "Duration of the longest sync.", "",
 	  STORE(sync_max_ns), UNIT_NS },
+	{ "twheelq_store_slow_syncs_total", "counter", "Syncs that took 100 ms or more.", "",
+	  STORE(slow_syncs) },
 	{ "twheelq_store_disk_bytes", "gauge", "Disk space of the store.", "",
 	  STORE(disk_bytes) },
 	{ "twheelq_store_free_bytes", "gauge", "Free space of its file system.", "",
@@ -94,8 +98,16 @@ static const struct page_sample tube_samples[] = {
 	  "Ready jobs of a tube with a priority below 1024.", "", TUBE(urgent) },
 	{ "twheelq_tube_waiting_connections", "gauge",
 	  "Open connections that wait for a job of a tube.", "", TUBE(waiting) },
+	{ "twheelq_tube_oldest_ready_seconds", "gauge",
+	  "How long the oldest ready job of a tube has been ready.", "", TUBE(oldest_ready_s) },
 	{ "twheelq_tube_jobs_put_total", "counter", "Jobs put into a tube.", "",
 	  TUBE(total) },
+	{ "twheelq_tube_attempts_total", "counter", "Jobs of a tube given to workers.", "",
+	  TUBE(reserves) },
+	{ "twheelq_tube_retries_total", "counter",
+	  "Failed attempts of jobs of a tube that are retried.", "", TUBE(retries) },
+	{ "twheelq_tube_dead_total", "counter",
+	  "Jobs of a tube whose last attempt failed.", "", TUBE(dead) },
 };
 
 static void write_info(FILE *out, struct alarms *alarms)
@@ -194,6 +206,18 @@ static void write_tubes(FILE *out, const struct tubes *tubes)
 	page_head(out, "twheelq_tubes_left_out", "gauge",
 		  "Tubes without metrics of their own: there are too many.");
 	fprintf(out, "twheelq_tubes_left_out %" PRIu64 "\n", tubes->left_out);
+}
+
+/* It must stay cheap: it is worked out for each request. */
+const char *metrics_health(const struct queue *queue, struct store *store)
+{
+	if (store_is_damaged(store))
+		return "damage was found in the store; see the log\n";
+	if (!store_has_room(store))
+		return "the disk is full: puts are refused\n";
+	if (queue_is_draining(queue))
+		return "draining: puts are refused\n";
+	return NULL;
 }
 
 int metrics_page_write(FILE *out, const struct protocol *protocol, struct store *store,

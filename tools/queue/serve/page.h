@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The page /metrics of the queue. */
+/* The pages /metrics and /healthz of the queue. */
 #ifndef QUEUE_SERVE_PAGE_H
 #define QUEUE_SERVE_PAGE_H
 
@@ -13,5 +13,8 @@
 /* Write the page to @out. Returns 0; -ENOMEM: it lacks the tubes. */
 int metrics_page_write(FILE *out, const struct protocol *protocol, struct store *store,
 		       struct alarms *alarms);
+
+/* For /healthz: NULL, or a line that says what is wrong. */
+const char *metrics_health(const struct queue *queue, struct store *store);
 
 #endif /* QUEUE_SERVE_PAGE_H */

@@ -184,9 +184,18 @@ static int write_metrics(FILE *out, void *context)
 	return metrics_page_write(out, &daemon->protocol, daemon->store, daemon->alarms);
 }
 
+static const char *check_health(void *context)
+{
+	struct daemon *daemon = context;
+
+	return metrics_health(daemon->queue, daemon->store);
+}
+
 static int open_metrics(struct daemon *daemon)
 {
-	const struct metrics_source source = { .write = write_metrics, .context = daemon };
+	const struct metrics_source source = {
+		.write = write_metrics, .health = check_health, .context = daemon,
+	};
 	const char *address = daemon->options.metrics;
 	int error;
 
@@ -253,8 +262,13 @@ static void say_start(const struct daemon *daemon)
 
 	log_say(LOG_INFO, "twheelq " TWHEEL_VERSION ", jobs in %s, wheel: %s, sync: %s",
 		options->dir, alarms_name(daemon->alarms), sync_text(options, text, sizeof(text)));
-	TAILQ_FOREACH(listener, &daemon->listeners, entry)
+	TAILQ_FOREACH(listener, &daemon->listeners, entry) {
 		log_say(LOG_INFO, "listening on %s", listener->name);
+		if (!listener->is_local)
+			log_say(LOG_WARNING,
+				"other machines can connect to %s, without a password or encryption; for certificates see TLS in twheelq(8)",
+				listener->name);
+	}
 	if (daemon->metrics)
 		log_say(LOG_INFO, "metrics on %s", metrics_address(daemon->metrics));
 }

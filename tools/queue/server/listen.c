@@ -35,6 +35,7 @@ static void describe(struct listener *listener)
 	if (getsockname(listener->source.fd, socket, &address.len))
 		return;
 	listener->is_tcp = socket->sa_family != AF_UNIX;
+	listener->is_local = address_is_local(&address);
 	address_format(listener->name, &address);
 }
 

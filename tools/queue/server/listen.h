@@ -13,6 +13,7 @@
  * @source: the socket.
  * @server: the server that accepts from it, while that runs.
  * @is_tcp: it is a TCP socket, not a unix socket.
+ * @is_local: only programs of this machine can connect to it.
  * @made: it is a unix socket whose file we made, and must remove.
  * @dev: of that file.
  * @ino: of that file.
@@ -23,6 +24,7 @@ struct listener {
 	struct source source;
 	struct server *server;
 	bool is_tcp;
+	bool is_local;
 	bool made;
 	dev_t dev;
 	ino_t ino;

@@ -34,6 +34,11 @@ void store_mark_damage(struct store *store, const char *what)
 		store->marked = false;
 }
 
+bool store_is_damaged(const struct store *store)
+{
+	return store->damaged;
+}
+
 int store_damaged(struct store *store, const char *what, char *error)
 {
 	bool damage = store_is_damage(error);

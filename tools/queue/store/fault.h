@@ -20,5 +20,7 @@ int store_damaged(struct store *store, const char *what, char *error);
 bool store_is_damage(const char *error);
 /* Mark damage on disk, once, if the store is in use. Any thread may call it. */
 void store_mark_damage(struct store *store, const char *what);
+/* Returns whether damage was marked since the store was opened. Any thread may call it. */
+bool store_is_damaged(const struct store *store);
 
 #endif /* QUEUE_STORE_FAULT_H */

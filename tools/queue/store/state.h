@@ -86,6 +86,7 @@ RB_HEAD(store_tubes, store_tube);
  * @syncs: number of syncs.
  * @sync_ns: total time of the syncs.
  * @sync_max_ns: time of the longest sync.
+ * @slow_syncs: number of syncs that took STORE_SLOW_SYNC_NS or more.
  */
 struct store_syncer {
 	pthread_t thread;
@@ -106,6 +107,7 @@ struct store_syncer {
 	_Atomic uint64_t syncs;
 	_Atomic uint64_t sync_ns;
 	_Atomic uint64_t sync_max_ns;
+	_Atomic uint64_t slow_syncs;
 };
 
 /**

@@ -27,6 +27,7 @@ void store_stats(struct store *store, struct store_stats *stats)
 	stats->syncs = store->syncer.syncs;
 	stats->sync_ns = store->syncer.sync_ns;
 	stats->sync_max_ns = store->syncer.sync_max_ns;
+	stats->slow_syncs = store->syncer.slow_syncs;
 	stats->disk_bytes = store_dir_bytes(store);
 	stats->memory_bytes = memory_bytes(store);
 	stats->scrubs = store->scrubber.passes;

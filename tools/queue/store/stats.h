@@ -3,7 +3,10 @@
 #ifndef QUEUE_STORE_STATS_H
 #define QUEUE_STORE_STATS_H
 
+#include "common/time.h"
 #include "queue/store/config.h"
+
+#define STORE_SLOW_SYNC_NS	(100 * NSEC_PER_MSEC)
 
 /**
  * struct store_stats - statistics for stats and metrics
@@ -11,6 +14,7 @@
  * @syncs: number of syncs of the log.
  * @sync_ns: total time of these syncs.
  * @sync_max_ns: time of the longest sync.
+ * @slow_syncs: number of syncs that took STORE_SLOW_SYNC_NS or more.
  * @disk_bytes: disk space of the directory, without the reserve.
  * @free_bytes: free space of the file system.
  * @memory_bytes: memory of buffers and caches.
@@ -23,6 +27,7 @@ struct store_stats {
 	uint64_t syncs;
 	uint64_t sync_ns;
 	uint64_t sync_max_ns;
+	uint64_t slow_syncs;
 	uint64_t disk_bytes;
 	uint64_t free_bytes;
 	uint64_t memory_bytes;

@@ -24,6 +24,7 @@
 #include "queue/store/fault.h"
 #include "queue/store/space.h"
 #include "queue/store/state.h"
+#include "queue/store/stats.h"
 #include "queue/store/sync.h"
 
 /* --- the sync thread ---------------------------------------------------------------------- */
@@ -47,6 +48,7 @@ static void timed_sync(struct store *store)
 	took_ns = time_now_ns(CLOCK_MONOTONIC) - begin_ns;
 	syncer->syncs++;
 	syncer->sync_ns += took_ns;
+	syncer->slow_syncs += took_ns >= STORE_SLOW_SYNC_NS;
 	if (took_ns > syncer->sync_max_ns)
 		syncer->sync_max_ns = took_ns;
 }

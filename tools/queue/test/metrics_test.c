@@ -12,6 +12,8 @@
 #include "common/util.h"
 #include "queue/jobs/queue.h"
 #include "queue/serve/page.h"
+#include "queue/store/fault.h"
+#include "queue/store/space.h"
 #include "queue/store/stats.h"
 #include "test/device/harness.h"
 
@@ -43,6 +45,26 @@ void queue_each_tube(struct queue *queue,
 	(void)queue;
 	for (i = 0; i < nr_tubes; i++)
 		each(context, &tubes_now[i]);
+}
+
+static bool draining, no_room, damage;
+
+bool queue_is_draining(const struct queue *queue)
+{
+	(void)queue;
+	return draining;
+}
+
+bool store_has_room(struct store *store)
+{
+	(void)store;
+	return !no_room;
+}
+
+bool store_is_damaged(const struct store *store)
+{
+	(void)store;
+	return damage;
 }
 
 const char *alarms_name(const struct alarms *alarms)
@@ -87,7 +109,8 @@ static void make_tubes(size_t nr)
 		ASSERT(asprintf(&name, "tube-%zu", i) > 0);
 		tubes_now[i] = (struct tube_stats){
 			.name = name, .urgent = 1, .ready = 2, .reserved = 3, .delayed = 4,
-			.buried = 5, .waiting = 6, .total = 7,
+			.buried = 5, .waiting = 6, .oldest_ready_s = 7, .total = 8,
+			.reserves = 9, .retries = 10, .dead = 11,
 		};
 	}
 }
@@ -194,12 +217,13 @@ TEST(each_number_of_the_store_is_on_the_page)
 	ASSERT_LINE(text, "twheelq_store_syncs_total 2001");
 	ASSERT_LINE(text, "twheelq_store_sync_seconds_total 0.000002002");
 	ASSERT_LINE(text, "twheelq_store_sync_max_seconds 0.000002003");
-	ASSERT_LINE(text, "twheelq_store_disk_bytes 2004");
-	ASSERT_LINE(text, "twheelq_store_free_bytes 2005");
-	ASSERT_LINE(text, "twheelq_store_memory_bytes 2006");
-	ASSERT_LINE(text, "twheelq_store_scrubs_total 2007");
-	ASSERT_LINE(text, "twheelq_store_scrubbed_bytes_total 2008");
-	ASSERT_LINE(text, "twheelq_store_damaged 2009");
+	ASSERT_LINE(text, "twheelq_store_slow_syncs_total 2004");
+	ASSERT_LINE(text, "twheelq_store_disk_bytes 2005");
+	ASSERT_LINE(text, "twheelq_store_free_bytes 2006");
+	ASSERT_LINE(text, "twheelq_store_memory_bytes 2007");
+	ASSERT_LINE(text, "twheelq_store_scrubs_total 2008");
+	ASSERT_LINE(text, "twheelq_store_scrubbed_bytes_total 2009");
+	ASSERT_LINE(text, "twheelq_store_damaged 2010");
 }
 
 TEST(the_largest_number_keeps_all_its_digits)
@@ -220,7 +244,11 @@ TEST(each_number_of_a_tube_is_on_the_page)
 	ASSERT_LINE(text, "twheelq_tube_jobs{tube=\"tube-0\",state=\"delayed\"} 4");
 	ASSERT_LINE(text, "twheelq_tube_jobs{tube=\"tube-0\",state=\"buried\"} 5");
 	ASSERT_LINE(text, "twheelq_tube_waiting_connections{tube=\"tube-0\"} 6");
-	ASSERT_LINE(text, "twheelq_tube_jobs_put_total{tube=\"tube-0\"} 7");
+	ASSERT_LINE(text, "twheelq_tube_oldest_ready_seconds{tube=\"tube-0\"} 7");
+	ASSERT_LINE(text, "twheelq_tube_jobs_put_total{tube=\"tube-0\"} 8");
+	ASSERT_LINE(text, "twheelq_tube_attempts_total{tube=\"tube-0\"} 9");
+	ASSERT_LINE(text, "twheelq_tube_retries_total{tube=\"tube-0\"} 10");
+	ASSERT_LINE(text, "twheelq_tube_dead_total{tube=\"tube-0\"} 11");
 	ASSERT_LINE(text, "twheelq_tubes_left_out 0");
 }
 
@@ -268,6 +296,19 @@ TEST(the_version_and_the_backend_of_the_wheel_are_on_the_page)
 
 	ASSERT_EQ(count_lines(text, "twheelq_build_info{version=\""), 1);
 	ASSERT_LINE(text, "twheelq_wheel_info{make=\"process\"} 1");
+}
+
+/* --- health ------------------------------------------------------------------------- */
+
+TEST(health_says_what_is_wrong)
+{
+	ASSERT(!metrics_health(NULL, NULL));
+	draining = true;
+	ASSERT(strstr(metrics_health(NULL, NULL), "draining"));
+	no_room = true;
+	ASSERT(strstr(metrics_health(NULL, NULL), "disk is full"));
+	damage = true;
+	ASSERT(strstr(metrics_health(NULL, NULL), "damage"));
 }
 
 /* --- the format ----------------------------------------------------------------------- */

@@ -322,6 +322,8 @@ TEST(dead_jobs_are_purged_with_what_is_known_of_their_tube)
 	uint64_t id;
 
 	open_queue();
+	/* Tubes with an odd and an even number. */
+	client_policy(0, "odd", 1, SEC);
 	client_policy(0, "t", 1, SEC);
 	client_run_tube(0, OP_USE, "t");
 	client_run_tube(0, OP_WATCH, "t");
@@ -332,6 +334,10 @@ TEST(dead_jobs_are_purged_with_what_is_known_of_their_tube)
 	finish(0);
 	ASSERT_EQ(purged(0), 1);
 	ASSERT(!tube_find(queue, "t.dead"));
+	client_policy(0, "t", 0, 0);
+	client_run_tube(0, OP_USE, "default");
+	client_run_tube(0, OP_IGNORE, "t");
+	ASSERT(!tube_find(queue, "t"));
 	end();
 }
 

@@ -188,9 +188,12 @@ TEST(memory_is_charged_to_the_cgroup_of_the_caller_until_the_close)
 	ASSERT_GE(measure_event_bytes(), LEAST_EVENT_BYTES);
 }
 
+/* Few at a time: what is refused takes long, as the kernel looks for memory first. */
+#define LIMITED_BATCH	20
+
 /* Where a child that arms until that fails has come. */
 struct progress {
-	struct twheel_cmd cmds[BATCH];
+	struct twheel_cmd cmds[LIMITED_BATCH];
 	size_t armed;
 	int result;
 };
@@ -204,11 +207,11 @@ static void arm_until_refused(int fd, struct progress *progress)
 	while (!progress->result) {
 		size_t i;
 
-		for (i = 0; i < BATCH; i++)
+		for (i = 0; i < LIMITED_BATCH; i++)
 			progress->cmds[i] = make_add(0, FAR_NS, i);
-		if (submit(fd, progress->cmds, BATCH) != BATCH)
+		if (submit(fd, progress->cmds, LIMITED_BATCH) != LIMITED_BATCH)
 			_exit(2);
-		for (i = 0; i < BATCH; i++) {
+		for (i = 0; i < LIMITED_BATCH; i++) {
 			if (!progress->cmds[i].result)
 				progress->armed++;
 			else
@@ -397,13 +400,10 @@ TEST(memory_is_back_after_a_million_operations_that_were_completed_early)
 		  (long long)NR_OPERATIONS);
 }
 
-/*
- * The same as arm_until_refused() with operations of 40 watches each, one at a
- * time: what is refused takes long, as the kernel looks for memory first.
- */
+/* The same as arm_until_refused() with operations of 9 watches each, one at a time. */
 static void watch_until_refused(int fd, struct progress *progress)
 {
-	const size_t nr = 41;
+	const size_t nr = 10;
 
 	while (!progress->result) {
 		size_t i;

@@ -556,7 +556,7 @@ TEST(submit_of_a_query_whose_times_cannot_be_written_fails)
 
 TEST(submit_undoes_its_only_add_when_it_becomes_read_only_meanwhile)
 {
-	const unsigned int rounds = test_count(50000);
+	const unsigned int rounds = test_count(10000);
 	int fd = device_open_nonblock();
 	struct flipped page;
 	unsigned int round;
