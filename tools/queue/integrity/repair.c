@@ -152,7 +152,7 @@ static void drop_lost_schedule(struct repair *repair, uint64_t id)
 	uint8_t key[STORE_KEY_MAX];
 
 	store_say(repair->store, LOG_ERR,
-		  "%s: schedule %" PRIu64 " is lost: its record or body is missing, or its name is taken",
+		  "%s: schedule %" PRIu64 " is lost: it is not whole, or its name is taken",
 		  repair->store->dir, id);
 	store_delete_raw(repair->store, key, store_key_id(key, 'e', id));
 	store_delete_raw(repair->store, key, store_key_id(key, 'f', id));

@@ -194,9 +194,8 @@ TEST(each_command_beyond_beanstalkd_is_parsed)
 		LINE("list-jobs a reserved 7 1", "list-jobs tube=a id 7 state 1 count 1"),
 		LINE("list-jobs a delayed 7 1", "list-jobs tube=a id 7 state 2 count 1"),
 		LINE("list-jobs a buried 7 1", "list-jobs tube=a id 7 state 3 count 1"),
-		LINE("every n:1 2 1m 1700000000123 3 4",
-		     "every key=n:1 pri 2 interval 60000000000 first 1700000000123000000"
-		     " ttr 3000000000 body 4"),
+		LINE("every n:1 2 1s 123 3 4",
+		     "every key=n:1 pri 2 interval 1000000000 first 123000000 ttr 3000000000 body 4"),
 		LINE("every n 2 1 0 0 0",
 		     "every key=n pri 2 interval 1000000000 first 0 ttr 1000000000 body 0"),
 		LINE("every-stop n:1", "every-stop key=n:1"),

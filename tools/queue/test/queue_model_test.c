@@ -385,7 +385,8 @@ static void purge(unsigned int who)
 	client_begin(who, &command, NULL);
 	while (!clients[who].replies)
 		turn();
-	ASSERT_EQ(sscanf(clients[who].line, "PURGED %llu", &nr), 1);
+	if (sscanf(clients[who].line, "PURGED %llu", &nr) != 1)
+		test_fail(__FILE__, __LINE__, "purge: %s", clients[who].line);
 	for (id = 1; id <= last_id; id++)
 		if (jobs[id].status != NOWHERE && jobs[id].tube == tube)
 			gone += check_purged(who, &jobs[id], id, statuses[command.state]);

@@ -351,6 +351,7 @@ TEST(schedules_are_dumped_and_loaded)
 }
 
 #define HEAD	"{\"every\":\"n\",\"tube\":\"one\",\"id\":5,"
+#define SAME_NAME "{\"every\":\"n\",\"tube\":\"one\",\"id\":6,"
 #define GOOD	HEAD "\"interval_ns\":1000000000,\"next_ns\":1,\"body\":\"b\"}\n"
 
 TEST(a_wrong_schedule_is_named_and_not_loaded)
@@ -367,8 +368,7 @@ TEST(a_wrong_schedule_is_named_and_not_loaded)
 		"{\"every\":\"n\",\"id\":5,\"interval_ns\":1000000000,\"next_ns\":1}",
 		"{\"every\":\"n\",\"tube\":\"one\",\"interval_ns\":1000000000,\"next_ns\":1}",
 		GOOD GOOD,
-		GOOD "{\"every\":\"n\",\"tube\":\"one\",\"id\":6,"
-		"\"interval_ns\":1000000000,\"next_ns\":1}",
+		GOOD SAME_NAME "\"interval_ns\":1000000000,\"next_ns\":1,\"body\":\"\"}",
 	};
 	struct store_config config = test_config(test_dir());
 	size_t i;
