@@ -386,7 +386,7 @@ static void purge(unsigned int who)
 	while (!clients[who].replies)
 		turn();
 	if (sscanf(clients[who].line, "PURGED %llu", &nr) != 1)
-		test_fail(__FILE__, __LINE__, "purge: %s", clients[who].line);
+		test_fail(__FILE__, __LINE__, "%s", clients[who].line);
 	for (id = 1; id <= last_id; id++)
 		if (jobs[id].status != NOWHERE && jobs[id].tube == tube)
 			gone += check_purged(who, &jobs[id], id, statuses[command.state]);
