@@ -7,13 +7,18 @@
  *	{"id", "tube", "state": "ready" | "delayed" | "wall" | "buried", "pri",
  *	 "due_ns" (delayed, wall) or "order" (buried), "delay_ns", "ttr_ns", "created_ns",
  *	 "reserves", "timeouts", "releases", "buries", "kicks", "attempts",
- *	 "origin", "died_ns", "reason", "key", "body"}
+ *	 "origin", "died_ns", "schedule", "missed", "reason", "key", "body"}
  *
  * The fields of the last line are left out if the job does not have them, except the body.
  * Times are on the wall clock, ns since 1970. That includes "due_ns" of "delayed" jobs and
  * "created_ns", which the store has on the queue's clock, see alarm/clock.h. Bytes that are
  * not UTF-8 are "body64", "reason64" or "key64", in base64. 64-bit numbers are written as
  * signed.
+ *
+ * A schedule is a line behind all jobs:
+ *
+ *	{"every": name, "tube", "id", "pri", "interval_ns", "next_ns", "ttr_ns", "missed",
+ *	 "last", "body"}
  */
 #include <errno.h>
 #include <jansson.h>
@@ -43,6 +48,8 @@ const struct store_json_number store_json_numbers[NR_STORE_JSON_NUMBERS] = {
 	{ "kicks", offsetof(struct job_record, kicks), 4 },
 	{ "attempts", offsetof(struct job_record, attempts), 4 },
 	{ "died_ns", offsetof(struct job_record, died_ns), 8 },
+	{ "schedule", offsetof(struct job_record, schedule), 8 },
+	{ "missed", offsetof(struct job_record, missed), 8 },
 };
 
 struct dump {
@@ -88,6 +95,10 @@ static void set_numbers(json_t *object, const struct job_record *job)
 	}
 	if (!job->died_ns)
 		json_object_del(object, "died_ns");
+	if (!job->schedule) {
+		json_object_del(object, "schedule");
+		json_object_del(object, "missed");
+	}
 }
 
 static int write_line(struct dump *dump, json_t *object)
@@ -157,6 +168,41 @@ static bool dump_next(void *context, const struct store_entry *entry)
 	return !dump->ret;
 }
 
+static int dump_schedule(struct dump *dump, const struct schedule_record *schedule)
+{
+	json_t *object = json_object();
+	const void *body;
+	size_t len;
+	int ret = store_get_schedule_body(dump->store, schedule->id, &body, &len);
+
+	set_bytes(object, "every", schedule->name, schedule->name_len);
+	if (!ret)
+		ret = set_tube(dump, object, "tube", schedule->tube);
+	if (ret) {
+		json_decref(object);
+		return ret == -ENOENT ? -EBADMSG : ret;
+	}
+	set_u64(object, "id", schedule->id);
+	set_u64(object, "pri", schedule->pri);
+	set_u64(object, "interval_ns", schedule->interval_ns);
+	set_u64(object, "next_ns", schedule->next_ns);
+	set_u64(object, "ttr_ns", schedule->ttr_ns);
+	set_u64(object, "missed", schedule->missed);
+	set_u64(object, "last", schedule->last);
+	set_bytes(object, "body", body, len);
+	return write_line(dump, object);
+}
+
+static bool dump_next_schedule(void *context, const struct store_entry *entry)
+{
+	struct dump *dump = context;
+
+	if (entry->kind != 'e')
+		return false;
+	dump->ret = entry->sound ? dump_schedule(dump, &entry->schedule) : -EBADMSG;
+	return !dump->ret;
+}
+
 static bool dump_tube(void *context, const struct tube_record *tube)
 {
 	const struct retry_policy *policy = &tube->policy;
@@ -182,6 +228,8 @@ int store_dump(struct store *store, FILE *out)
 	dump.skew_ns = store_get_number(store, NUMBER_SKEW, 0);
 	if (!ret && !dump.ret)
 		ret = store_scan_entries(store, 'j', dump_next, &dump);
+	if (!ret && !dump.ret)
+		ret = store_scan_entries(store, 'e', dump_next_schedule, &dump);
 	if (!ret)
 		ret = dump.ret;
 	return !ret && fflush(out) ? -EIO : ret;

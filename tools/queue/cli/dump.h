@@ -23,7 +23,7 @@ struct store_json_number {
 	size_t size;
 };
 
-#define NR_STORE_JSON_NUMBERS 11
+#define NR_STORE_JSON_NUMBERS 13
 extern const struct store_json_number store_json_numbers[NR_STORE_JSON_NUMBERS];
 
 /* Write policies and jobs of an open store to @out, as JSON. Returns 0 or a negative errno. */

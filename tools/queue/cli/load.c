@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "queue/cli/base64.h"
 #include "queue/cli/dump.h"
 #include "queue/cli/load.h"
 #include "queue/integrity/open.h"
 #include "queue/store/batch.h"
 #include "queue/store/read.h"
+#include "queue/store/schedule.h"
 #include "queue/store/space.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
@@ -56,6 +58,7 @@ RB_HEAD(load_tubes, load_tube);
  * @tubes: tubes of the store, and new ones.
  * @ids: ids of the jobs of the lines.
  * @keys: hashes of their keys with their tubes.
+ * @names: the same of the names of the schedules.
  */
 struct load {
 	struct store *store;
@@ -66,6 +69,7 @@ struct load {
 	struct load_tubes tubes;
 	struct seen_list ids;
 	struct seen_list keys;
+	struct seen_list names;
 };
 
 static int compare_names(const struct load_tube *a, const struct load_tube *b)
@@ -284,6 +288,7 @@ static int get_job(struct load *load, const json_t *object, struct job_record *j
 		ret = get_field(load, object, "reason", job->reason, JOB_REASON_MAX,
 				&job->reason_len);
 	job->place.keyed = job->key_len != 0;
+	job->place.scheduled = job->schedule != 0;
 	job->created_ns -= load->skew_ns;
 	return ret;
 }
@@ -301,13 +306,13 @@ static void see(struct load *load, struct seen_list *list, uint64_t what)
 	list->seen[list->nr++] = (struct seen){ .what = what, .line = load->line };
 }
 
-static uint64_t hash_key(const struct job_record *job)
+static uint64_t hash_key(uint32_t tube, const char *key, size_t len)
 {
-	uint64_t hash = (14695981039346656037ull ^ job->place.tube) * 1099511628211ull;
+	uint64_t hash = (14695981039346656037ull ^ tube) * 1099511628211ull;
 	size_t i;
 
-	for (i = 0; i < job->key_len; i++)
-		hash = (hash ^ (uint8_t)job->key[i]) * 1099511628211ull;
+	for (i = 0; i < len; i++)
+		hash = (hash ^ (uint8_t)key[i]) * 1099511628211ull;
 	return hash;
 }
 
@@ -347,11 +352,84 @@ static int check_job(struct load *load, const struct job_record *job)
 	see(load, &load->ids, job->place.id);
 	if (ret != -ENOENT || !job->key_len)
 		return ret == -ENOENT ? 0 : ret;
-	see(load, &load->keys, hash_key(job));
+	see(load, &load->keys, hash_key(job->place.tube, job->key, job->key_len));
 	ret = store_get_key(load->store, job->place.tube, job->key, job->key_len, &id);
 	if (!ret)
 		return wrong(load, "the store has job %" PRIu64 " with this key", id);
 	return ret == -ENOENT ? 0 : ret;
+}
+
+/* --- schedules ---------------------------------------------------------------------------- */
+
+static int get_schedule(struct load *load, const json_t *object,
+			struct schedule_record *schedule)
+{
+	const char *tube_name = json_string_value(json_object_get(object, "tube"));
+	const char *name = json_string_value(json_object_get(object, "every"));
+	struct load_tube *tube;
+	uint64_t pri;
+
+	memset(schedule, 0, sizeof(*schedule));
+	if (!name || !*name || strlen(name) > JOB_KEY_MAX)
+		return wrong(load, "\"every\" is not a name of 1 to %d bytes", JOB_KEY_MAX);
+	schedule->name_len = (uint8_t)strlen(name);
+	memcpy(schedule->name, name, schedule->name_len);
+	if (!get_u64(object, "id", &schedule->id) || !schedule->id || schedule->id > INT64_MAX)
+		return wrong(load, "need an \"id\"");
+	if (!get_u64(object, "pri", &pri) || pri > UINT32_MAX ||
+	    !get_u64(object, "interval_ns", &schedule->interval_ns) ||
+	    schedule->interval_ns < NSEC_PER_SEC ||
+	    schedule->interval_ns > TEXT_DURATION_MAX_NS ||
+	    !get_u64(object, "next_ns", &schedule->next_ns) || !schedule->next_ns ||
+	    !get_u64(object, "ttr_ns", &schedule->ttr_ns) ||
+	    !get_u64(object, "missed", &schedule->missed) ||
+	    !get_u64(object, "last", &schedule->last))
+		return wrong(load, "the schedule is not one");
+	tube = get_tube(load, tube_name);
+	if (!tube)
+		return wrong(load, "need a \"tube\" of 1 to %d bytes", TUBE_NAME_MAX);
+	schedule->pri = (uint32_t)pri;
+	schedule->tube = tube->record.tube;
+	schedule->at_ns = schedule->next_ns;
+	return 0;
+}
+
+static int check_schedule(struct load *load, const struct schedule_record *schedule)
+{
+	struct schedule_record there;
+	uint64_t id;
+	int ret = store_get_schedule(load->store, schedule->id, &there);
+
+	if (!ret)
+		return wrong(load, "the store has a schedule %" PRIu64, schedule->id);
+	if (ret != -ENOENT)
+		return ret;
+	see(load, &load->ids, schedule->id);
+	see(load, &load->names, hash_key(schedule->tube, schedule->name, schedule->name_len));
+	ret = store_find_schedule(load->store, schedule->tube, schedule->name, &id);
+	if (!ret)
+		return wrong(load, "the store has a schedule of this name");
+	return ret == -ENOENT ? 0 : ret;
+}
+
+static int load_schedule(struct load *load, const json_t *object)
+{
+	struct schedule_record schedule;
+	uint8_t *body;
+	size_t len;
+	int ret = get_schedule(load, object, &schedule);
+
+	if (ret)
+		return ret;
+	if (!get_bytes(object, "body", &body, &len) || len > UINT32_MAX)
+		return wrong(load, "\"body\" is not text, or \"body64\" not base64");
+	schedule.body_len = (uint32_t)len;
+	if (load->put)
+		store_put_schedule(load->store, &schedule, body ? body : (void *)"");
+	else
+		ret = check_schedule(load, &schedule);
+	free(body);
+	return ret;
 }
 
 /* --- lines -------------------------------------------------------------------------------- */
@@ -373,8 +451,14 @@ static int load_job(struct load *load, const json_t *object)
 	else
 		ret = check_job(load, &job);
 	free(body);
+	return ret;
+}
+
+/* Flush what was put, from time to time. */
+static int flush_piece(struct load *load)
+{
 	if (!load->put || load->line % JOBS_A_COMMIT)
-		return ret;
+		return 0;
 	store_flush(load->store);
 	if (store_has_room(load->store))
 		return 0;
@@ -397,10 +481,12 @@ static int load_line(struct load *load, const char *line, size_t len)
 	if (policy)
 		ret = load_policy(load, json_string_value(json_object_get(object, "tube")),
 				  policy);
+	else if (json_object_get(object, "every"))
+		ret = load_schedule(load, object);
 	else
 		ret = load_job(load, object);
 	json_decref(object);
-	return ret;
+	return ret ? ret : flush_piece(load);
 }
 
 static int load_lines(struct load *load, FILE *in)
@@ -468,6 +554,8 @@ static int load_all(struct load *load, FILE *in)
 	if (!ret)
 		ret = see_twice(load, &load->keys, "key");
 	if (!ret)
+		ret = see_twice(load, &load->names, "name");
+	if (!ret)
 		ret = begin(load, true);
 	/* Sorted: the last one is the highest. Later ids may have been given and deleted. */
 	if (!ret && load->ids.nr)
@@ -491,6 +579,7 @@ int store_load(const struct store_config *config, FILE *in)
 	forget_tubes(&load);
 	free(load.ids.seen);
 	free(load.keys.seen);
+	free(load.names.seen);
 	if (lines != in)
 		fclose(lines);
 	return ret;

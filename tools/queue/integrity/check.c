@@ -6,6 +6,9 @@
  * record, an entry in the index of its state, and its key. There are no more entries, bodies
  * and keys than the records need. Each mark belongs to a job. The tube of each job has a name.
  * The counts equal the numbers of entries in the indexes. The next id is above all ids.
+ *
+ * Each schedule has a body, its name, and its entry in the index of times; without one its last
+ * job is there, or an entry of time 0.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,6 +30,8 @@
  * @out: where errors are printed.
  * @errors: number of errors.
  * @keyed: number of jobs that have a key.
+ * @timed: number of schedules that have an entry in the index of times.
+ * @times: number of such entries, without those of time 0.
  * @kinds: number of entries by the first letter of their keys.
  */
 struct check {
@@ -34,6 +39,8 @@ struct check {
 	FILE *out;
 	int errors;
 	uint64_t keyed;
+	uint64_t timed;
+	uint64_t times;
 	uint64_t kinds[256];
 };
 
@@ -114,6 +121,65 @@ static void check_job(struct check *check, const struct job_record *job)
 		report(check, "job %" PRIu64 ": it cannot be found by its key", place->id);
 }
 
+/* --- the entries of a schedule ------------------------------------------------------------ */
+
+static bool has_time(struct check *check, uint64_t at_ns, uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	return has_entry(check, key, store_key_schedule_time(key, at_ns, id), "", 0);
+}
+
+/* Is the last job of a schedule there, and not buried, or reserved? */
+static bool has_last_job(struct check *check, const struct schedule_record *schedule)
+{
+	uint8_t key[STORE_KEY_MAX];
+	struct job_record job;
+
+	return !store_get(check->store, schedule->last, &job) &&
+		(job.place.state != JOB_BURIED ||
+		 has_entry(check, key, store_key_id(key, 'v', schedule->last), "", 0));
+}
+
+static void check_schedule_body(struct check *check, const struct schedule_record *schedule)
+{
+	const void *body;
+	size_t len;
+	int ret = store_get_schedule_body(check->store, schedule->id, &body, &len);
+
+	if (ret)
+		report(check, "schedule '%s': its body is %s", schedule->name,
+		       ret == -ENOENT ? "missing" : "damaged");
+	else if (len != schedule->body_len)
+		report(check, "schedule '%s': its body has %zu bytes, not %" PRIu32,
+		       schedule->name, len, schedule->body_len);
+}
+
+static void check_schedule(struct check *check, const struct schedule_record *schedule)
+{
+	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
+	struct tube_record tube;
+	size_t len;
+
+	check_schedule_body(check, schedule);
+	store_tubes_see_schedule(check->store, schedule->tube);
+	len = store_encode_u64(value, schedule->id);
+	if (!has_entry(check, key, store_key_schedule_name(key, schedule->tube, schedule->name,
+							   schedule->name_len), value, len))
+		report(check, "schedule '%s': it cannot be found by its name", schedule->name);
+	check->timed += schedule->at_ns > 0;
+	if (schedule->at_ns ? !has_time(check, schedule->at_ns, schedule->id) :
+	    !has_last_job(check, schedule) && !has_time(check, 0, schedule->id))
+		report(check, "schedule '%s': it is missing in the index of times",
+		       schedule->name);
+	if (schedule->id >= check->store->next_id)
+		report(check, "schedule '%s': its id is %" PRIu64 ", and the next id %" PRIu64,
+		       schedule->name, schedule->id, check->store->next_id);
+	if (store_get_tube(check->store, schedule->tube, &tube))
+		report(check, "schedule '%s': its tube %" PRIu32 " has no name", schedule->name,
+		       schedule->tube);
+}
+
 /* --- entry by entry ----------------------------------------------------------------------- */
 
 static void check_mark(struct check *check, uint64_t id)
@@ -135,6 +201,10 @@ static void check_entry(struct check *check, const struct store_entry *entry)
 		check_job(check, &entry->job);
 	else if (entry->kind == 'v')
 		check_mark(check, entry->job.place.id);
+	else if (entry->kind == 'e')
+		check_schedule(check, &entry->schedule);
+	else if (entry->kind == 's')
+		check->times += entry->schedule.at_ns > 0;
 }
 
 static bool check_next(void *context, const struct store_entry *entry)
@@ -161,8 +231,15 @@ static void check_sums(struct check *check)
 	if (kinds['k'] != check->keyed)
 		report(check, "there are %" PRIu64 " keys for %" PRIu64 " jobs that have one",
 		       kinds['k'], check->keyed);
+	if (kinds['f'] != kinds['e'] || kinds['n'] != kinds['e'])
+		report(check, "there are %" PRIu64 " bodies and %" PRIu64 " names for %" PRIu64
+		       " schedules", kinds['f'], kinds['n'], kinds['e']);
+	if (check->times != check->timed)
+		report(check, "the index of times has %" PRIu64 " entries for %" PRIu64
+		       " schedules", check->times, check->timed);
 	if (!store_tubes_agree(check->store, &tube))
-		report(check, "the counts of tube %" PRIu32 " do not match its jobs", tube);
+		report(check, "the counts of tube %" PRIu32 " do not match its jobs and schedules",
+		       tube);
 }
 
 int store_check(const struct store_config *config, FILE *out)

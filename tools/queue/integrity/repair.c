@@ -5,7 +5,8 @@
  * The readable data was copied before, see salvage.c. Here the entries of indexes, the keys and
  * the counts are rebuilt from the records. A job whose record or body is missing is lost; its
  * id is logged if it is known. A deleted job may be back if the delete was in damaged data;
- * this is logged, too.
+ * this is logged, too. The same goes for schedules; each is looked at again at its next time,
+ * whatever has become of its last job.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +18,7 @@
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
 #include "queue/store/dir.h"
+#include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
@@ -57,7 +59,7 @@ static bool drop_next(void *context, const struct store_entry *entry)
 	struct repair *repair = context;
 
 	/* Keep records, bodies, tubes and numbers. */
-	if (entry->sound && strchr("jptm", entry->kind))
+	if (entry->sound && strchr("jptmef", entry->kind))
 		return true;
 	store_delete_raw(repair->store, entry->key, entry->key_len);
 	return next_entry(repair);
@@ -143,6 +145,67 @@ static bool drop_body(void *context, const struct store_entry *entry)
 	return next_entry(repair);
 }
 
+/* --- schedules ---------------------------------------------------------------------------- */
+
+static void drop_lost_schedule(struct repair *repair, uint64_t id)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	store_say(repair->store, LOG_ERR,
+		  "%s: schedule %" PRIu64 " is lost: it is not whole, or its name is taken",
+		  repair->store->dir, id);
+	store_delete_raw(repair->store, key, store_key_id(key, 'e', id));
+	store_delete_raw(repair->store, key, store_key_id(key, 'f', id));
+	store_touch_id(repair->store, id);
+}
+
+static bool has_schedule_body(struct store *store, const struct schedule_record *schedule)
+{
+	const void *body;
+	size_t len;
+
+	return !store_get_schedule_body(store, schedule->id, &body, &len) &&
+		len == schedule->body_len;
+}
+
+static bool restore_schedule(void *context, const struct store_entry *entry)
+{
+	struct repair *repair = context;
+	struct schedule_record schedule = entry->schedule;
+	uint64_t other;
+
+	if (entry->kind != 'e')
+		return false;
+	if (schedule.id > repair->last_id)
+		repair->last_id = schedule.id;
+	if (!has_schedule_body(repair->store, &schedule) ||
+	    !store_find_schedule(repair->store, schedule.tube, schedule.name, &other)) {
+		drop_lost_schedule(repair, schedule.id);
+		return next_entry(repair);
+	}
+	keep_tube(repair, schedule.tube);
+	schedule.at_ns = schedule.next_ns;
+	store_keep_schedule(repair->store, &schedule);
+	return next_entry(repair);
+}
+
+static bool drop_schedule_body(void *context, const struct store_entry *entry)
+{
+	struct repair *repair = context;
+	struct schedule_record schedule;
+	uint64_t id = entry->schedule.id;
+
+	if (entry->kind != 'f')
+		return false;
+	if (id > repair->last_id)
+		repair->last_id = id;
+	if (store_get_schedule(repair->store, id, &schedule))
+		drop_lost_schedule(repair, id);
+	return next_entry(repair);
+}
+
+/* --- the whole store ---------------------------------------------------------------------- */
+
 /* Choose values for lost numbers that fit the jobs that are left. */
 static void repair_numbers(struct repair *repair)
 {
@@ -184,6 +247,10 @@ static int rebuild(struct repair *repair)
 		ret = store_scan_entries(store, 'j', restore_next, repair);
 	if (!ret)
 		ret = store_scan_entries(store, 'p', drop_body, repair);
+	if (!ret)
+		ret = store_scan_entries(store, 'e', restore_schedule, repair);
+	if (!ret)
+		ret = store_scan_entries(store, 'f', drop_schedule_body, repair);
 	if (ret)
 		return ret;
 	repair_numbers(repair);

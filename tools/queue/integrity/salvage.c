@@ -306,6 +306,12 @@ static void copy_open(void *context)
 	copy_kind(salvage, &jobs);
 	jobs.letter = 'p';
 	copy_kind(salvage, &jobs);
+	/* Schedules have ids of the same numbers; there are few. */
+	jobs.most = UNKNOWN_MOST;
+	jobs.letter = 'e';
+	copy_kind(salvage, &jobs);
+	jobs.letter = 'f';
+	copy_kind(salvage, &jobs);
 	write_copy(salvage);
 }
 

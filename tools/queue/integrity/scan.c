@@ -29,6 +29,15 @@ static bool decode_job(const char *key, size_t key_len, const char *value, size_
 	return store_decode_id(key, key_len, 'j', &id) && store_decode_job(id, value, len, job);
 }
 
+static bool decode_schedule(const char *key, size_t key_len, const char *value, size_t len,
+			    struct schedule_record *schedule)
+{
+	uint64_t id;
+
+	return store_decode_id(key, key_len, 'e', &id) &&
+		store_decode_schedule(id, value, len, schedule);
+}
+
 static bool decode_counts(const char *key, size_t key_len, const char *value, size_t len)
 {
 	struct tube_counts counts;
@@ -61,7 +70,15 @@ static bool decode(struct store_entry *entry, const char *key, size_t key_len,
 		return decode_counts(key, key_len, value, len);
 	case 'k':
 	case 'm':
+	case 'n':
 		return store_decode_u64(value, len, &number);
+	case 'e':
+		return decode_schedule(key, key_len, value, len, &entry->schedule);
+	case 'f':
+		return store_decode_id(key, key_len, 'f', &entry->schedule.id);
+	case 's':
+		return store_decode_schedule_time(key, key_len, &entry->schedule.at_ns,
+						  &entry->schedule.id);
 	}
 	return false;
 }
@@ -137,6 +154,8 @@ static bool scan_next(void *context, const struct store_entry *entry)
 		scan->nr_places++;
 	}
 	scan->nr_jobs += entry->kind == 'j';
+	if (entry->kind == 'e' && entry->sound)
+		store_tubes_see_schedule(scan->store, entry->schedule.tube);
 	if (entry->sound)
 		return true;
 	snprintf(what, sizeof(what), "an entry of kind '%c'", entry->kind);

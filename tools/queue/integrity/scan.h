@@ -5,6 +5,7 @@
 
 #include "queue/store/config.h"
 #include "queue/store/record.h"
+#include "queue/store/schedule.h"
 
 /**
  * struct store_entry - an entry that a scan has read
@@ -15,6 +16,7 @@
  * @value_len: length of the value.
  * @job: 'j': the record; an entry of an index: its place; 'p', 'v': its id.
  * @tube: 't': the record.
+ * @schedule: 'e': the record; 'f': its id; 's': its id, and the time as @at_ns.
  */
 struct store_entry {
 	char kind;
@@ -24,6 +26,7 @@ struct store_entry {
 	size_t value_len;
 	struct job_record job;
 	struct tube_record tube;
+	struct schedule_record schedule;
 };
 
 /*

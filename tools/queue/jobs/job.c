@@ -39,6 +39,7 @@
 #include "queue/jobs/job.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
+#include "queue/jobs/schedule.h"
 #include "queue/jobs/tube.h"
 #include "queue/jobs/window.h"
 #include "queue/store/batch.h"
@@ -157,6 +158,11 @@ static void job_displace(struct queue *queue, struct job *job)
 	job->placed = false;
 }
 
+bool job_needs_record(const struct job *job)
+{
+	return job->keyed || job->linked;
+}
+
 bool job_write_ready(struct queue *queue, struct job *job)
 {
 	struct job_place old = job_place(job);
@@ -230,7 +236,7 @@ int job_find(struct queue *queue, uint64_t id, struct job **job, struct job_reco
 	*job = job_new(queue, &record->place);
 	if (!*job)
 		return -ENOMEM;
-	(*job)->dead = record->origin;
+	(*job)->linked = record->origin || record->schedule;
 	return 0;
 }
 
@@ -268,6 +274,8 @@ void job_become(struct queue *queue, struct job *job, const struct job_record *r
 	struct tube *tube = job->tube;
 
 	store_move(queue->store, &old, record);
+	if (record->schedule && place->state == JOB_BURIED)
+		schedule_job_ended(queue, record->schedule);
 	job_displace(queue, job);
 	count_job(queue, tube, job->status, job->pri, -1);
 	job->tube = tube_by_number(queue, place->tube);
@@ -275,7 +283,7 @@ void job_become(struct queue *queue, struct job *job, const struct job_record *r
 	job->pri = place->pri;
 	job->stored = place->state;
 	job->keyed = place->keyed;
-	job->dead = record->origin;
+	job->linked = record->origin || record->schedule;
 	job->seq = store_seq(queue->store);
 	job->status = statuses[place->state];
 	count_job(queue, job->tube, job->status, job->pri, 1);
@@ -289,9 +297,11 @@ void job_gone(struct queue *queue, struct job *job, const struct job_record *rec
 	struct tube *tube = job->tube;
 
 	store_delete(queue->store, &place, record->key, job->keyed ? record->key_len : 0);
+	if (job->linked && record->schedule)
+		schedule_job_ended(queue, record->schedule);
 	job_displace(queue, job);
 	count_job(queue, tube, job->status, job->pri, -1);
-	if (job->dead)
+	if (job->linked && record->origin)
 		retry_forget_origin(queue, record->origin);
 	job_forget(queue, job);
 	tube_put(queue, tube);

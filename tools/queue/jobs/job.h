@@ -44,7 +44,8 @@ void job_arrived(struct queue *queue, struct tube *tube, const struct job_record
  */
 void job_become(struct queue *queue, struct job *job, const struct job_record *record);
 
-/* Delete a job, and its key. @record is its own if it has a key or is dead, else unused. */
+/* Delete a job, and its key. @record is its own if job_needs_record(), else unused. */
+bool job_needs_record(const struct job *job);
 void job_gone(struct queue *queue, struct job *job, const struct job_record *record);
 
 /* Make a buried or delayed job ready; a dead one in its first tube. @record is its own. */

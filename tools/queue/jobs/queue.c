@@ -15,9 +15,11 @@
 #include "queue/jobs/age.h"
 #include "queue/jobs/backup.h"
 #include "queue/jobs/job.h"
+#include "queue/jobs/purge.h"
 #include "queue/jobs/queue.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
+#include "queue/jobs/schedule.h"
 #include "queue/jobs/tube.h"
 #include "queue/jobs/window.h"
 #include "queue/store/batch.h"
@@ -113,7 +115,9 @@ static void one_alarm(struct queue *queue, uint64_t id)
 		tube_alarm(queue, ID_NUMBER(id));
 		break;
 	case ID_WINDOW:
-		/* window_turn() loads more jobs, and arms this again. */
+		/* A turn continues loading jobs, or purging, and arms this again. */
+		if (ID_NUMBER(id) == ID_SCHEDULES)
+			schedules_alarm(queue);
 		break;
 	}
 }
@@ -126,6 +130,7 @@ static void clock_was_set(struct queue *queue)
 	log_say(LOG_NOTICE, "the wall clock was set; delays continue, %lld s from it",
 		(long long)skew_ns / (long long)NSEC_PER_SEC);
 	store_put_number(queue->store, "skew", skew_ns);
+	schedules_clock_was_set(queue);
 }
 
 void queue_alarms(struct queue *queue)
@@ -152,7 +157,9 @@ bool queue_turn(struct queue *queue)
 {
 	bool more = sessions_kick(queue);
 
+	more |= purges_turn(queue);
 	more |= sessions_give_back(queue, GIVE_BACK);
+	more |= schedules_turn(queue);
 	queue_serve(queue);
 	more |= window_turn(queue);
 	store_commit(queue->store);
@@ -188,6 +195,7 @@ void queue_stats(struct queue *queue, struct queue_stats *stats)
 	stats->reserved = queue->nr[IS_RESERVED];
 	stats->delayed = queue->nr[IS_DELAYED];
 	stats->buried = queue->nr[IS_BURIED];
+	stats->schedules = queue->schedules.nr;
 	stats->tubes = queue->nr_tubes;
 	stats->max_tubes = queue->max_tubes;
 	stats->resident = queue->nr_resident;
@@ -269,6 +277,8 @@ static void recover_mark(struct queue *queue, uint64_t id)
 	record.reserves++;
 	retry_undone(queue, &record);
 	store_move(queue->store, &old, &record);
+	if (record.schedule && record.place.state == JOB_BURIED)
+		schedule_job_ended(queue, record.schedule);
 }
 
 static int recover_marks(struct queue *queue)
@@ -323,11 +333,13 @@ int queue_create(struct queue **out, const struct queue_config *config, struct s
 	queue->next_session = 1;
 	TAILQ_INIT(&queue->kicking);
 	TAILQ_INIT(&queue->backups);
+	TAILQ_INIT(&queue->purges);
 	TAILQ_INIT(&queue->orphans);
 	queue->max_watches = config->memory / 16 / sizeof(struct watch) + MIN_WATCHES;
 	make_instance(queue);
 	tubes_init(queue);
 	windows_init(queue);
+	schedules_init(queue);
 	err = residents_init(queue);
 	if (!err)
 		err = queue_load(queue);

@@ -16,8 +16,8 @@ struct tube;
 /**
  * struct queue_config - limits
  * @memory: bytes for jobs and tubes in memory.
- * @max_jobs: limit of all jobs; 0: the disk is the limit.
- * @max_tube_jobs: limit of the jobs of a tube; 0: the disk is the limit.
+ * @max_jobs: limit of all jobs and schedules; 0: the disk is the limit.
+ * @max_tube_jobs: limit of those of a tube; 0: the disk is the limit.
  * @max_job_size: limit of the bytes of a body.
  * @window_ns: jobs that are due within it are in memory, as far as there is room.
  * @sync: as the store was opened, for stats.
@@ -50,6 +50,7 @@ struct queue_stats {
 	uint64_t producers;
 	uint64_t workers;
 	uint64_t waiting;
+	uint64_t schedules;
 	/* Since the start. */
 	uint64_t total_jobs;
 	uint64_t total_connections;

@@ -105,6 +105,7 @@ struct job *job_new(struct queue *queue, const struct job_place *place)
 		.status = status_on_disk(place->state),
 		.stored = place->state,
 		.keyed = place->keyed,
+		.linked = place->scheduled,
 	};
 	*bucket = job;
 	queue->nr_resident++;

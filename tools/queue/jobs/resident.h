@@ -18,7 +18,7 @@ struct job *job_new(struct queue *queue, const struct job_place *place);
 /* Remove a job from memory; the disk still has it. It must be in no tree. */
 void job_forget(struct queue *queue, struct job *job);
 
-/* The place of a job on disk. */
+/* Its place on disk, without @scheduled. */
 struct job_place job_place(const struct job *job);
 
 #endif /* QUEUE_JOBS_RESIDENT_H */

@@ -16,6 +16,7 @@
 
 #include "queue/jobs/backup.h"
 #include "queue/jobs/job.h"
+#include "queue/jobs/purge.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/session.h"
 #include "queue/jobs/tube.h"
@@ -155,6 +156,7 @@ void session_destroy(struct session *session)
 	if (session->kicks_left)
 		TAILQ_REMOVE(&queue->kicking, session, kicking);
 	session_forget_backup(session);
+	purge_end(session);
 	holder_orphan(queue, session->holder);
 	while ((watch = TAILQ_FIRST(&session->watches)))
 		session_ignore(session, watch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A session: which tube a client uses, which tubes it watches, which jobs it has reserved,
- * whether it waits for a job, and its unfinished kick.
+ * whether it waits for a job, and its unfinished kick or purge.
  */
 #ifndef QUEUE_JOBS_SESSION_H
 #define QUEUE_JOBS_SESSION_H
@@ -16,6 +16,7 @@
 
 struct holder;
 struct job;
+struct purge;
 struct queue;
 struct session;
 struct tube;
@@ -23,19 +24,20 @@ struct watch;
 
 TAILQ_HEAD(watch_list, watch);
 
-/* Why a session continues that has waited, or had an unfinished kick. */
+/* Why a session continues that has waited, or had an unfinished kick or purge. */
 enum session_event {
 	SESSION_RESERVED,	/* it got a job; session_ops.reserved() was called before */
 	SESSION_TIMED_OUT,	/* the timeout of its reserve is over */
 	SESSION_DEADLINE_SOON,	/* the time to run of a job that it holds ends soon */
 	SESSION_KICKED,		/* its kick is complete */
+	SESSION_PURGED,		/* its purge is complete, or ended with an error */
 	SESSION_BACKED_UP	/* its backup is complete, or was not made */
 };
 
 /**
  * struct session_ops - what the owner of a session is told
  * @reserved: the session has reserved @job. @body is valid during this call only.
- * @resumed: the wait or the kick of the session is over: it can run its next command.
+ * @resumed: the wait, the kick or the purge of the session is over: it can run its next command.
  *
  * Neither may end the session, nor call the queue.
  */
@@ -61,6 +63,9 @@ struct session_ops {
  * @kick_from: where the kick continues.
  * @backup: name of the backup that it waits for; NULL: none.
  * @backup_result: what became of its last backup: 0 or a negative errno.
+ * @purge: its unfinished purge, or NULL.
+ * @purged: jobs that its last purge has deleted.
+ * @purge_err: 0, or the error that ended that purge.
  * @waiting: it waits in a reserve.
  * @producer: it has put a job.
  * @worker: it has asked for a job.
@@ -83,6 +88,9 @@ struct session {
 	struct job_place kick_from;
 	char *backup;
 	int backup_result;
+	struct purge *purge;
+	uint64_t purged;
+	int purge_err;
 	bool waiting;
 	bool producer;
 	bool worker;

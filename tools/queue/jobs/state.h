@@ -62,7 +62,7 @@ struct holder {
  * @status: enum job_status.
  * @stored: enum job_state: the index that has it on disk.
  * @keyed: it has a key.
- * @dead: its record has the tube that it came from.
+ * @linked: its record has a schedule or, if it is dead, the tube that it came from.
  * @placed: it is in a tree, or its alarm is armed, or both, as its status says.
  * @ready_s: READY: since when, see age.c.
  */
@@ -85,7 +85,7 @@ struct job {
 	uint32_t status : 3;
 	uint32_t stored : 2;
 	uint32_t keyed : 1;
-	uint32_t dead : 1;
+	uint32_t linked : 1;
 	uint32_t placed : 1;
 };
 
@@ -125,6 +125,7 @@ TAILQ_HEAD(watch_queue, watch);
  * @nr_using: sessions that use it.
  * @nr_watching: sessions that watch it.
  * @nr_waiting: sessions that wait for it.
+ * @nr_purging: unfinished purges of it.
  * @total_jobs: jobs put since the start.
  * @reserves: reserves of its jobs since the start.
  * @retries: failed attempts since the start that are retried.
@@ -156,6 +157,7 @@ struct tube {
 	uint32_t nr_using;
 	uint32_t nr_watching;
 	uint32_t nr_waiting;
+	uint32_t nr_purging;
 	uint64_t total_jobs;
 	uint64_t reserves;
 	uint64_t retries;
@@ -176,6 +178,7 @@ TAILQ_HEAD(tube_list, tube);
 LIST_HEAD(session_list, session);
 TAILQ_HEAD(kick_list, session);
 TAILQ_HEAD(backup_list, session);
+TAILQ_HEAD(purge_list, purge);
 TAILQ_HEAD(orphan_list, holder);
 
 /**
@@ -190,6 +193,22 @@ struct window {
 	struct job_place cut;
 	uint64_t end_ns;
 	struct alarm alarm;
+};
+
+/**
+ * struct schedules - schedules, which are on disk; see schedule.c
+ * @nr: their number.
+ * @alarm: wakes to look at the next one.
+ * @look: the next turn looks at them.
+ * @bytes: bytes of bodies that were put in this turn.
+ * @passed_ns: while the times up to this one passed, the daemon could not put a job.
+ */
+struct schedules {
+	uint64_t nr;
+	struct alarm alarm;
+	bool look;
+	size_t bytes;
+	uint64_t passed_ns;
 };
 
 #define SESSION_BUCKETS	1024
@@ -218,11 +237,15 @@ struct job_chunk;
  * @tubes_warned: it was logged that they are almost as many as the limit.
  * @default_tube: the tube "default", which is never freed.
  * @windows: delayed jobs in memory: of JOB_DELAYED and of JOB_WALL.
+ * @schedules: jobs that are put again and again.
  * @sessions: the sessions, by id.
  * @kicking: sessions with an unfinished kick.
  * @backups: sessions that wait for a backup; the first one's may be running.
  * @backup_of: the session of the backup that runs; NULL: it has ended.
  * @backup_runs: the store makes a backup.
+ * @purges: unfinished purges; the first one is next.
+ * @purge_alarm: purges wait for it.
+ * @purge_pauses: how often they have waited without going on.
  * @orphans: holders of sessions that have ended.
  * @nr_sessions: number of sessions.
  * @nr_watches: tubes that they watch, in all.
@@ -260,11 +283,15 @@ struct queue {
 	bool tubes_warned;
 	struct tube *default_tube;
 	struct window windows[2];
+	struct schedules schedules;
 	struct session_list sessions[SESSION_BUCKETS];
 	struct kick_list kicking;
 	struct backup_list backups;
 	struct session *backup_of;
 	bool backup_runs;
+	struct purge_list purges;
+	struct alarm purge_alarm;
+	unsigned int purge_pauses;
 	struct orphan_list orphans;
 	size_t nr_sessions;
 	size_t nr_watches;
@@ -291,8 +318,11 @@ enum id_kind {
 	ID_JOB,
 	ID_SESSION,
 	ID_TUBE,
-	ID_WINDOW
+	ID_WINDOW	/* the number of a window, ID_SCHEDULES or ID_PURGES */
 };
+
+#define ID_SCHEDULES	2
+#define ID_PURGES	3
 
 static inline uint64_t job_id(const struct job *job)
 {

@@ -2,9 +2,9 @@
 /*
  * Tubes: by name, by number, and how long they exist.
  *
- * A tube exists while a session uses or watches it, while it has jobs or a policy, while a
- * dead tube has jobs that came from it, or while it is paused. It gets a number, and is
- * written to disk, with its first job or policy.
+ * A tube exists while a session uses or watches it, while it has jobs, schedules or a policy,
+ * while a dead tube has jobs that came from it, or while it is paused or purged. It gets a
+ * number, and is written to disk, with its first job, schedule or policy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -164,6 +164,7 @@ static void count_tube(struct queue *queue, struct tube *tube)
 	queue->nr[IS_DELAYED] += tube->nr[IS_DELAYED];
 	queue->nr[IS_BURIED] += tube->nr[IS_BURIED];
 	queue->stats.urgent += tube->nr_urgent;
+	queue->schedules.nr += counts->schedules;
 }
 
 int tubes_load(struct queue *queue)
@@ -208,13 +209,30 @@ void tube_keep(struct queue *queue, struct tube *tube)
 void tube_put(struct queue *queue, struct tube *tube)
 {
 	if (tube == queue->default_tube || tube->nr_using || tube->nr_watching ||
+	    tube->nr_purging ||
 	    tube->policy.max_attempts || *tube->policy.dead || tube->pause_ns ||
 	    nr_of_all(tube->nr) ||
+	    store_counts(queue->store, tube->number)->schedules ||
 	    store_counts(queue->store, tube->number)->died)
 		return;
 	if (tube->number)
 		store_delete_tube(queue->store, tube->number);
 	tube_free(queue, tube);
+}
+
+bool queue_is_full(const struct queue *queue)
+{
+	uint64_t max = queue->config.max_jobs;
+
+	return max && nr_of_all(queue->nr) + queue->schedules.nr >= max;
+}
+
+bool tube_is_full(const struct queue *queue, const struct tube *tube)
+{
+	uint64_t max = queue->config.max_tube_jobs;
+
+	return max && nr_of_all(tube->nr) +
+		      store_counts(queue->store, tube->number)->schedules >= max;
 }
 
 static void end_pause(struct queue *queue, struct tube *tube)

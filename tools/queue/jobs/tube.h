@@ -27,6 +27,10 @@ void tube_keep(struct queue *queue, struct tube *tube);
 /* Write its policy to disk. */
 void tube_save(struct queue *queue, struct tube *tube);
 
+/* Are the jobs and the schedules, of all tubes or of one, as many as the limit? */
+bool queue_is_full(const struct queue *queue);
+bool tube_is_full(const struct queue *queue, const struct tube *tube);
+
 /* Pause it for @pause_ns; 0 ends its pause. */
 void tube_pause(struct queue *queue, struct tube *tube, uint64_t pause_ns);
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The replies to list-tubes, list-tubes-watched and list-jobs. */
+/* The replies to list-tubes, list-tubes-watched, list-jobs and list-every. */
+#include <string.h>
+
 #include "common/util.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/tube.h"
 #include "queue/protocol/list.h"
 #include "queue/protocol/yaml.h"
+#include "queue/store/batch.h"
 #include "queue/store/read.h"
+#include "queue/store/schedule.h"
 
-/* The limit of the jobs in a page of list-jobs. */
+/* The limit of the jobs in a page of list-jobs, and of the schedules in one of list-every. */
 #define MAX_LISTED	10000
+#define MAX_SCHEDULES	1000
 
 void list_tubes(struct peer *peer)
 {
@@ -224,4 +229,53 @@ void list_jobs(struct peer *peer, const struct command *command)
 		page_walk(&page, &after);
 	page_say_cursor(&page);
 	yaml_say(&yaml, peer, 0);
+}
+
+/* --- list-every ----------------------------------------------------------------------- */
+
+struct every_page {
+	struct peer *peer;
+	uint64_t now_ns;
+	size_t left;
+	struct yaml yaml;
+};
+
+static void page_schedule(struct every_page *page, const struct schedule_record *record)
+{
+	const char *tube = page->peer->session.used->name;
+	struct yaml *yaml = &page->yaml;
+
+	yaml_text(yaml, "- name", record->name, record->name_len);
+	yaml_text(yaml, "  tube", tube, strlen(tube));
+	yaml_number(yaml, "  pri", record->pri);
+	yaml_number(yaml, "  interval-ms", record->interval_ns / NSEC_PER_MSEC);
+	yaml_number(yaml, "  next", record->next_ns / NSEC_PER_MSEC);
+	yaml_number(yaml, "  ttr-ms", record->ttr_ns / NSEC_PER_MSEC);
+	yaml_number(yaml, "  bytes", record->body_len);
+	yaml_number(yaml, "  missed", record->missed + schedule_passed(record, page->now_ns));
+	yaml_number(yaml, "  last-job", record->last);
+}
+
+static bool page_next_schedule(void *context, uint64_t id)
+{
+	struct every_page *page = context;
+	struct schedule_record record;
+
+	/* A damaged one is logged, and left out. */
+	if (!store_get_schedule(page->peer->session.queue->store, id, &record))
+		page_schedule(page, &record);
+	return --page->left > 0;
+}
+
+void list_every(struct peer *peer, const char *after)
+{
+	struct store *store = peer->session.queue->store;
+	struct every_page page = {
+		.peer = peer, .now_ns = alarms_now_ns(ALARM_WALL), .left = MAX_SCHEDULES,
+	};
+
+	if (!yaml_begin(&page.yaml, peer))
+		return;
+	store_list_schedules(store, peer->session.used->number, after, page_next_schedule, &page);
+	yaml_say(&page.yaml, peer, store_last(store));
 }

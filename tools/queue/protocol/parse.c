@@ -123,14 +123,39 @@ static bool parse_put(struct command *command, struct text *text)
 		next_ttr(text, &command->ttr_ns) && parse_body_len(command, text);
 }
 
-static bool parse_put_at(struct command *command, struct text *text)
+static bool next_unix_ms(struct text *text, uint64_t *ns)
 {
 	uint64_t unix_ms;
 
-	if (!text_u32(text, &command->pri) || !text_number(text, UNIX_MS_MAX, &unix_ms))
+	if (!text_number(text, UNIX_MS_MAX, &unix_ms))
 		return false;
-	command->due_ns = unix_ms * NSEC_PER_MSEC;
-	return next_ttr(text, &command->ttr_ns) && parse_body_len(command, text);
+	*ns = unix_ms * NSEC_PER_MSEC;
+	return true;
+}
+
+static bool parse_put_at(struct command *command, struct text *text)
+{
+	return text_u32(text, &command->pri) && next_unix_ms(text, &command->due_ns) &&
+		next_ttr(text, &command->ttr_ns) && parse_body_len(command, text);
+}
+
+static bool parse_every(struct command *command, struct text *text)
+{
+	return next_key(text, command->key) && text_u32(text, &command->pri) &&
+		text_next_duration(text, &command->delay_ns) &&
+		command->delay_ns >= LEAST_INTERVAL_NS &&
+		next_unix_ms(text, &command->due_ns) && next_ttr(text, &command->ttr_ns) &&
+		parse_body_len(command, text);
+}
+
+static bool parse_every_stop(struct command *command, struct text *text)
+{
+	return next_key(text, command->key);
+}
+
+static bool parse_list_every(struct command *command, struct text *text)
+{
+	return text_empty(text) || (*text->start == ' ' && next_key(text, command->key));
 }
 
 static bool parse_put_unique(struct command *command, struct text *text)
@@ -247,6 +272,12 @@ static bool parse_list_jobs(struct command *command, struct text *text)
 		next_cursor(command, text) && parse_count(command, text);
 }
 
+static bool parse_purge(struct command *command, struct text *text)
+{
+	return next_name(text, command->tube) && next_state(text, &command->state) &&
+		command->state != LIST_RESERVED;
+}
+
 /* The name is that of a directory. */
 static bool parse_backup(struct command *command, struct text *text)
 {
@@ -295,6 +326,10 @@ static const struct {
 	{ "policy ", OP_POLICY, parse_policy },
 	{ "list-jobs ", OP_LIST_JOBS, parse_list_jobs },
 	{ "backup ", OP_BACKUP, parse_backup },
+	{ "every ", OP_EVERY, parse_every },
+	{ "every-stop ", OP_EVERY_STOP, parse_every_stop },
+	{ "list-every", OP_LIST_EVERY, parse_list_every },
+	{ "purge ", OP_PURGE, parse_purge },
 };
 
 static bool begins_with(const char *line, size_t len, const char *prefix)
@@ -323,7 +358,7 @@ size_t command_line_max(const char *line, size_t len)
 
 /* --- lines that are wrong ------------------------------------------------------------- */
 
-/* Does a line begin as a command that has a body, or has one in a later version? */
+/* Does a line begin as a command that has a body? */
 static bool may_have_body(const char *line, size_t len)
 {
 	static const char *const prefixes[] = {
@@ -438,6 +473,10 @@ const char *command_name(enum command_op op)
 		[OP_POLICY] = "policy",
 		[OP_LIST_JOBS] = "list-jobs",
 		[OP_BACKUP] = "backup",
+		[OP_EVERY] = "every",
+		[OP_EVERY_STOP] = "every-stop",
+		[OP_LIST_EVERY] = "list-every",
+		[OP_PURGE] = "purge",
 	};
 
 	return names[op];

@@ -3,11 +3,15 @@
 #ifndef QUEUE_PROTOCOL_PARSE_H
 #define QUEUE_PROTOCOL_PARSE_H
 
+#include "common/time.h"
 #include "queue/store/record.h"
 
 /* The limits of a line with its \r\n: of beanstalkd's commands, and of those beyond it. */
 #define LINE_MAX_LEN	224
 #define LINE_BEYOND_MAX	600
+
+/* The least interval of every: it bounds the work of a schedule. */
+#define LEAST_INTERVAL_NS	NSEC_PER_SEC
 
 /* A body behind a wrong line is thrown away if it is not longer. */
 #define WRONG_BODY_MAX	1000000000
@@ -48,10 +52,14 @@ enum command_op {
 	OP_POLICY,
 	OP_LIST_JOBS,
 	OP_BACKUP,
+	OP_EVERY,
+	OP_EVERY_STOP,
+	OP_LIST_EVERY,
+	OP_PURGE,
 	NR_OPS
 };
 
-/* For list-jobs: the states of the disk, and reserved. */
+/* For list-jobs: the states of the disk, and reserved; for purge, the states of the disk. */
 enum list_state {
 	LIST_READY,
 	LIST_RESERVED,
@@ -64,18 +72,19 @@ enum list_state {
  * @op: which command; a field below is set by the commands that have it.
  * @id: a job; list-jobs: begin behind this job.
  * @pri: priority.
- * @delay_ns: delay, pause, or the timeout of reserve-with-timeout.
+ * @delay_ns: delay, pause, the timeout of reserve-with-timeout, or the interval of every.
  * @ttr_ns: time to run; 0 becomes a second.
- * @due_ns: put-at: the due time, ns since 1970.
+ * @due_ns: put-at: the due time, every: the first one, ns since 1970.
  * @count: kick, list-jobs: the most jobs.
  * @body_len: bytes of the body that follows the line, without its \r\n.
  * @has_body: a body follows.
  * @close: of a line that is wrong: where the next command begins cannot be known.
- * @state: list-jobs: the state of the jobs.
+ * @state: list-jobs, purge: the state of the jobs.
  * @after: list-jobs: the place of job @id, if the cursor has it; else its id is 0.
  * @tube: NUL-terminated: use, watch, ignore, stats-tube, pause-tube, policy, list-jobs,
- *	and the name of backup.
- * @key: put-unique and keep-unique, NUL-terminated.
+ *	purge, and the name of backup.
+ * @key: put-unique and keep-unique: the key; every and every-stop: the name; list-every:
+ *	begin behind this name, or "". NUL-terminated.
  * @policy: policy: the retry policy; @max_attempts is 0 for "default".
  */
 struct command {

@@ -28,6 +28,16 @@ void peer_say_kicked(struct peer *peer)
 		 (unsigned long long)peer->session.kicked);
 }
 
+static void say_purged(struct peer *peer)
+{
+	uint64_t seq = store_last(peer->session.queue->store);
+
+	if (peer->session.purge_err)
+		peer_say(peer, seq, "INTERNAL_ERROR");
+	else
+		peer_say(peer, seq, "PURGED %llu", (unsigned long long)peer->session.purged);
+}
+
 static void peer_reserved(struct session *session, const struct job *job, const void *body,
 			  size_t len)
 {
@@ -73,6 +83,9 @@ static void peer_resumed(struct session *session, enum session_event event)
 		break;
 	case SESSION_KICKED:
 		peer_say_kicked(peer);
+		break;
+	case SESSION_PURGED:
+		say_purged(peer);
 		break;
 	case SESSION_BACKED_UP:
 		peer_say_backup(peer);

@@ -12,8 +12,10 @@
 
 #include "queue/jobs/backup.h"
 #include "queue/jobs/job.h"
+#include "queue/jobs/purge.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
+#include "queue/jobs/schedule.h"
 #include "queue/jobs/tube.h"
 #include "queue/jobs/window.h"
 #include "queue/protocol/list.h"
@@ -113,14 +115,6 @@ static bool run_reserve_job(const struct run *run)
 
 /* --- put ------------------------------------------------------------------------------ */
 
-static bool limit_is_reached(const struct queue *queue, const struct tube *tube)
-{
-	const struct queue_config *config = &queue->config;
-
-	return (config->max_jobs && nr_of_all(queue->nr) >= config->max_jobs) ||
-	       (config->max_tube_jobs && nr_of_all(tube->nr) >= config->max_tube_jobs);
-}
-
 /* May the session put a body at all? If not, reply. */
 static bool may_put(const struct run *run)
 {
@@ -165,7 +159,7 @@ static void put_job(const struct run *run)
 	struct queue *queue = run->queue;
 	struct job_record record;
 
-	if (limit_is_reached(queue, tube)) {
+	if (queue_is_full(queue) || tube_is_full(queue, tube)) {
 		queue->stats.refused_full++;
 		say(run, "OUT_OF_MEMORY");
 		return;
@@ -248,10 +242,51 @@ static bool run_put_unique(const struct run *run)
 		say_error(run, err);
 	else if (job->status == IS_RESERVED)
 		say(run, "RESERVED %llu", (unsigned long long)id);
+	else if (purge_takes(run->queue, job, &record))
+		put_job(run);
 	else if (run->command->op == OP_KEEP_UNIQUE)
 		keep(run, job);
 	else
 		replace(run, job, &record);
+	return true;
+}
+
+/* --- schedules ------------------------------------------------------------------------ */
+
+static bool run_every(const struct run *run)
+{
+	const struct command *command = run->command;
+	struct schedule_wish wish = {
+		.name = command->key,
+		.pri = command->pri,
+		.interval_ns = command->delay_ns,
+		.first_ns = command->due_ns,
+		.ttr_ns = command->ttr_ns,
+		.body = run->body,
+		.body_len = command->body_len,
+	};
+	int err;
+
+	if (!may_put(run))
+		return true;
+	err = schedule_set(run->queue, run->session->used, &wish);
+	if (err == -ENOMEM)
+		run->queue->stats.refused_full++;
+	if (err)
+		say_error(run, err);
+	else
+		say_changed(run, "EVERY");
+	return true;
+}
+
+static bool run_every_stop(const struct run *run)
+{
+	int err = schedule_stop(run->queue, run->session->used, run->command->key);
+
+	if (err)
+		say_error(run, err);
+	else
+		say_changed(run, "STOPPED");
 	return true;
 }
 
@@ -356,7 +391,7 @@ static bool run_delete(const struct run *run)
 
 	if (!err && job->status == IS_RESERVED && job->holder != run->session->holder)
 		err = -ENOENT;
-	else if (!err && (job->keyed || job->dead))
+	else if (!err && job_needs_record(job))
 		err = job_read(run->queue, job, &record);
 	if (err) {
 		say_error(run, err);
@@ -410,6 +445,26 @@ static bool run_kick_job(const struct run *run)
 		return true;
 	job_kick(run->queue, job, &record);
 	say_changed(run, "KICKED");
+	return true;
+}
+
+static bool run_purge(const struct run *run)
+{
+	static const enum job_status statuses[] = {
+		[LIST_READY] = IS_READY,
+		[LIST_DELAYED] = IS_DELAYED,
+		[LIST_BURIED] = IS_BURIED,
+	};
+	enum job_status status = statuses[run->command->state];
+	struct tube *tube = tube_find(run->queue, run->command->tube);
+
+	if (!tube || !tube->nr[status]) {
+		say(run, "PURGED 0");
+		return true;
+	}
+	if (!purge_begin(run->session, tube, status))
+		return false;
+	say(run, "OUT_OF_MEMORY");
 	return true;
 }
 
@@ -617,6 +672,12 @@ static bool run_list_jobs(const struct run *run)
 	return true;
 }
 
+static bool run_list_every(const struct run *run)
+{
+	list_every(run->peer, run->command->key);
+	return true;
+}
+
 static bool run_stats(const struct run *run)
 {
 	stats_of_queue(run->peer);
@@ -669,6 +730,10 @@ static bool (*const runs[NR_OPS])(const struct run *run) = {
 	[OP_POLICY] = run_policy,
 	[OP_LIST_JOBS] = run_list_jobs,
 	[OP_BACKUP] = run_backup,
+	[OP_EVERY] = run_every,
+	[OP_EVERY_STOP] = run_every_stop,
+	[OP_LIST_EVERY] = run_list_every,
+	[OP_PURGE] = run_purge,
 };
 
 bool peer_run(struct peer *peer, const struct command *command, const void *body)
@@ -687,5 +752,6 @@ bool peer_run(struct peer *peer, const struct command *command, const void *body
 	replied = runs[command->op](&run);
 	queue_serve(session->queue);
 	/* A session that began to wait may have been served at once. */
-	return replied || !(session->waiting || session->kicks_left || session->backup);
+	return replied || !(session->waiting || session->kicks_left || session->purge ||
+			    session->backup);
 }

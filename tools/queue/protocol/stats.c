@@ -15,8 +15,10 @@
 #include "queue/jobs/tube.h"
 #include "queue/protocol/stats.h"
 #include "queue/protocol/yaml.h"
+#include "queue/store/counts.h"
 #include "queue/store/dir.h"
 #include "queue/store/read.h"
+#include "queue/store/schedule.h"
 #include "queue/store/stats.h"
 
 /* --- the queue ------------------------------------------------------------------------ */
@@ -48,7 +50,8 @@ static void yaml_more_commands(struct yaml *yaml, const struct protocol *protoco
 {
 	static const enum command_op ops[] = {
 		OP_RESERVE_JOB, OP_KICK_JOB, OP_PUT_AT, OP_PUT_UNIQUE, OP_RESCHEDULE, OP_FAIL,
-		OP_POLICY, OP_LIST_JOBS,
+		OP_POLICY, OP_LIST_JOBS, OP_EVERY, OP_EVERY_STOP, OP_LIST_EVERY,
+		OP_PURGE,
 	};
 
 	yaml_ops(yaml, protocol, ops, ARRAY_SIZE(ops));
@@ -140,6 +143,7 @@ static void yaml_own(struct yaml *yaml, const struct peer *peer, const struct qu
 	yaml_word(yaml, "wheel", alarms_name(queue->alarms));
 	yaml_sync(yaml, &queue->config);
 	yaml_number(yaml, "tubes-max", stats->max_tubes);
+	yaml_number(yaml, "current-schedules", stats->schedules);
 	yaml_number(yaml, "jobs-in-memory", stats->resident);
 	yaml_number(yaml, "jobs-in-memory-bytes", stats->resident_bytes);
 	yaml_number(yaml, "jobs-loaded", stats->loaded);
@@ -244,6 +248,8 @@ void stats_of_tube(struct peer *peer, const char *name)
 	yaml_seconds(&yaml, "pause-time-left",
 		     tube->pause_ns ? left_ns(tube->pause_until_ns,
 					      alarms_now_ns(ALARM_BOOT)) : 0);
+	yaml_number(&yaml, "current-schedules",
+		    store_counts(peer->session.queue->store, tube->number)->schedules);
 	yaml_policy(&yaml, tube);
 	yaml_say(&yaml, peer, 0);
 }
@@ -272,11 +278,16 @@ static void yaml_own_job(struct yaml *yaml, struct queue *queue,
 			 const struct job_record *record, uint64_t left)
 {
 	struct tube *origin = tube_by_number(queue, record->origin);
+	struct schedule_record schedule;
 
 	yaml_number(yaml, "time-left-ms", left / NSEC_PER_MSEC);
 	yaml_number(yaml, "attempts", record->attempts);
 	if (record->key_len)
 		fprintf(yaml->file, "key: %.*s\n", record->key_len, record->key);
+	if (record->schedule && !store_get_schedule(queue->store, record->schedule, &schedule))
+		yaml_text(yaml, "every", schedule.name, schedule.name_len);
+	if (record->schedule)
+		yaml_number(yaml, "missed", record->missed);
 	if (origin)
 		yaml_word(yaml, "origin-tube", origin->name);
 	if (record->died_ns)

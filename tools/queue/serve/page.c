@@ -32,6 +32,8 @@ static const struct page_sample queue_samples[] = {
 	{ "twheelq_tubes", "gauge", "Tubes.", "", QUEUE(tubes) },
 	{ "twheelq_tubes_max", "gauge", "At this number of tubes no new ones are made.", "",
 	  QUEUE(max_tubes) },
+	{ "twheelq_schedules", "gauge", "Schedules, which put jobs again and again.", "",
+	  QUEUE(schedules) },
 	{ "twheelq_resident_jobs", "gauge", "Jobs that are in memory.", "", QUEUE(resident) },
 	{ "twheelq_resident_bytes", "gauge", "Memory of these jobs.", "",
 	  QUEUE(resident_bytes) },

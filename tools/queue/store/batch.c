@@ -207,10 +207,7 @@ void store_put(struct store *store, const struct job_record *record, const void 
 		put_key(store, record);
 	if (record->origin)
 		store_count_died(store, record->origin, 1);
-	if (id >= store->next_id) {
-		store->next_id = id + 1;
-		store->next_id_changed = true;
-	}
+	store_use_id(store, id);
 }
 
 void store_skip_ids(struct store *store, uint64_t last)
@@ -309,6 +306,37 @@ void store_keep_job(struct store *store, const struct job_record *record)
 		put_key(store, record);
 	if (record->origin)
 		store_count_died(store, record->origin, 1);
+}
+
+/* --- for the other files of store/ ---------------------------------------------------------- */
+
+void store_batch_put(struct store *store, const void *key, size_t key_len, const void *value,
+		     size_t len)
+{
+	batch_put(store, key, key_len, value, len);
+}
+
+void store_batch_bound(struct store *store)
+{
+	bound_batch(store);
+}
+
+void store_touch_id(struct store *store, uint64_t id)
+{
+	touch(store, id % TOUCHED_BITS);
+}
+
+void store_touch_key(struct store *store, uint32_t tube, const char *key, size_t len)
+{
+	touch(store, bit_of_key(tube, key, len));
+}
+
+void store_use_id(struct store *store, uint64_t id)
+{
+	if (id < store->next_id)
+		return;
+	store->next_id = id + 1;
+	store->next_id_changed = true;
 }
 
 /* --- commits ------------------------------------------------------------------------------ */

@@ -82,7 +82,17 @@ void store_hand_over(struct store *store);
 void store_hand_over_id(struct store *store, uint64_t id);
 void store_hand_over_key(struct store *store, uint32_t tube, const char *key, size_t len);
 
-/* For repairs. Delete one entry by its key as it is on disk. */
+/* Add one entry to the batch, and note that the batch changes an id or a key. */
+void store_batch_put(struct store *store, const void *key, size_t key_len, const void *value,
+		     size_t len);
+void store_touch_id(struct store *store, uint64_t id);
+void store_touch_key(struct store *store, uint32_t tube, const char *key, size_t len);
+/* End the batch if it is large; before the first change of a command. */
+void store_batch_bound(struct store *store);
+/* The next id is above @id. */
+void store_use_id(struct store *store, uint64_t id);
+
+/* For repairs, and for the other files of store/. Delete one entry by its key. */
 void store_delete_raw(struct store *store, const void *key, size_t key_len);
 /* Delete the record, body and mark of a job; its index entry is already gone. */
 void store_drop_job(struct store *store, uint64_t id);

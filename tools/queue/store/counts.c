@@ -82,6 +82,19 @@ void store_count_died(struct store *store, uint32_t number, int by)
 	make_dirty(store, tube);
 }
 
+void store_count_schedules(struct store *store, uint32_t number, int by)
+{
+	struct store_tube *tube = get_tube(store, number);
+
+	tube->counts.schedules += (uint64_t)by;
+	make_dirty(store, tube);
+}
+
+void store_tubes_see_schedule(struct store *store, uint32_t number)
+{
+	get_tube(store, number)->seen.schedules++;
+}
+
 void store_tubes_see(struct store *store, const struct job_place *place)
 {
 	add(&get_tube(store, place->tube)->seen, place, 1);
@@ -112,6 +125,18 @@ struct store_head *store_head(struct store *store, const struct job_place *place
 	default:
 		return &get_tube(store, place->tube)->buried;
 	}
+}
+
+void store_first_place(struct store *store, struct job_place *place)
+{
+	const struct store_head *head = store_head(store, place);
+
+	place->order = place->state == JOB_READY ? 0 : head->order;
+	place->pri = 0;
+	if (place->state == JOB_READY)
+		place->pri = head->order < UINT32_MAX ? (uint32_t)head->order : UINT32_MAX;
+	/* The head of DELAYED and WALL is that of all tubes. */
+	place->id = store_key_tube_kind(place->state) ? 0 : head->id;
 }
 
 void store_tubes_enter(struct store *store, const struct job_place *place)

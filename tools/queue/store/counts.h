@@ -9,9 +9,14 @@
 /* The current counts of a tube; all 0 if it is not known. */
 const struct tube_counts *store_counts(struct store *store, uint32_t tube);
 
+/*
+ * Set the order, the priority and the id of @place to those of the first entry of its index and
+ * tube, or to smaller ones: the keys before it are of entries that were deleted.
+ */
+void store_first_place(struct store *store, struct job_place *place);
+
 /* A job that came from @tube has died (@by is 1), or is dead no more (-1). */
 void store_count_died(struct store *store, uint32_t tube, int by);
-
 
 /* --- for store/ and integrity/ --- */
 
@@ -29,8 +34,11 @@ void store_tubes_forget(struct store *store, uint32_t tube);
 void store_tubes_write(struct store *store);
 /* The head of the index that @place is in, see state.h. */
 struct store_head *store_head(struct store *store, const struct job_place *place);
-/* Count an entry that a scan has read. */
+/* Add @by to the number of schedules of a tube. */
+void store_count_schedules(struct store *store, uint32_t tube, int by);
+/* Count an entry, or a schedule, that a scan has read. */
 void store_tubes_see(struct store *store, const struct job_place *place);
+void store_tubes_see_schedule(struct store *store, uint32_t tube);
 /* Returns whether the entries that a scan has read agree with the counts; if not, the tube. */
 bool store_tubes_agree(struct store *store, uint32_t *wrong);
 

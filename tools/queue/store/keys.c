@@ -4,67 +4,22 @@
  *
  * The record of a job is: form (1 byte), state (1), keyed (1), key_len (1), reason_len (2),
  * tube, pri, body_len, reserves, timeouts, releases, buries, kicks, attempts, origin (4
- * each), order, created, delay, ttr, died (8 each), the key, the reason. The record of a tube
+ * each), order, created, delay, ttr, died (8 each), the key, the reason. In the second form,
+ * of a job of a schedule, schedule and missed (8 each) come before the key. The flags of an
+ * entry of an index are keyed, and twice scheduled. The record of a tube
  * is: form, length of its name, length of the name of the policy's dead tube (1 each),
  * max_attempts, jitter (4 each), base, cap, factor (8 each), the two names. All numbers
  * are big-endian.
  */
-#include <endian.h>
 #include <string.h>
 
 #include "common/util.h"
+#include "queue/store/bytes.h"
 #include "queue/store/keys.h"
 #include "queue/store/record.h"
 
 #define FORM 1
-
-/* --- numbers ---------------------------------------------------------------------------- */
-
-static uint8_t *add_u32(uint8_t *at, uint32_t number)
-{
-	number = htobe32(number);
-	memcpy(at, &number, sizeof(number));
-	return at + sizeof(number);
-}
-
-static uint8_t *add_u64(uint8_t *at, uint64_t number)
-{
-	number = htobe64(number);
-	memcpy(at, &number, sizeof(number));
-	return at + sizeof(number);
-}
-
-static uint8_t *add_bytes(uint8_t *at, const void *bytes, size_t len)
-{
-	if (len)
-		memcpy(at, bytes, len);
-	return at + len;
-}
-
-static uint32_t get_u32(const uint8_t **at)
-{
-	uint32_t number;
-
-	memcpy(&number, *at, sizeof(number));
-	*at += sizeof(number);
-	return be32toh(number);
-}
-
-static uint64_t get_u64(const uint8_t **at)
-{
-	uint64_t number;
-
-	memcpy(&number, *at, sizeof(number));
-	*at += sizeof(number);
-	return be64toh(number);
-}
-
-static void get_bytes(const uint8_t **at, void *bytes, size_t len)
-{
-	if (len)
-		memcpy(bytes, *at, len);
-	*at += len;
-}
+#define FORM_SCHEDULED 2
 
 /* --- keys ------------------------------------------------------------------------------- */
 
@@ -159,6 +114,11 @@ bool store_decode_id(const void *key, size_t key_len, char kind, uint64_t *id)
 
 /* --- entries of an index ------------------------------------------------------------------ */
 
+static uint8_t flags_of(const struct job_place *place)
+{
+	return (uint8_t)(place->keyed | place->scheduled << 1);
+}
+
 size_t store_encode_place(uint8_t *value, const struct job_place *place)
 {
 	uint8_t *at = value;
@@ -167,7 +127,7 @@ size_t store_encode_place(uint8_t *value, const struct job_place *place)
 		at = add_u32(at, place->tube);
 	if (place->state != JOB_READY)
 		at = add_u32(at, place->pri);
-	*at++ = place->keyed;
+	*at++ = flags_of(place);
 	return (size_t)(at - value);
 }
 
@@ -175,7 +135,7 @@ size_t store_encode_of_tube(uint8_t *value, const struct job_place *place)
 {
 	uint8_t *at = add_u32(value, place->pri);
 
-	*at++ = place->keyed;
+	*at++ = flags_of(place);
 	return (size_t)(at - value);
 }
 
@@ -221,20 +181,22 @@ bool store_decode_place(const void *key, size_t key_len, const void *value, size
 	if (place->state != JOB_READY)
 		place->order = get_u64(&at);
 	place->id = get_u64(&at);
-	place->keyed = *in_value;
-	return place->keyed <= 1;
+	place->keyed = *in_value & 1;
+	place->scheduled = *in_value >> 1;
+	return place->scheduled <= 1;
 }
 
 /* --- records ---------------------------------------------------------------------------- */
 
 #define JOB_HEAD_LEN	(6 + 10 * 4 + 5 * 8)
+#define SCHEDULED_LEN	(2 * 8)
 
 size_t store_encode_job(uint8_t *value, const struct job_record *record)
 {
 	const struct job_place *place = &record->place;
 	uint8_t *at = value;
 
-	*at++ = FORM;
+	*at++ = record->schedule ? FORM_SCHEDULED : FORM;
 	*at++ = place->state;
 	*at++ = place->keyed;
 	*at++ = (uint8_t)record->key_len;
@@ -255,6 +217,10 @@ size_t store_encode_job(uint8_t *value, const struct job_record *record)
 	at = add_u64(at, record->delay_ns);
 	at = add_u64(at, record->ttr_ns);
 	at = add_u64(at, record->died_ns);
+	if (record->schedule) {
+		at = add_u64(at, record->schedule);
+		at = add_u64(at, record->missed);
+	}
 	at = add_bytes(at, record->key, record->key_len);
 	at = add_bytes(at, record->reason, record->reason_len);
 	return (size_t)(at - value);
@@ -277,13 +243,18 @@ static void get_job_numbers(const uint8_t **at, struct job_record *record)
 	record->delay_ns = get_u64(at);
 	record->ttr_ns = get_u64(at);
 	record->died_ns = get_u64(at);
+	if (!record->place.scheduled)
+		return;
+	record->schedule = get_u64(at);
+	record->missed = get_u64(at);
 }
 
 static bool is_valid_job(const struct job_record *record, size_t len)
 {
 	return record->place.state <= JOB_BURIED && record->place.keyed <= 1 &&
 		record->key_len <= JOB_KEY_MAX && record->reason_len <= JOB_REASON_MAX &&
-		len == JOB_HEAD_LEN + (size_t)record->key_len + record->reason_len;
+		len == JOB_HEAD_LEN + (record->place.scheduled ? SCHEDULED_LEN : 0) +
+			       (size_t)record->key_len + record->reason_len;
 }
 
 bool store_decode_job(uint64_t id, const void *value, size_t len,
@@ -292,8 +263,9 @@ bool store_decode_job(uint64_t id, const void *value, size_t len,
 	const uint8_t *at = value;
 
 	memset(record, 0, sizeof(*record));
-	if (len < JOB_HEAD_LEN || *at++ != FORM)
+	if (len < JOB_HEAD_LEN || (*at != FORM && *at != FORM_SCHEDULED))
 		return false;
+	record->place.scheduled = *at++ == FORM_SCHEDULED;
 	record->place.id = id;
 	record->place.state = *at++;
 	record->place.keyed = *at++;
@@ -374,7 +346,10 @@ size_t store_encode_counts(uint8_t *value, const struct tube_counts *counts)
 	for (i = 0; i < 4; i++)
 		at = add_u64(at, counts->nr[i]);
 	at = add_u64(at, counts->urgent);
-	return (size_t)(add_u64(at, counts->died) - value);
+	at = add_u64(at, counts->died);
+	if (counts->schedules)
+		at = add_u64(at, counts->schedules);
+	return (size_t)(at - value);
 }
 
 bool store_decode_counts(const void *key, size_t key_len, const void *value, size_t len,
@@ -383,14 +358,15 @@ bool store_decode_counts(const void *key, size_t key_len, const void *value, siz
 	const uint8_t *at = key, *in_value = value;
 	size_t i;
 
-	/* Earlier versions did not count the jobs that died. */
-	if (key_len != 5 || *at++ != 'c' || (len != 6 * 8 && len != 5 * 8))
+	/* Earlier versions did not count the dead; schedules are written if there are any. */
+	if (key_len != 5 || *at++ != 'c' || (len != 7 * 8 && len != 6 * 8 && len != 5 * 8))
 		return false;
 	*tube = get_u32(&at);
 	for (i = 0; i < 4; i++)
 		counts->nr[i] = get_u64(&in_value);
 	counts->urgent = get_u64(&in_value);
-	counts->died = len == 6 * 8 ? get_u64(&in_value) : 0;
+	counts->died = len > 5 * 8 ? get_u64(&in_value) : 0;
+	counts->schedules = len > 6 * 8 ? get_u64(&in_value) : 0;
 	return true;
 }
 

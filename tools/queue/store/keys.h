@@ -5,17 +5,21 @@
  *	key				value
  *	'j' id				record of the job, see keys.c
  *	'p' id				body of the job
- *	'r' tube pri id			keyed			READY
- *	'd' due id			tube pri keyed		DELAYED
- *	'w' due id			tube pri keyed		WALL
- *	'q' tube due id			pri keyed		DELAYED, by tube
- *	'u' tube due id			pri keyed		WALL, by tube
- *	'b' tube order id		pri keyed		BURIED
+ *	'r' tube pri id			flags			READY
+ *	'd' due id			tube pri flags		DELAYED
+ *	'w' due id			tube pri flags		WALL
+ *	'q' tube due id			pri flags		DELAYED, by tube
+ *	'u' tube due id			pri flags		WALL, by tube
+ *	'b' tube order id		pri flags		BURIED
  *	'v' id				empty			reserved mark
  *	'k' tube key			id
  *	't' tube			name and policy
  *	'c' tube			counts of jobs
  *	'm' name			a number
+ *	'e' id				record of a schedule, see schedule.h
+ *	'f' id				body of its jobs
+ *	'n' tube name			id of a schedule
+ *	's' time id			empty			when to look at a schedule
  *
  * Numbers in keys are big-endian, so that keys sort as the numbers do. A job has exactly one
  * entry of 'r', 'd', 'w' and 'b': that of its state. A job with an entry 'd' also has an
@@ -29,8 +33,11 @@
 
 /* The longest name of a number. */
 #define STORE_NUMBER_NAME_MAX	16
-/* The longest key is a 'k'; the longest value, except bodies, is the record of a job. */
-#define STORE_KEY_MAX		(1 + 4 + JOB_KEY_MAX)
+/*
+ * The longest key is a 'k', and a walk may begin a byte behind one; the longest value, except
+ * bodies, is the record of a job.
+ */
+#define STORE_KEY_MAX		(1 + 4 + JOB_KEY_MAX + 1)
 #define STORE_VALUE_MAX		(128 + JOB_KEY_MAX + JOB_REASON_MAX)
 
 /* Each writes a key to a buffer of STORE_KEY_MAX bytes and returns its length. */

@@ -75,18 +75,30 @@ static void drop_body(struct store *store)
 	store->body = NULL;
 }
 
-int store_get_body(struct store *store, uint64_t id, const void **body, size_t *len)
+int store_get_body_of(struct store *store, char kind, uint64_t id, const void **body,
+		      size_t *len)
 {
 	uint8_t key[STORE_KEY_MAX];
 	int ret;
 
 	drop_body(store);
 	store_hand_over_id(store, id);
-	ret = get_value(store, key, store_key_id(key, 'p', id), "a body", &store->body);
+	ret = get_value(store, key, store_key_id(key, kind, id), "a body", &store->body);
 	if (ret)
 		return ret;
 	*body = rocksdb_pinnableslice_value(store->body, len);
 	return 0;
+}
+
+int store_get_body(struct store *store, uint64_t id, const void **body, size_t *len)
+{
+	return store_get_body_of(store, 'p', id, body, len);
+}
+
+int store_get_raw(struct store *store, const void *key, size_t key_len, const char *what,
+		  rocksdb_pinnableslice_t **value)
+{
+	return get_value(store, key, key_len, what, value);
 }
 
 static int get_u64(struct store *store, const void *key, size_t key_len, const char *what,
@@ -464,4 +476,26 @@ int store_each_tube(struct store *store,
 			break;
 	}
 	return range_close(store, &range, "tubes", ret);
+}
+
+int store_each_raw(struct store *store, const void *prefix, size_t prefix_len, const void *from,
+		   size_t from_len, const char *what, store_raw_fn *each, void *context)
+{
+	struct range range;
+	const char *key, *value;
+	size_t key_len, len;
+	bool more = true;
+
+	store_hand_over(store);
+	memcpy(range.begin, from, from_len);
+	range.begin_len = from_len;
+	range_end(&range, prefix, prefix_len);
+	range_open(store, &range);
+	rocksdb_iter_seek_to_first(range.iterator);
+	for (; more && rocksdb_iter_valid(range.iterator); rocksdb_iter_next(range.iterator)) {
+		key = rocksdb_iter_key(range.iterator, &key_len);
+		value = rocksdb_iter_value(range.iterator, &len);
+		more = each(context, key, key_len, value, len);
+	}
+	return range_close(store, &range, what, 0);
 }

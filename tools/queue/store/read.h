@@ -59,6 +59,21 @@ int store_walk_back(struct store *store, const struct job_place *from,
 
 /* --- for store/ and integrity/ --- */
 
+/* Read the body of a kind, for store_get_body(). Returns as store_get(). */
+int store_get_body_of(struct store *store, char kind, uint64_t id, const void **body,
+		      size_t *len);
+/* Read a value; if this returns 0, the caller destroys it. Returns as store_get(). */
+struct rocksdb_pinnableslice_t;
+int store_get_raw(struct store *store, const void *key, size_t key_len, const char *what,
+		  struct rocksdb_pinnableslice_t **value);
+/*
+ * Call @each for the entries with a prefix, in order, from the key @from on, until it returns
+ * false. Returns 0, -EBADMSG or -EIO.
+ */
+typedef bool store_raw_fn(void *context, const char *key, size_t key_len, const char *value,
+			  size_t len);
+int store_each_raw(struct store *store, const void *prefix, size_t prefix_len, const void *from,
+		   size_t from_len, const char *what, store_raw_fn *each, void *context);
 /* Read a number. Returns as store_get(). */
 int store_number(struct store *store, const char *name, uint64_t *number);
 /* Read the record of a tube, without its counts. Returns as store_get(). */

@@ -46,6 +46,7 @@ enum job_state {
  * @pri: priority.
  * @state: enum job_state.
  * @keyed: the job has a key.
+ * @scheduled: a schedule has put the job.
  */
 struct job_place {
 	uint64_t id;
@@ -54,6 +55,7 @@ struct job_place {
 	uint32_t pri;
 	uint8_t state;
 	uint8_t keyed;
+	uint8_t scheduled;
 };
 
 /**
@@ -71,6 +73,8 @@ struct job_place {
  * @attempts: number of failed attempts, as retry policies count them.
  * @origin: number of the tube where the job died, if it is in a dead tube; else 0.
  * @died_ns: time of death on the wall clock; 0: the job has not died.
+ * @schedule: id of the schedule that put it; 0: a client did.
+ * @missed: number of times of the schedule that passed, and that the job was put for.
  * @key_len: length of @key; 0: no key.
  * @reason_len: length of @reason.
  * @key: key of put-unique.
@@ -90,6 +94,8 @@ struct job_record {
 	uint32_t attempts;
 	uint32_t origin;
 	uint64_t died_ns;
+	uint64_t schedule;
+	uint64_t missed;
 	uint16_t key_len;
 	uint16_t reason_len;
 	char key[JOB_KEY_MAX];
@@ -100,11 +106,13 @@ struct job_record {
  * struct tube_counts - number of jobs of a tube by their state on disk
  * @nr: jobs by enum job_state.
  * @urgent: READY jobs whose priority is below 1024.
+ * @schedules: schedules that put jobs into it.
  * @died: dead jobs of any tube that came from this one (@origin of struct job_record).
  */
 struct tube_counts {
 	uint64_t nr[4];
 	uint64_t urgent;
+	uint64_t schedules;
 	uint64_t died;
 };
 

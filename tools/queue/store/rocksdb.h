@@ -8,6 +8,8 @@
 
 /* The number of tables in level 0 that starts a compaction. */
 #define STORE_TABLES_COMPACT	12
+/* From this number on, work that can wait does so; a third more slow all writes down. */
+#define STORE_TABLES_BEHIND	18
 
 /* Modes of reading the log; RocksDB's header for C does not name them. */
 #define TOLERATE_TORN_TAIL	0

@@ -237,6 +237,7 @@ struct store {
 	LIST_HEAD(, store_tube) dirty;
 	struct store_head delayed;
 	struct store_head wall;
+	struct store_head schedules;
 
 	/* The last result of store_get_body(). */
 	rocksdb_pinnableslice_t *body;

@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include "queue/store/dir.h"
+#include "queue/store/rocksdb.h"
 #include "queue/store/state.h"
 #include "queue/store/stats.h"
 
@@ -32,4 +33,18 @@ void store_stats(struct store *store, struct store_stats *stats)
 	stats->scrubs = store->scrubber.passes;
 	stats->scrubbed_bytes = store->scrubber.bytes;
 	stats->damaged = store->damaged;
+}
+
+static uint64_t property(struct store *store, const char *name)
+{
+	uint64_t value = 0;
+
+	rocksdb_property_int(store->db, name, &value);
+	return value;
+}
+
+bool store_is_behind(struct store *store)
+{
+	return property(store, "rocksdb.num-files-at-level0") >= STORE_TABLES_BEHIND ||
+	       property(store, "rocksdb.num-immutable-mem-table") > 1;
 }

@@ -38,4 +38,10 @@ struct store_stats {
 
 void store_stats(struct store *store, struct store_stats *stats);
 
+/*
+ * Are the compactions behind? Then more changes would delay all commands: work that can wait
+ * does so.
+ */
+bool store_is_behind(struct store *store);
+
 #endif /* QUEUE_STORE_STATS_H */

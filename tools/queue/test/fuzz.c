@@ -83,6 +83,8 @@ static void check_command(const struct command *command)
 	MUST(command->due_ns <= INT64_MAX);
 	MUST(command->body_len <= UINT32_MAX);
 	MUST(command->has_body || !command->body_len);
+	MUST(command->op != OP_EVERY || (command->delay_ns >= NSEC_PER_SEC && *command->key));
+	MUST(command->op != OP_PURGE || command->state != LIST_RESERVED);
 	if (command->op != OP_POLICY)
 		return;
 	MUST(policy->max_attempts && policy->jitter_percent <= 100);

@@ -165,7 +165,7 @@ TEST(each_number_of_the_queue_is_on_the_page)
 		"twheelq_tubes_max 1006",
 		"twheelq_resident_jobs 1007", "twheelq_resident_bytes 1008",
 		"twheelq_connections 1009", "twheelq_producers 1010", "twheelq_workers 1011",
-		"twheelq_waiting_connections 1012",
+		"twheelq_waiting_connections 1012", "twheelq_schedules 1013",
 		"twheelq_commands_total{command=\"unknown\"} 3000",
 		"twheelq_commands_total{command=\"command-1\"} 3001",
 		"twheelq_uptime_seconds 1.500000000", "twheelq_draining 1",

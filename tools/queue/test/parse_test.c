@@ -40,6 +40,12 @@ static int describe_times(const struct command *command, char *out, size_t size)
 	case OP_PUT_AT:
 		return snprintf(out, size, " pri %" PRIu32 " due %" PRIu64 " ttr %" PRIu64,
 				command->pri, command->due_ns, command->ttr_ns);
+	case OP_EVERY:
+		return snprintf(out, size, " pri %" PRIu32 " interval %" PRIu64 " first %" PRIu64
+				" ttr %" PRIu64, command->pri, command->delay_ns,
+				command->due_ns, command->ttr_ns);
+	case OP_PURGE:
+		return snprintf(out, size, " state %d", command->state);
 	case OP_RELEASE:
 		return snprintf(out, size, " pri %" PRIu32 " delay %" PRIu64, command->pri,
 				command->delay_ns);
@@ -188,6 +194,15 @@ TEST(each_command_beyond_beanstalkd_is_parsed)
 		LINE("list-jobs a reserved 7 1", "list-jobs tube=a id 7 state 1 count 1"),
 		LINE("list-jobs a delayed 7 1", "list-jobs tube=a id 7 state 2 count 1"),
 		LINE("list-jobs a buried 7 1", "list-jobs tube=a id 7 state 3 count 1"),
+		LINE("every n 2 1s 7 3 4",
+		     "every key=n pri 2 interval 1000000000 first 7000000 ttr 3000000000 body 4"),
+		LINE("every n:1 2 1 0 0 0",
+		     "every key=n:1 pri 2 interval 1000000000 first 0 ttr 1000000000 body 0"),
+		LINE("every-stop n:1", "every-stop key=n:1"),
+		LINE("list-every", "list-every"), LINE("list-every n:1", "list-every key=n:1"),
+		LINE("purge a ready", "purge tube=a state 0"),
+		LINE("purge a delayed", "purge tube=a state 2"),
+		LINE("purge a buried", "purge tube=a state 3"),
 	};
 
 	check_all(lines, ARRAY_SIZE(lines));
@@ -209,8 +224,7 @@ TEST(a_line_that_begins_like_no_command_is_unknown)
 		LINE("POST /put HTTP/1.0", "UNKNOWN_COMMAND close"),
 		LINE("HTTP/1", "UNKNOWN_COMMAND close"),
 		LINE("GET / HTTP/1.1 ", "UNKNOWN_COMMAND close"),
-		LINE("every n 1 2 3 4 5", "UNKNOWN_COMMAND body 5"),
-		LINE("every n", "UNKNOWN_COMMAND close"), UNKNOWN("every"),
+		UNKNOWN("every"), UNKNOWN("every-stop"), UNKNOWN("every-x n"), UNKNOWN("purge"),
 		UNKNOWN("put-unique"), UNKNOWN("keep-unique"), UNKNOWN("reschedule"),
 		UNKNOWN("fail"),
 		UNKNOWN("policy"), UNKNOWN("list-jobs"),
@@ -258,6 +272,15 @@ TEST(too_few_and_too_many_arguments_are_a_bad_format)
 		BAD("list-jobs a ready 7/4/1 1"), BAD("list-jobs a ready /0/1 1"),
 		BAD("list-jobs a ready 7/0/4294967296 1"), BAD("list-jobs a ready 7/0/-1 1"),
 		BAD("list-jobs a ready 0"), BAD("list-jobs a ready 0 1 1"),
+		BAD_BODY("every n 1 2 3 4", "4"), BAD_BODY("every n 1 2 3 4 5 6", "6"),
+		LOST("every n"), LOST("every "), BAD("every-stop "), BAD("every-stop n m"),
+		BAD("every-stop n "), BAD("list-everyx"), BAD("list-every "),
+		BAD("list-every n m"), BAD("purge a"), BAD("purge a reserved"),
+		BAD("purge a ready 1"), BAD("purge a READY"), BAD("purge -a ready"),
+		/* The least interval is a second. */
+		BAD_BODY("every n 1 999ms 0 1 5", "5"), BAD_BODY("every n 1 0 0 1 5", "5"),
+		BAD_BODY("every n* 1 1s 0 1 5", "5"),
+		BAD_BODY("every n 1 1s 9223372036855 1 5", "5"),
 		/* beanstalkd ignores what follows the number of these. */
 		BAD("kick 1 1"), BAD("kick 1x"), BAD("kick 1 "),
 		BAD("reserve-with-timeout "), BAD("reserve-with-timeout 0 0"),

@@ -353,6 +353,46 @@ static void kick_job(unsigned int who)
 	}
 }
 
+/* A job of the tube after a purge of the jobs that were ready, delayed or buried; is it gone? */
+static bool check_purged(unsigned int who, struct model_job *job, uint64_t id,
+			 enum model_status status)
+{
+	bool gone = !strcmp(client_run_id(who, OP_STATS_JOB, id), "NOT_FOUND");
+
+	if (!gone)
+		ASSERT(job->status != status || (status == DELAYED && may_be_ready(job)));
+	else if (status == READY)
+		ASSERT(may_be_ready(job));
+	else
+		ASSERT_EQ(job->status, status);
+	if (gone)
+		job->status = NOWHERE;
+	return gone;
+}
+
+static void purge(unsigned int who)
+{
+	static const enum model_status statuses[] = {
+		[LIST_READY] = READY, [LIST_DELAYED] = DELAYED, [LIST_BURIED] = BURIED,
+	};
+	static const enum list_state states[] = { LIST_READY, LIST_DELAYED, LIST_BURIED };
+	struct command command = { .op = OP_PURGE, .state = states[pick(3)] };
+	unsigned int tube = pick(NR_TUBES);
+	unsigned long long nr;
+	uint64_t id, gone = 0;
+
+	strcpy(command.tube, tube_names[tube]);
+	client_begin(who, &command, NULL);
+	while (!clients[who].replies)
+		turn();
+	if (sscanf(clients[who].line, "PURGED %llu", &nr) != 1)
+		test_fail(__FILE__, __LINE__, "%s", clients[who].line);
+	for (id = 1; id <= last_id; id++)
+		if (jobs[id].status != NOWHERE && jobs[id].tube == tube)
+			gone += check_purged(who, &jobs[id], id, statuses[command.state]);
+	ASSERT_EQ(gone, nr);
+}
+
 static void peek(unsigned int who)
 {
 	uint64_t id = any_id();
@@ -483,6 +523,8 @@ TEST(queue_agrees_with_a_model_under_random_commands_and_restarts)
 			turn();
 		if (!pick(200))
 			turn_for(20 * NSEC_PER_MSEC);
+		if (!pick(400))
+			purge(pick(NR_SESSIONS));
 		if (!pick(100))
 			check_counts();
 		if (!pick(steps / 8))

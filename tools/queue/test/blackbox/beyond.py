@@ -924,3 +924,204 @@ def list_jobs_of_a_tube_that_is_not_there_is_empty_or_not_found(daemon):
     with daemon.client() as client:
         reply = client.ask("list-jobs no-such-tube-at-all ready 0 10")
         holds(reply.line == "NOT_FOUND" or reply.line.startswith("OK "), reply)
+
+
+# --- every --------------------------------------------------------------------------------
+
+TALKS["every_puts_a_job_and_no_second_one_while_that_is_there"] = """
+a every tick:1 7 1s 0 60 3 | abc
+< EVERY
+mark
+a reserve
+< RESERVED $j 3 | abc
+a stats-job $j
+< OK pri=7 ttr=60 every=tick:1 missed=0
+sleep 2.2
+a stats-tube $t
+< OK total-jobs=1 current-schedules=1
+a delete $j
+< DELETED
+a reserve
+< RESERVED $k 3 | abc
+b reserve-with-timeout 0
+< TIMED_OUT
+a every-stop tick:1
+< STOPPED
+a every-stop tick:1
+< NOT_FOUND
+a stats-job $k
+< OK state=reserved
+"""
+
+TALKS["every_replaces_the_one_of_its_name_in_its_tube"] = """
+a every n 7 1000s 9000000000000 60 1 | a
+< EVERY
+a every n 8 2000s 9000000000000 70 2 | bb
+< EVERY
+a use $u
+< USING $u
+a every n 8 2000s 9000000000000 70 2 | bb
+< EVERY
+a every-stop n
+< STOPPED
+a use $t
+< USING $t
+a stats-tube $t
+< OK current-schedules=1
+a every-stop n
+< STOPPED
+a stats-tube $t
+< OK current-schedules=0
+"""
+
+TALKS["a_wrong_every_swallows_its_body"] = """
+a every n 7 999ms 0 60 8 | delete 1
+< BAD_FORMAT
+a every n* 7 1s 0 60 8 | delete 1
+< BAD_FORMAT
+a every-stop n
+< NOT_FOUND
+a list-tube-used
+< USING $t
+"""
+
+
+def listed(client, after=""):
+    """The entries of list-every, as dictionaries."""
+    body = client.ask(f"list-every {after}".strip()).body.decode()
+    entries = []
+    for line in body.splitlines()[1:]:
+        if line.startswith("- "):
+            entries.append({})
+        key, value = line[2:].split(": ")
+        entries[-1][key] = value.strip('"')
+    return entries
+
+
+@test
+def list_every_tells_all_of_the_used_tube(daemon):
+    with client_of(daemon, "list-every") as client:
+        equal(listed(client), [])
+        equal(client.ask("every a:b 7 1.5s 9000000000123 60 3", b"abc").line, "EVERY")
+        equal(client.ask("every a 1 1h 9000000000000 250ms 0", b"").line, "EVERY")
+        equal(listed(client), [
+            {"name": "a", "tube": "list-every", "pri": "1", "interval-ms": "3600000",
+             "next": "9000000000000", "ttr-ms": "250", "bytes": "0", "missed": "0",
+             "last-job": "0"},
+            {"name": "a:b", "tube": "list-every", "pri": "7", "interval-ms": "1500",
+             "next": "9000000000123", "ttr-ms": "60000", "bytes": "3", "missed": "0",
+             "last-job": "0"}])
+        equal([one["name"] for one in listed(client, "a")], ["a:b"])
+        equal(listed(client, "a:b"), [])
+        client.ask("use another")
+        equal(listed(client), [])
+
+
+@test
+def a_tube_with_a_schedule_stays_and_its_jobs_come_without_a_client(daemon):
+    with daemon.client() as client:
+        client.ask("use lonely-every")
+        client.ask("every n 7 1s 0 60 1", b"x")
+        client.ask("use default")
+        wait_for(lambda: client.stats("stats-tube lonely-every")["current-jobs-ready"] == "1",
+                 "the job")
+        client.ask("use lonely-every")
+        equal(client.ask("every-stop n").line, "STOPPED")
+
+
+@test
+def every_obeys_the_rules_of_put(daemon):
+    with client_of(daemon, "every-rules") as client:
+        equal(client.ask("every n 5 1s 0 60 65536", b"b" * 65536).line, "JOB_TOO_BIG")
+        client.send(b"every n 5 1s 0 60 1\r\nabc")
+        equal(client.reply().line, "EXPECTED_CRLF")
+        equal(listed(client), [])
+        name = "n" * 200
+        equal(client.ask(f"every {name} 5 1000s 9000000000000 60 1", b"x").line, "EVERY")
+        equal(listed(client)[0]["name"], name)
+        equal(listed(client, name), [])
+        equal(client.ask(f"every {name}n 5 1000s 9000000000000 60 1", b"x").line, "BAD_FORMAT")
+        equal(client.ask(f"every-stop {name}").line, "STOPPED")
+
+
+# --- purge --------------------------------------------------------------------------------
+
+TALKS["purge_deletes_the_jobs_of_one_state"] = """
+a put 5 0 60 1 | a
+< INSERTED $j
+a put 5 1000 60 1 | b
+< INSERTED $k
+a put-unique key 5 2000 60 1 | c
+< INSERTED $l
+a purge $t ready
+< PURGED 1
+a peek $j
+< NOT_FOUND
+a purge $t buried
+< PURGED 0
+b purge $t delayed
+< PURGED 2
+a peek $k
+< NOT_FOUND
+a put-unique key 5 0 60 1 | d
+< INSERTED $m
+a reserve
+< RESERVED $m 1 | d
+a purge $t ready
+< PURGED 0
+a bury $m 5
+< BURIED
+a purge $t buried
+< PURGED 1
+a purge $t reserved
+< BAD_FORMAT
+a purge $u ready
+< PURGED 0
+"""
+
+
+def put_many(client, count, delay):
+    """Put jobs in a pipeline."""
+    for start in range(0, count, 1000):
+        nr = min(1000, count - start)
+        client.send(b"".join(b"put 5 %d 60 1\r\nx\r\n" % delay for _ in range(nr)))
+        for _ in range(nr):
+            holds(client.reply().line.startswith("INSERTED"), "put")
+
+
+@test
+def a_purge_of_many_jobs_lets_others_go_on(daemon):
+    with client_of(daemon, "purge-many") as client, client_of(daemon, "purge-other") as other:
+        put_many(client, 30000, 1000)
+        client.tell("purge purge-many delayed")
+        # Pipelined behind it: it waits, as behind a reserve.
+        client.tell("list-tube-used")
+        turns = 0
+        while client.silent(0.001):
+            number = other.put(b"y")
+            equal(other.reserve(), (number, b"y"))
+            equal(other.ask(f"delete {number}").line, "DELETED")
+            turns += 1
+        holds(turns > 0, "nobody else was served")
+        equal(client.reply().line, "PURGED 30000")
+        equal(client.reply().line, "USING purge-many")
+        equal(client.stats("stats-tube purge-many")["current-jobs-delayed"], "0")
+
+
+@test
+def a_purge_whose_client_is_gone_leaves_the_rest_to_another_one(daemon):
+    with client_of(daemon, "purge-gone") as client:
+        put_many(client, 20000, 1000)
+        with daemon.client() as other:
+            other.tell("purge purge-gone delayed")
+        holds(re.fullmatch(r"PURGED \d+", client.ask("purge purge-gone delayed").line), "purge")
+        equal(client.stats("stats-tube purge-gone")["current-jobs-delayed"], "0")
+
+
+@test
+def two_purges_of_the_same_jobs_work_at_the_same_time(daemon):
+    with client_of(daemon, "purge-two") as one, client_of(daemon, "purge-two") as two:
+        put_many(one, 20000, 0)
+        one.tell("purge purge-two ready")
+        two.tell("purge purge-two ready")
+        equal(sum(int(client.reply().line.split()[1]) for client in (one, two)), 20000)

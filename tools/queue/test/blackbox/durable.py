@@ -19,6 +19,7 @@ import threading
 import time
 import zlib
 
+import beyond
 import kills
 import ledger
 import store
@@ -102,6 +103,34 @@ def a_delay_is_neither_longer_nor_shorter(client, again):
     client = again()
     equal(client.reserve("1000"), (number, b"x"))
     holds(time.monotonic() - start >= 1.5, "early")
+
+
+@on_each_restart
+def schedules_are_kept_and_go_on(client, again):
+    client.ask("use s")
+    equal(client.ask("every far 7 1000s 9000000000000 60 3", b"far").line, "EVERY")
+    equal(client.ask("every tick 7 1s 0 60 4", b"tick").line, "EVERY")
+    wait_for(lambda: client.stats("stats-tube s")["current-jobs-ready"] == "1", "the first job")
+    far, tick = beyond.listed(client)
+    client = again()
+    client.ask("use s")
+    client.ask("watch s")
+    after = beyond.listed(client)
+    equal(after[0], far)
+    equal(after[1]["last-job"], tick["last-job"])
+    # The job that was there is still the only one.
+    number, body = client.reserve()
+    equal((str(number), body), (tick["last-job"], b"tick"))
+    equal(client.reserve(), None)
+    client.ask(f"delete {number}")
+    holds(client.reserve("1000")[0] > number, "no job came")
+    client = again()
+    client.ask("use s")
+    equal(client.ask("every-stop tick").line, "STOPPED")
+    equal(client.ask("every-stop far").line, "STOPPED")
+    client = again()
+    client.ask("use s")
+    equal(beyond.listed(client), [])
 
 
 def while_down(how, seconds, work, look):
@@ -298,6 +327,66 @@ def kills_at_random_lose_nothing_promised_and_invent_nothing():
     holds(not broken, "\n".join(broken))
 
 
+SCHEDULES = 40
+INTERVAL_NS = 10**9
+
+
+def make_schedules(client):
+    """Schedules that put a job each second, one after the other: the first time of each."""
+    first_ms = int(time.time() * 1000) + 1000
+    first = {f"s{n}": first_ms + n * 25 for n in range(SCHEDULES)}
+    for name, unix_ms in first.items():
+        equal(client.ask(f"every {name} 5 1s {unix_ms} 60 1", b"x").line, "EVERY")
+    return first
+
+
+def work_until_gone(client, seen):
+    """Do the jobs of schedules until the daemon is killed: @seen has the times that each job
+    was put for."""
+    with contextlib.suppress(Gone, OSError):
+        while True:
+            number, _ = client.reserve("1000")
+            stats = client.stats(f"stats-job {number}")
+            seen[number] = stats["every"], max(1, int(stats["missed"]))
+            client.ask(f"delete {number}")
+
+
+def account(daemon, first, seen):
+    """Each time of each schedule before its next one was put once, or is counted."""
+    schedules = store.schedules(daemon)
+    names = {one["id"]: one["every"] for one in schedules}
+    there = [(job["id"], names[job["schedule"]], max(1, job["missed"]))
+             for job in store.lines(daemon)]
+    equal(len({name for _, name, _ in there}), len(there), "two jobs of a schedule")
+    equal(len(schedules), SCHEDULES)
+    for one in schedules:
+        name = one["every"]
+        put = {number: times for number, (who, times) in seen.items() if who == name}
+        put |= {number: times for number, who, times in there if who == name}
+        passed = (one["next_ns"] - first[name] * 10**6) / INTERVAL_NS
+        equal(sum(put.values()) + one["missed"], passed, f"times of {name}")
+    return sum(times for _, times in seen.values()), len(seen)
+
+
+@suite.test
+def kills_while_schedules_put_jobs_leave_each_time_put_once_or_counted():
+    first, seen = None, {}
+    with Twheelq(options=["--memory", "32M"]) as daemon:
+        for kill in range(suite.options.kills):
+            # Once in a while it is down for more than an interval.
+            time.sleep(2.1 * (kill % 10 == 9))
+            daemon.start()
+            with daemon.client() as client:
+                first = first or make_schedules(client)
+                killer = threading.Timer(random.random() * 0.4, daemon.kill)
+                killer.start()
+                work_until_gone(client, seen)
+                killer.join()
+            store.check(daemon)
+            times, jobs = account(daemon, first, seen)
+        note(f"{times} times, {jobs} jobs")
+
+
 # --- kills at each system call ------------------------------------------------------------
 
 # What a commit, a start, a flush and a compaction are made of.
@@ -342,8 +431,24 @@ def small_work(client, ledger_of):
         for _ in range(4):
             number, body = client.reserve()
             work_on(client, number, body, promised)
+        purge_and_schedule(client, f"purge-{step}".encode(), promised)
     client.ask("put-unique k 5 1000 60 6", b"unique")
     promised[b"unique"] = {"delayed"}
+
+
+def purge_and_schedule(client, body, promised):
+    """A job that is purged, and a schedule that puts one at once."""
+    client.ask("use p")
+    promised[body] = {None, "delayed"}
+    client.put(body, 5, 1000)
+    equal(client.ask("purge p delayed").line, "PURGED 1")
+    promised[body] = {None}
+    equal(client.ask(f"every n 5 1000s {time.time_ns() // 10**6 + 1} 60 9", b"scheduled").line,
+          "EVERY")
+    client.ask("every-stop m")
+    equal(client.ask(f"every m 5 1000s {time.time_ns() // 10**6 + 1} 60 9", b"scheduled").line,
+          "EVERY")
+    client.ask("use t")
 
 
 # What a job is named for: the command, its reply, and where it is then.
@@ -368,7 +473,7 @@ def holds_promises(daemon, promised):
     found = {state.body: state.place for state in store.jobs_of(daemon).values()}
     for body, places in promised.items():
         holds(found.get(body) in places, f"{body} is {found.get(body)}; it may be {places}")
-    unknown = set(found) - set(promised) - {b"unique"}
+    unknown = set(found) - set(promised) - {b"unique", b"scheduled"}
     holds(not unknown, f"nobody has put {unknown}")
 
 
@@ -795,6 +900,7 @@ def fill(daemon, jobs=40):
         body = b"with a key"
         bodies[int(client.ask(f"put-unique k 5 100000 60 {len(body)}", body).line.split()[1])] \
             = body
+        client.ask("every nightly 5 24h 9000000000000 60 7", b"nightly")
     daemon.stop()
     return bodies
 

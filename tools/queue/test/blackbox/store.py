@@ -20,7 +20,14 @@ def lines(daemon):
     result = daemon.tool("dump")
     holds(result.returncode == 0, f"twheelq dump says {result.returncode}: {result.stderr}")
     jobs = [json.loads(line) for line in result.stdout.splitlines()]
-    return [job for job in jobs if "id" in job]
+    return [job for job in jobs if "id" in job and "every" not in job]
+
+
+def schedules(daemon):
+    """Schedules of twheelq dump, as dictionaries."""
+    result = daemon.tool("dump")
+    holds(result.returncode == 0, f"twheelq dump says {result.returncode}: {result.stderr}")
+    return [line for line in map(json.loads, result.stdout.splitlines()) if "every" in line]
 
 
 def body_of(job):
