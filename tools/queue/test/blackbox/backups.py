@@ -82,8 +82,9 @@ class Churn(threading.Thread):
                 self.deleted[old] = time.monotonic()
 
     def compare(self, found, began, ended):
-        """What must be in a backup that was made from @began to @ended, and what must not."""
-        for job, (confirmed, body) in self.put.items():
+        """What must be in a backup that was made from @began to @ended, and what must not. The
+        client may go on meanwhile: so of a copy."""
+        for job, (confirmed, body) in self.put.copy().items():
             if confirmed < began and self.delete_sent.get(job, ended) >= ended:
                 holds(job in found, f"job {job} is not in the backup")
             if self.deleted.get(job, began) < began:
@@ -124,8 +125,9 @@ class Churns:
             if one.error:
                 raise one.error
             one.compare(found, began, ended)
-        known = {job for one in self.all for job in one.put}
-        equal(set(found) - known, set(), "jobs that nobody has put")
+        # A client may not have noted yet what was confirmed last.
+        wait_for(lambda: not set(found) - {job for one in self.all for job in one.put.copy()},
+                 "each job of the backup to be one that was put")
 
 
 def jobs_in(path):
