@@ -496,23 +496,25 @@ void base_init(struct base *base, u16 number, unsigned int cpu, unsigned int rol
 }
 
 /**
- * base_must_grow() - was the clock of a base set back, and does it need more wheels?
+ * base_go_back() - go back with the clock of a base, if it was set back
  * @base: the base.
+ *
+ * Return: true if it needs more wheels for that: base_grow().
  */
-bool base_must_grow(struct base *base)
+bool base_go_back(struct base *base)
 {
 	unsigned long flags;
 	bool must;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	must = wheels_must_grow(&base->wheels, base_tick_at(base_clock_ns(base->clock)));
+	must = wheels_go_back(&base->wheels, base_tick_at(base_clock_ns(base->clock)));
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return must;
 }
 
 /**
  * base_grow() - give a base more wheels
- * @base: a base for which base_must_grow() was true.
+ * @base: a base for which base_go_back() was true.
  * @more: WHEELS_MAX - 1 empty wheels, which stay as long as the base.
  *
  * Nodes that have waited for these wheels are put on them at the next tick.

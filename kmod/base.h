@@ -268,7 +268,7 @@ void base_close_cpu(unsigned int cpu);
 
 void base_set_ops(const struct base_ops *ops);
 void base_init(struct base *base, u16 number, unsigned int cpu, unsigned int role);
-bool base_must_grow(struct base *base);
+bool base_go_back(struct base *base);
 void base_grow(struct base *base, struct wheel *more);
 void base_look(struct base *base, struct base_view *view);
 void base_stop(struct base *base);

@@ -86,7 +86,7 @@ static void grow_if_set_back(struct base *base)
 	struct wheel *more;
 	unsigned int i;
 
-	if (!base_must_grow(base))
+	if (!base_go_back(base))
 		return;
 	/* Without memory, nodes are late, and the next setting of the clock tries again. */
 	more = kvmalloc_node(nr * sizeof(*more), GFP_KERNEL | __GFP_NOWARN,

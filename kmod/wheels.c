@@ -35,7 +35,8 @@
  * Wheels that are made later
  * --------------------------
  * Most clocks that can be set back never are, so their other wheels may be made when
- * that happens (@may_grow).  Until they are there, nodes for the gap wait in limbo, and
+ * that happens (@may_grow), unless the only one is empty: then it goes back itself, with
+ * wheels_go_back().  Until they are there, nodes for the gap wait in limbo, and
  * nothing is moved: without memory for more wheels they come out when the clock gets to
  * the clk of the only one, late by no more than it was set back.
  *
@@ -111,20 +112,30 @@ static bool lacks_wheels(const struct wheels *wheels)
 }
 
 /**
- * wheels_must_grow() - was the clock set back, so that wheels_grow() is to be called?
+ * wheels_go_back() - go back with the clock, if it was set back
  * @wheels: the wheels.
  * @now: the current tick.
+ *
+ * If there is no node, the wheel goes back.  It must not stay in the future: the next
+ * node may be due after that, and keep it there.
+ *
+ * Return: true if there are nodes, and wheels_grow() is to be called for the gap.
  */
-bool wheels_must_grow(const struct wheels *wheels, u64 now)
+bool wheels_go_back(struct wheels *wheels, u64 now)
 {
-	const struct wheel *wheel = wheels_farthest(wheels);
+	struct wheel *wheel = wheels_farthest(wheels);
 
-	return lacks_wheels(wheels) && wheel->armed && wheel->clk > now;
+	if (!lacks_wheels(wheels) || wheel->clk <= now)
+		return false;
+	if (wheel->armed || wheels->nr_limbo)
+		return true;
+	wheel_restart(wheel, now);
+	return false;
 }
 
 /**
  * wheels_grow() - add the other wheels of a clock that can be set back
- * @wheels: the wheels for which wheels_must_grow() was true; it may not be any more.
+ * @wheels: the wheels for which wheels_go_back() was true; it may not be any more.
  * @more: WHEELS_MAX - 1 wheels, empty, which stay as long as @wheels is used.
  *
  * Nodes that wait in limbo leave it at the next wheels_advance().

@@ -49,7 +49,7 @@ static inline struct wheel *wheels_farthest(const struct wheels *wheels)
 void wheels_init(struct wheels *wheels, struct wheel *wheel, unsigned int nr,
 		 u64 now);
 void wheels_init_growing(struct wheels *wheels, struct wheel *wheel, u64 now);
-bool wheels_must_grow(const struct wheels *wheels, u64 now);
+bool wheels_go_back(struct wheels *wheels, u64 now);
 void wheels_grow(struct wheels *wheels, struct wheel *more);
 u64 wheels_add_somewhere(struct wheels *wheels, struct wheel_node *node, u64 due,
 			 u64 now);

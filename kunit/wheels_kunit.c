@@ -312,7 +312,7 @@ static void grow(struct fixture *fixture, u64 now)
 	for (i = 0; i < WHEELS_MAX - 1; i++)
 		wheel_init(&more[i], 0);
 	wheels_grow(&fixture->wheels, more);
-	KUNIT_EXPECT_FALSE(fixture->test, wheels_must_grow(&fixture->wheels, now));
+	KUNIT_EXPECT_FALSE(fixture->test, wheels_go_back(&fixture->wheels, now));
 }
 
 static void node_for_the_gap_waits_for_a_wheel_and_is_on_time_then(struct kunit *test)
@@ -320,9 +320,9 @@ static void node_for_the_gap_waits_for_a_wheel_and_is_on_time_then(struct kunit 
 	struct fixture *fixture = fixture_make_growing(test, 4, 1000);
 
 	arm(fixture, 0, 2000, 1000);
-	KUNIT_EXPECT_FALSE(test, wheels_must_grow(&fixture->wheels, 1000));
+	KUNIT_EXPECT_FALSE(test, wheels_go_back(&fixture->wheels, 1000));
 	/* Set back: node 0 stays. */
-	KUNIT_EXPECT_TRUE(test, wheels_must_grow(&fixture->wheels, 500));
+	KUNIT_EXPECT_TRUE(test, wheels_go_back(&fixture->wheels, 500));
 	arm(fixture, 1, 700, 500);
 	arm(fixture, 2, 600, 500);
 	arm(fixture, 3, 700, 500);
@@ -351,11 +351,39 @@ static void node_for_the_gap_is_no_later_than_the_step_without_memory(struct kun
 	EXPECT_OUT(fixture, 1500, 0);
 }
 
+/* The first node after the step is beyond the wheel's old clk, and would keep it there. */
+static void wheel_that_is_empty_goes_back_before_a_far_node(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make_growing(test, 2, 1000);
+
+	KUNIT_EXPECT_FALSE(test, wheels_go_back(&fixture->wheels, 500));
+	arm(fixture, 0, 2000, 500);
+	arm(fixture, 1, 700, 500);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 500), 700ULL);
+	EXPECT_OUT(fixture, 700, 1);
+	EXPECT_OUT(fixture, 2000, 0);
+	KUNIT_EXPECT_EQ(test, fixture->wheels.nr, 1U);
+}
+
+/* The node that kept the wheel in the future is gone when the notice comes. */
+static void wheels_are_asked_for_if_only_limbo_has_nodes(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make_growing(test, 2, 1000);
+
+	arm(fixture, 0, 2000, 1000);
+	arm(fixture, 1, 700, 500);
+	wheels_del(&fixture->wheels, &fixture->nodes[0]);
+	KUNIT_ASSERT_TRUE(test, wheels_go_back(&fixture->wheels, 500));
+	grow(fixture, 501);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 501), 501ULL);
+	EXPECT_OUT(fixture, 700, 1);
+}
+
 static void wheel_that_is_empty_goes_back_and_needs_no_other(struct kunit *test)
 {
 	struct fixture *fixture = fixture_make_growing(test, 1, 1000);
 
-	KUNIT_EXPECT_FALSE(test, wheels_must_grow(&fixture->wheels, 500));
+	KUNIT_EXPECT_FALSE(test, wheels_go_back(&fixture->wheels, 500));
 	arm(fixture, 0, 600, 500);
 	EXPECT_OUT(fixture, 600, 0);
 	KUNIT_EXPECT_EQ(test, fixture->wheels.nr, 1U);
@@ -375,6 +403,8 @@ static struct kunit_case wheels_cases[] = {
 	KUNIT_CASE(node_for_the_gap_waits_for_a_wheel_and_is_on_time_then),
 	KUNIT_CASE(node_for_the_gap_is_no_later_than_the_step_without_memory),
 	KUNIT_CASE(wheel_that_is_empty_goes_back_and_needs_no_other),
+	KUNIT_CASE(wheel_that_is_empty_goes_back_before_a_far_node),
+	KUNIT_CASE(wheels_are_asked_for_if_only_limbo_has_nodes),
 	{}
 };
 

@@ -148,7 +148,7 @@ static inline const char *wheels_model_drain(struct wheels_model *model)
 	unsigned int rounds = 4 * MODEL_NODES * WHEEL_LEVELS;
 
 	if (wheels_model_waits(model)) {
-		if (!wheels_must_grow(&model->wheels, model->model.now))
+		if (!wheels_go_back(&model->wheels, model->model.now))
 			return "nodes wait for wheels, but these are not asked for";
 		wheel_init(&model->wheel[1], 0);
 		wheel_init(&model->wheel[2], 0);
