@@ -55,6 +55,12 @@ static int base_create(unsigned int cpu, unsigned int role)
 	base_init(base, number, cpu, role);
 	/* Pairs with grow_bases(). */
 	smp_store_release(per_cpu_ptr(&twheel_bases[role], cpu), base);
+	/*
+	 * Was CLOCK_REALTIME set back since base_init() read it?  If grow_bases() does not
+	 * see the base, we see the new time.  An empty base needs no more wheels.
+	 */
+	smp_mb();
+	base_go_back(base);
 	base_made(base);
 	return 0;
 }
@@ -137,13 +143,13 @@ static int use_role(unsigned int role)
 
 	cpus_read_lock();
 	mutex_lock(&mutex);
+	if (base_role_clock(role) == BASE_REALTIME)
+		follow_realtime();
 	for_each_online_cpu(cpu) {
 		ret = make_base(cpu, role);
 		if (ret)
 			break;
 	}
-	if (base_role_clock(role) == BASE_REALTIME)
-		follow_realtime();
 	if (!ret)
 		/* Pairs with bases_use(). */
 		smp_store_release(&roles_in_use, roles_in_use | BIT(role));
