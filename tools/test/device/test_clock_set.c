@@ -127,6 +127,23 @@ TEST(set_backward_lets_new_events_come_before_older_ones)
 	check_nothing_ready(fd);
 }
 
+/* The wheel must not stay in the future, where the later of the two would keep it. */
+TEST(set_backward_while_nothing_is_armed_makes_nothing_wait_for_the_old_time)
+{
+	int fd = open_realtime();
+	__u64 now_ns, far;
+
+	advance_wheel(fd);
+	move_clock(-(long long)DAY_NS);
+	/* The module has been told by then, as a rule: it need not have been. */
+	poll(NULL, 0, 200);
+	now_ns = realtime_ns();
+	far = add(fd, TWHEEL_ABS, now_ns + 2 * DAY_NS, 2);
+	add(fd, TWHEEL_ABS, now_ns + NSEC_PER_MSEC, 1);
+	ASSERT_EQ(wait_expired_on(fd, CLOCK_REALTIME).data, 1);
+	check_armed_for(fd, far, SOON_NS);
+}
+
 TEST(set_backward_leaves_events_to_cancel_and_modify)
 {
 	const size_t nr = 1000;
