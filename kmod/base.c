@@ -80,7 +80,8 @@
 
 /*
  * How far ahead a tick is whose events may be handled in hard interrupt context.  This
- * bounds how much of a CPU that can take, whatever the length of a tick is.
+ * bounds how often that happens, whatever the length of a tick is; base_run.c bounds what
+ * it takes each time.
  */
 #define LONE_AHEAD_NS	(16 * NSEC_PER_USEC)
 
