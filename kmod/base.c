@@ -383,12 +383,15 @@ static __always_inline struct base *lock_serving(unsigned int role, unsigned int
 		base = base_get(base_serving_cpu(cpu), role);
 	raw_spin_lock(&base->lock);
 	while (!base->online) {
-		unsigned int gone = base->cpu;
+		unsigned int other = base->cpu;
 
 		raw_spin_unlock(&base->lock);
 		rcu_read_lock();
-		base = base_get(substitute_cpu(gone), role);
+		other = substitute_cpu(other);
 		rcu_read_unlock();
+		/* As in base_serving_cpu(). */
+		smp_rmb();
+		base = base_get(other, role);
 		raw_spin_lock(&base->lock);
 	}
 	__release(&base->lock);
@@ -487,6 +490,7 @@ void base_init(struct base *base, u16 number, unsigned int cpu, unsigned int rol
 	base->programmed_tick = WHEEL_NEVER;
 	base->online = cpumask_test_cpu(cpu, &open_cpus);
 	INIT_LIST_HEAD(&base->expired);
+	INIT_LIST_HEAD(&base->late_wake);
 	base->read_tick = base_tick_at(base_clock_ns(clock));
 	if (clock == BASE_REALTIME)
 		wheels_init_growing(&base->wheels, base->wheel, base->read_tick);
@@ -566,5 +570,6 @@ void base_stop(struct base *base)
 	raw_spin_lock_irq(&base->lock);
 	raw_spin_unlock_irq(&base->lock);
 	base_run_stop(base);
-	WARN_ON_ONCE(wheels_armed(&base->wheels) || !list_empty(&base->expired));
+	WARN_ON_ONCE(wheels_armed(&base->wheels) || !list_empty(&base->expired) ||
+		     !list_empty(&base->late_wake));
 }

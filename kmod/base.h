@@ -107,6 +107,8 @@ struct base_ops {
 	void (*due_end)(struct base_due *due);
 	/* Wake the contexts on the list.  Called with no spinlock held. */
 	void (*wake)(struct list_head *wake);
+	/* Would wake() look at too many tasks for hard interrupt context? */
+	bool (*wakes_many)(const struct list_head *wake);
 };
 
 /**
@@ -131,6 +133,7 @@ struct base_ops {
  * @deadline_ns: the time that @hrtimer or @lone was last set for.
  * @lone: calls base_lone() at @deadline_ns instead, in hard interrupt context.
  * @rest: calls base_run() for what base_lone() leaves.
+ * @late_wake: the contexts that it leaves to be woken.
  * @resume: calls base_run() at the end of a pause, on CLOCK_MONOTONIC.
  * @not_before_ns: after the clock was set back: the earliest time at which this base is
  *	run again, on CLOCK_MONOTONIC; 0, or a time that has passed: it may run now.
@@ -171,6 +174,7 @@ struct base {
 	u64 deadline_ns;
 	struct hrtimer lone;
 	struct tasklet_struct rest;
+	struct list_head late_wake;
 	struct hrtimer resume;
 	u64 not_before_ns;
 	struct base_lag lag;

@@ -26,8 +26,8 @@
  * cost.  So for a tick that is far enough ahead, the base of plain events sets @lone in
  * place of @hrtimer.  base_lone() handles what is due there, if no run and no pause is
  * under way: it touches LONE_BATCH nodes at most, in one hold, and wakes those who wait for
- * them.  If something is left, the tasklet @rest runs the base as @hrtimer would.  (An
- * hrtimer that is set into the past would cost another interrupt.)
+ * them, if these are not many.  If something is left, the tasklet @rest runs the base as
+ * @hrtimer would.  (An hrtimer that is set into the past would cost another interrupt.)
  *
  *	@hrtimer ------------------------> base_run()
  *	@lone ----> base_lone() --@rest--> base_run()
@@ -440,6 +440,7 @@ static void base_run(struct base *base, enum run_cause cause)
 	base_expiry_lock(base);
 	local_irq_save(hold->flags);
 	hold_enter(hold, base);
+	list_splice_init(&base->late_wake, &run.due.wake);
 	base->interrupts += cause != RUN_REST;
 	if (cause == RUN_DUE && is_early(hold))
 		wait_a_tick(base);
@@ -478,6 +479,7 @@ static bool run_lone(struct base_run *run)
 	if (base->cpu != smp_processor_id() || !list_empty(&base->expired) ||
 	    budget_pause_left_ns(base))
 		return true;
+	budget_end_pause(base);
 	more = wheels_advance(&base->wheels, base_tick_at(hold_now_ns(hold)), LONE_BATCH,
 			      &base->expired);
 	expire_events(run);
@@ -487,17 +489,30 @@ static bool run_lone(struct base_run *run)
 	return more;
 }
 
+/* Leave it to base_run() to wake those who wait, if they are many.  True if it is left. */
+static bool leaves_wake(struct base_run *run)
+{
+	struct list_head *wake = &run->due.wake;
+
+	if (list_empty(wake) || !event_ops->wakes_many(wake))
+		return false;
+	list_splice_tail_init(wake, &run->hold.base->late_wake);
+	return true;
+}
+
 static enum hrtimer_restart base_lone(struct hrtimer *hrtimer)
 {
 	struct base *base = container_of(hrtimer, struct base, lone);
 	struct base_run run = {};
+	bool more;
 
 	run.due.expired = &base->expired;
 	INIT_LIST_HEAD(&run.due.wake);
 	hold_enter(&run.hold, base);
 	base->interrupts++;
 	/* A run that is under way sets an hrtimer when it ends. */
-	if (!base->running && run_lone(&run))
+	more = !base->running && run_lone(&run);
+	if (leaves_wake(&run) || more)
 		tasklet_hi_schedule(&base->rest);
 	hold_leave(&run.hold);
 	wake_all(&run);

@@ -27,6 +27,9 @@
 #include "event_time.h"
 #include "ready.h"
 
+/* As many tasks in ENTER as hard interrupt context may look at. */
+#define WAITING_FEW	8
+
 /* An event goes from one list to the other without being unlinked: context_due(). */
 static_assert(offsetof(struct event, ready) == offsetof(struct event, node.wheel.list));
 
@@ -325,11 +328,23 @@ void context_wake(struct list_head *wake)
 	}
 }
 
+/* poll() is not counted: it is woken here as it is by a timerfd. */
+static bool context_wakes_many(const struct list_head *wake)
+{
+	const struct context *context;
+
+	list_for_each_entry(context, wake, wake_entry)
+		if (READ_ONCE(context->nr_waiting) > WAITING_FEW)
+			return true;
+	return false;
+}
+
 const struct base_ops context_ops = {
 	.postponed = event_postponed,
 	.due = context_due,
 	.due_end = context_due_end,
 	.wake = context_wake,
+	.wakes_many = context_wakes_many,
 };
 
 /* The age of a record makes the context readable, unless the record was read already. */

@@ -1191,6 +1191,33 @@ TEST(enters_that_wait_all_end_when_the_last_armed_event_is_cancelled)
 	}
 }
 
+/* They are more than are looked at in hard interrupt context. */
+TEST(enters_of_many_tasks_are_woken_by_events_that_come_alone)
+{
+	struct waiter waiters[40], one = { .fd = open_with_armed(), .min_records = 1 };
+	pthread_t threads[ARRAY_SIZE(waiters)], thread;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+		waiters[i] = (struct waiter){ .fd = one.fd, .min_records = 2, .room = 2 };
+		threads[i] = start_thread(wait_in_enter, &waiters[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(waiters); i++)
+		wait_waiter_asleep(&waiters[i]);
+	thread = start_thread(wait_in_enter, &one);
+	wait_waiter_asleep(&one);
+	add(one.fd, 0, NSEC_PER_MSEC, 0);
+	join_thread(thread);
+	ASSERT_EQ(one.arg.records_done, 1);
+	for (i = 0; i < 2 * ARRAY_SIZE(waiters); i++)
+		add(one.fd, 0, (i + 1) * NSEC_PER_MSEC, i);
+	for (i = 0; i < ARRAY_SIZE(waiters); i++) {
+		join_thread(threads[i]);
+		ASSERT_EQ(waiters[i].arg.records_done, 2);
+	}
+	check_nothing_ready(one.fd);
+}
+
 TEST(enters_that_wait_for_one_periodic_event_all_get_enough)
 {
 	struct waiter waiters[3];
