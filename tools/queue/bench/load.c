@@ -22,6 +22,7 @@
 #include "queue/bench/wire.h"
 
 #define EVENTS		64
+#define MODES		"put, steady, ask, work, mixed, delayed, restart"
 
 /* The time that a server may take to end. */
 #define END_S		60
@@ -133,8 +134,34 @@ static void print_lateness(const struct options *options)
 	qsort(load->late_ns, nr, sizeof(*load->late_ns), compare);
 	print_result(options->name, ".p50", load->late_ns[nr / 2] / 1e3, "us");
 	print_result(options->name, ".p99", load->late_ns[nr * 99 / 100] / 1e3, "us");
+	print_result(options->name, ".p99.9", load->late_ns[nr * 999 / 1000] / 1e3, "us");
 	print_result(options->name, ".max", load->late_ns[nr - 1] / 1e3, "us");
 	print_result(options->name, ".early", load->early, "jobs");
+}
+
+/* The mean of the seconds from @from to before @to. */
+static double mean_rate(const struct load *load, uint64_t from, uint64_t to)
+{
+	uint64_t second, sum = 0;
+
+	for (second = from; second < to; second++)
+		sum += load->by_second[second];
+	return (double)sum / (to - from);
+}
+
+/* Does the rate fall?  Its first quarter, its last one, and its least second. */
+static void print_course(const struct options *options)
+{
+	const struct load *load = &options->load;
+	uint64_t seconds = load->duration_ns / NSEC_PER_SEC, quarter = (seconds + 3) / 4;
+	uint64_t least = UINT64_MAX, second;
+
+	for (second = 0; second < seconds; second++)
+		if (load->by_second[second] < least)
+			least = load->by_second[second];
+	print_result(options->name, ".first", mean_rate(load, 0, quarter), "per_s");
+	print_result(options->name, ".last", mean_rate(load, seconds - quarter, seconds), "per_s");
+	print_result(options->name, ".least", least, "per_s");
 }
 
 /* --- modes ---------------------------------------------------------------------------- */
@@ -160,18 +187,49 @@ static void mode_mixed(struct options *options)
 	print_rate(options, options->load.deleted);
 }
 
-static void mode_delayed(struct options *options)
+static void mode_steady(struct options *options)
+{
+	struct load *load = &options->load;
+
+	if (!load->duration_ns)
+		errx(2, "steady: wants --seconds");
+	load->by_second = calloc(load->duration_ns / NSEC_PER_SEC, sizeof(*load->by_second));
+	if (!load->by_second)
+		err(2, "seconds");
+	mode_put(options);
+	print_course(options);
+}
+
+/* Spread --jobs over --seconds. */
+static void plan_times(struct options *options)
 {
 	struct load *load = &options->load;
 
 	if (!load->jobs || !load->duration_ns)
-		errx(2, "delayed: wants --jobs and --seconds");
-	if (load->nr_clients < 2)
-		errx(2, "delayed: wants one client to put, and others to wait");
+		errx(2, "%s: wants --jobs and --seconds", options->mode);
 	load->timed = true;
 	load->late_ns = calloc(load->jobs, sizeof(*load->late_ns));
 	if (!load->late_ns)
 		err(2, "jobs");
+}
+
+static void mode_ask(struct options *options)
+{
+	plan_times(options);
+	if (options->load.nr_clients > 1)
+		errx(2, "ask: wants one client");
+	connect_all(&options->load, &role_ask, &role_ask);
+	run(&options->load);
+	print_lateness(options);
+}
+
+static void mode_delayed(struct options *options)
+{
+	struct load *load = &options->load;
+
+	plan_times(options);
+	if (load->nr_clients < 2)
+		errx(2, "delayed: wants one client to put, and others to wait");
 	connect_all(load, &role_put, &role_wait);
 	run(load);
 	print_lateness(options);
@@ -241,6 +299,8 @@ static const struct mode {
 	void (*run)(struct options *options);
 } modes[] = {
 	{ "put", mode_put },
+	{ "steady", mode_steady },
+	{ "ask", mode_ask },
 	{ "work", mode_work },
 	{ "mixed", mode_mixed },
 	{ "delayed", mode_delayed },
@@ -261,6 +321,7 @@ static const struct mode *find_mode(const char *name)
 
 enum option_key {
 	OPTION_TO = 't',
+	OPTION_TUBE = 'u',
 	OPTION_NAME = 'n',
 	OPTION_CLIENTS = 'c',
 	OPTION_DEPTH = 'p',
@@ -270,10 +331,12 @@ enum option_key {
 	OPTION_DELAY = 'd',
 	OPTION_DELAY_MAX = 256,
 	OPTION_MS,
+	OPTION_AT,
 };
 
 static const struct argp_option argp_options[] = {
 	{ "to", OPTION_TO, "ADDRESS", 0, "The server, 127.0.0.1:PORT or unix:PATH", 0 },
+	{ "tube", OPTION_TUBE, "NAME", 0, "Use and watch this tube (default: default)", 0 },
 	{ "name", OPTION_NAME, "NAME", 0, "Name of the results (default: the mode)", 0 },
 	{ "clients", OPTION_CLIENTS, "N", 0, "Connections (default 1)", 0 },
 	{ "depth", OPTION_DEPTH, "N", 0, "Commands without a reply, each (default 1)", 0 },
@@ -283,6 +346,7 @@ static const struct argp_option argp_options[] = {
 	{ "delay", OPTION_DELAY, "MS", 0, "Least delay of a job (default 0)", 0 },
 	{ "delay-max", OPTION_DELAY_MAX, "MS", 0, "Greatest delay of a job", 0 },
 	{ "ms", OPTION_MS, NULL, 0, "Send delays in ms, which beanstalkd does not know", 0 },
+	{ "at", OPTION_AT, NULL, 0, "Send the time instead of a delay, as beanstalkd cannot", 0 },
 	{ 0 }
 };
 
@@ -304,7 +368,7 @@ static void take_argument(struct argp_state *state, struct options *options, cha
 		argp_error(state, "one mode only, not '%s' too", arg);
 	options->mode = arg;
 	if (!find_mode(arg))
-		argp_error(state, "'%s' is not a mode: put, work, mixed, delayed, restart", arg);
+		argp_error(state, "'%s' is not a mode: " MODES, arg);
 }
 
 /* The arguments behind "--" are the command of the server; returns the number of the others. */
@@ -354,14 +418,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		*number = parse_number(state, arg) * (key == OPTION_SECONDS ? NSEC_PER_SEC : 1);
 	else if (key == OPTION_TO)
 		options->load.to = arg;
+	else if (key == OPTION_TUBE)
+		options->load.tube = arg;
 	else if (key == OPTION_NAME)
 		options->name = arg;
 	else if (key == OPTION_MS)
 		options->load.milliseconds = true;
+	else if (key == OPTION_AT)
+		options->load.at = true;
 	else if (key == ARGP_KEY_ARG)
 		take_argument(state, options, arg);
 	else if (key == ARGP_KEY_NO_ARGS)
-		argp_error(state, "no mode: put, work, mixed, delayed, restart");
+		argp_error(state, "no mode: " MODES);
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;
@@ -373,6 +441,8 @@ int main(int argc, char **argv)
 		argp_options, parse, "MODE [-- SERVER...]",
 		"Put a load on a server with the protocol of beanstalkd.\n"
 		"\vput: jobs a second.\n"
+		"steady: the same, and whether the rate falls.\n"
+		"ask: --jobs commands that need no disk, evenly over --seconds; how late answers are.\n"
 		"work: reserve and delete jobs until none is left.\n"
 		"mixed: put, reserve and delete, each client by itself.\n"
 		"delayed: one client puts --jobs evenly over --seconds, the others wait; lateness.\n"

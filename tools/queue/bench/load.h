@@ -17,6 +17,8 @@ enum reply_kind {
 	REPLY_RESERVED,
 	REPLY_DELETED,
 	REPLY_TIMED_OUT,
+	REPLY_USING,
+	REPLY_WATCHING,
 	NR_REPLIES
 };
 
@@ -83,6 +85,7 @@ struct client {
 /**
  * struct load - the load
  * @to: the server's address, HOST:PORT or unix:PATH.
+ * @tube: the tube that is used and watched; NULL: the default one.
  * @nr_clients: number of connections.
  * @depth: limit of the commands without a reply, for each connection.
  * @jobs: number of jobs in all.
@@ -91,7 +94,9 @@ struct client {
  * @delay_ms: the least delay of a job.
  * @delay_max_ms: the greatest one.
  * @milliseconds: delays are sent in ms, else in seconds.
- * @timed: puts are spread evenly over @duration_ns, and a body has the due time of its job.
+ * @at: a put tells the time of day at which its job is due: waiting to be put delays nothing.
+ * @timed: puts, or questions, are spread evenly over @duration_ns, and a body has the due
+ *	time of its job.
  * @clients: the connections.
  * @epoll_fd: polls all of them.
  * @start_ns: the start, CLOCK_MONOTONIC.
@@ -99,11 +104,13 @@ struct client {
  * @inserted: puts that were confirmed.
  * @reserved: jobs that were reserved.
  * @deleted: jobs that were deleted.
- * @late_ns: the lateness of each reserved job.
+ * @late_ns: the lateness of each reserved job, or of each answer.
+ * @by_second: puts confirmed in each second, or NULL.
  * @early: number of jobs that came before their due time.
  */
 struct load {
 	const char *to;
+	const char *tube;
 	uint64_t nr_clients;
 	uint64_t depth;
 	uint64_t jobs;
@@ -112,6 +119,7 @@ struct load {
 	uint64_t delay_ms;
 	uint64_t delay_max_ms;
 	bool milliseconds;
+	bool at;
 	bool timed;
 	struct client *clients;
 	int epoll_fd;
@@ -121,6 +129,7 @@ struct load {
 	uint64_t reserved;
 	uint64_t deleted;
 	uint64_t *late_ns;
+	uint64_t *by_second;
 	uint64_t early;
 };
 

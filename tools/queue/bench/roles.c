@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The roles of clients: put, work, both, wait.
+ * The roles of clients: put, work, both, wait, ask.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,13 +32,31 @@ static uint64_t random_below(uint64_t limit)
 
 /* --- put ---------------------------------------------------------------------------- */
 
-/* A body begins with the due time of its job; letters fill the rest. */
+/* @size bytes that no compression makes less. */
+static void write_noise(char *to, size_t size)
+{
+	static char noise[65536];
+	size_t from, len;
+
+	if (!noise[0])
+		for (from = 0; from < sizeof(noise); from++)
+			noise[from] = (char)('!' + random_below(94));
+	while (size) {
+		from = random_below(sizeof(noise) / 2);
+		len = size < sizeof(noise) / 2 ? size : sizeof(noise) / 2;
+		memcpy(to, noise + from, len);
+		to += len;
+		size -= len;
+	}
+}
+
+/* A body begins with the due time of its job. */
 static size_t write_body(char *to, size_t size, uint64_t due_ns)
 {
 	char due[24];
-	size_t len = snprintf(due, sizeof(due), "%020" PRIu64, due_ns);
+	size_t len = snprintf(due, sizeof(due), "%020" PRIu64 " ", due_ns);
 
-	memset(to, 'x', size);
+	write_noise(to, size);
 	memcpy(to, due, len < size ? len : size);
 	memcpy(to + size, "\r\n", 2);
 	return size + 2;
@@ -48,29 +66,40 @@ static void send_put(struct client *client)
 {
 	struct load *load = client->load;
 	char *to = client_room(client, LINE_ROOM + load->size);
-	uint64_t delay_ms = load->delay_ms;
+	uint64_t delay_ms = load->delay_ms, at_ms;
 	size_t len;
 
 	if (load->delay_max_ms > delay_ms)
 		delay_ms += random_below(load->delay_max_ms - delay_ms + 1);
-	if (load->milliseconds)
+	/* In whole milliseconds, not before that delay. */
+	at_ms = time_now_ns(CLOCK_REALTIME) / NSEC_PER_MSEC + delay_ms + 1;
+	if (load->at)
+		len = sprintf(to, "put-at 1024 %" PRIu64 " 120 %" PRIu64 "\r\n", at_ms,
+			      load->size);
+	else if (load->milliseconds)
 		len = sprintf(to, "put 1024 %" PRIu64 "ms 120 %" PRIu64 "\r\n", delay_ms,
 			      load->size);
 	else
 		len = sprintf(to, "put 1024 %" PRIu64 " 120 %" PRIu64 "\r\n",
 			      delay_ms / 1000, load->size);
-	if (!load->milliseconds)
+	if (!load->milliseconds && !load->at)
 		delay_ms -= delay_ms % 1000;
-	len += write_body(to + len, load->size, time_now_ns(CLOCK_MONOTONIC) + delay_ms * 1000000);
+	len += write_body(to + len, load->size,
+			  time_now_ns(CLOCK_MONOTONIC) + delay_ms * NSEC_PER_MSEC);
 	client_sent(client, len);
 	load->put++;
+}
+
+static uint64_t planned_ns(const struct load *load, uint64_t n)
+{
+	return load->start_ns + load->duration_ns / load->jobs * n;
 }
 
 uint64_t next_put_ns(const struct load *load)
 {
 	if (!load->timed || load->put >= load->jobs)
 		return UINT64_MAX;
-	return load->start_ns + load->duration_ns / load->jobs * load->put;
+	return planned_ns(load, load->put);
 }
 
 static bool may_put(const struct client *client)
@@ -94,7 +123,14 @@ static void put_fill(struct client *client)
 
 static void put_reply(struct client *client, const struct reply *reply)
 {
-	client->load->inserted += reply->kind == REPLY_INSERTED;
+	struct load *load = client->load;
+	uint64_t second = (time_now_ns(CLOCK_MONOTONIC) - load->start_ns) / NSEC_PER_SEC;
+
+	if (reply->kind != REPLY_INSERTED)
+		return;
+	load->inserted++;
+	if (load->by_second && second < load->duration_ns / NSEC_PER_SEC)
+		load->by_second[second]++;
 }
 
 const struct role role_put = { .fill = put_fill, .reply = put_reply };
@@ -189,3 +225,28 @@ static void wait_reply(struct client *client, const struct reply *reply)
 }
 
 const struct role role_wait = { .fill = wait_fill, .reply = wait_reply };
+
+/* --- ask: something that needs no disk --------------------------------------------------- */
+
+/* At the planned times, whether the last answer came or not. */
+static void ask_fill(struct client *client)
+{
+	while (may_put(client)) {
+		send_line(client, "reserve-with-timeout 0\r\n");
+		client->load->put++;
+	}
+}
+
+static void ask_reply(struct client *client, const struct reply *reply)
+{
+	struct load *load = client->load;
+
+	if (reply->kind != REPLY_TIMED_OUT)
+		return;
+	load->late_ns[load->reserved] = time_now_ns(CLOCK_MONOTONIC) -
+					planned_ns(load, load->reserved);
+	load->reserved++;
+	load->deleted++;
+}
+
+const struct role role_ask = { .fill = ask_fill, .reply = ask_reply };

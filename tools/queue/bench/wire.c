@@ -18,6 +18,8 @@
 #include "queue/bench/wire.h"
 
 #define READ_ROOM	65536
+/* The longest name of a tube. */
+#define TUBE_MOST	200
 
 /* --- buffers ------------------------------------------------------------------------ */
 
@@ -103,12 +105,24 @@ static void ask_for(struct client *client, int op, uint32_t events)
 		err(2, "epoll_ctl");
 }
 
+/* Its three answers are no role's. */
+static void choose_tube(struct client *client, const char *tube)
+{
+	char *to = client_room(client, 3 * (TUBE_MOST + 10));
+	int len = sprintf(to, "use %s\r\nwatch %s\r\nignore default\r\n", tube, tube);
+
+	client_sent(client, len);
+	client->outstanding += 2;
+}
+
 void client_connect(struct client *client, struct load *load, const struct role *role)
 {
 	*client = (struct client){ .load = load, .role = role, .fd = dial(load->to) };
 	if (client->fd < 0)
 		err(2, "%s", load->to);
 	ask_for(client, EPOLL_CTL_ADD, EPOLLIN);
+	if (load->tube)
+		choose_tube(client, load->tube);
 }
 
 /* Send bytes of the buffer, as many as the socket takes. */
@@ -142,6 +156,8 @@ static const char * const words[] = {
 	[REPLY_RESERVED] = "RESERVED",
 	[REPLY_DELETED] = "DELETED",
 	[REPLY_TIMED_OUT] = "TIMED_OUT",
+	[REPLY_USING] = "USING",
+	[REPLY_WATCHING] = "WATCHING",
 };
 
 /* Parse the first line of a reply; an unexpected one ends the program. */
