@@ -31,6 +31,7 @@
 #include "queue/store/space.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
+#include "queue/store/writer.h"
 
 /* Larger stores are not scanned when they are opened, but by the scrub thread. */
 #define SCAN_MOST		(64u << 20)
@@ -225,6 +226,7 @@ static struct store *new_store(const struct store_config *config)
 	if (!store)
 		return NULL;
 	store->config = *config;
+	store_writer_init(store);
 	store->dir_fd = -1;
 	store->space.ballast_fd = -1;
 	store->syncer.event_fd = -1;
@@ -255,6 +257,7 @@ static void free_store(struct store *store)
 	store_backup_stop(store);
 	store_scrub_stop(store);
 	store_sync_stop(store);
+	store_writer_destroy(store);
 	free_rocksdb(store);
 	store_tubes_free(store);
 	store_space_close(store);

@@ -191,6 +191,7 @@ int store_backup_begin(struct store *store, const char *name)
 	int ret;
 
 	store_commit(store);
+	store_hand_over(store);
 	backup->name = strdup(name);
 	if (!backup->name)
 		return -ENOMEM;

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes to the store: from calls to a batch, and from the batch to RocksDB.
+ * Changes to the store: from calls to a batch.
  *
- * Changes are collected in a batch in memory. store_commit() passes the whole batch to
- * RocksDB; so does, earlier, a read of something that the batch has changed. RocksDB copies
- * the batch to its memtable and, as one record, to the buffer of its log; no system call is
- * made here. A record of the log is on disk whole or not at all. Each batch also has the
- * counts of the tubes that it changes, the next id, and a number that counts batches. So
- * after a crash the store is as it was after some batch.
+ * Changes are collected in a batch in memory. store_commit() gives the whole batch to the
+ * writer, which passes it to RocksDB: writer.c. A read of something that was changed and may
+ * not be written waits for that. RocksDB copies the batch to its memtable and, as one record,
+ * to the buffer of its log. A record of the log is on disk whole or not at all. Each batch
+ * also has the counts of the tubes that it changes, the next id, and a number that counts
+ * batches. So after a crash the store is as it was after some batch.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
-#include "queue/store/fault.h"
 #include "queue/store/keys.h"
-#include "queue/store/space.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
+#include "queue/store/writer.h"
 
 #define IDS_SKIPPED	(1ull << 40)
 
@@ -65,43 +62,16 @@ static void touch(struct store *store, unsigned int bit)
 	store->touched[bit / 64] |= 1ULL << bit % 64;
 }
 
-static bool is_touched(const struct store *store, unsigned int bit)
+static bool is_touched(const uint64_t *touched, unsigned int bit)
 {
-	return store->touched[bit / 64] >> bit % 64 & 1;
+	return touched[bit / 64] >> bit % 64 & 1;
 }
 
-static bool is_full(const char *error)
+/* Complete the batch, and let the writer take it. */
+static void end_batch(struct store *store)
 {
-	return strstr(error, "No space") || strstr(error, "Space limit");
-}
+	size_t i;
 
-/*
- * After RocksDB had no room for a table it refuses writes until it has room again. A refused
- * write is not in the log, so it can be retried. After any other error it is unknown what is
- * on disk: end the process.
- */
-static void write_batch(struct store *store)
-{
-	unsigned int tries = 0;
-	char *error = NULL;
-	size_t bytes;
-
-	rocksdb_writebatch_data(store->batch, &bytes);
-	store_space_add(store, bytes);
-	for (;;) {
-		rocksdb_write(store->db, store->write_options, store->batch, &error);
-		if (!error)
-			return;
-		if (!is_full(error))
-			store_die(store, "cannot write", error);
-		rocksdb_free(error);
-		error = NULL;
-		store_space_retry(store, ++tries);
-	}
-}
-
-void store_hand_over(struct store *store)
-{
 	if (!store->pending)
 		return;
 	store_tubes_write(store);
@@ -109,26 +79,39 @@ void store_hand_over(struct store *store)
 		put_number(store, NUMBER_NEXT_ID, store->next_id);
 	store->next_id_changed = false;
 	put_number(store, NUMBER_CHANGES, ++store->changes);
-	write_batch(store);
-	/* After the write: before it, RocksDB has no deletes to compact. */
-	if (store->deletes)
-		store->space.deleted = true;
-	store->deletes = false;
-	rocksdb_writebatch_clear(store->batch);
+	if (store_writer_is_idle(store))
+		memset(store->touched_before, 0, sizeof(store->touched_before));
+	for (i = 0; i < TOUCHED_BITS / 64; i++)
+		store->touched_before[i] |= store->touched[i];
 	memset(store->touched, 0, sizeof(store->touched));
+	store_writer_take(store);
+	store->deletes = false;
 	store->pending = false;
+}
+
+void store_hand_over(struct store *store)
+{
+	end_batch(store);
+	if (!store_writer_is_idle(store))
+		store_writer_drain(store);
+}
+
+static void hand_over_bit(struct store *store, unsigned int bit)
+{
+	if (is_touched(store->touched, bit))
+		store_hand_over(store);
+	else if (is_touched(store->touched_before, bit) && !store_writer_is_idle(store))
+		store_writer_drain(store);
 }
 
 void store_hand_over_id(struct store *store, uint64_t id)
 {
-	if (is_touched(store, id % TOUCHED_BITS))
-		store_hand_over(store);
+	hand_over_bit(store, id % TOUCHED_BITS);
 }
 
 void store_hand_over_key(struct store *store, uint32_t tube, const char *key, size_t len)
 {
-	if (is_touched(store, bit_of_key(tube, key, len)))
-		store_hand_over(store);
+	hand_over_bit(store, bit_of_key(tube, key, len));
 }
 
 /* --- changes ------------------------------------------------------------------------------ */
@@ -192,7 +175,7 @@ static void bound_batch(struct store *store)
 
 	rocksdb_writebatch_data(store->batch, &bytes);
 	if (bytes >= store->write_buffer)
-		store_hand_over(store);
+		end_batch(store);
 }
 
 void store_put(struct store *store, const struct job_record *record, const void *body)
@@ -345,7 +328,7 @@ uint64_t store_commit(struct store *store)
 {
 	if (!store->changed)
 		return store->commits;
-	store_hand_over(store);
+	end_batch(store);
 	store->changed = false;
 	store->commits++;
 	store_sync_commit(store);

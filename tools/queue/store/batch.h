@@ -77,7 +77,10 @@ uint64_t store_last(const struct store *store);
 
 /* --- for store/ and integrity/ --- */
 
-/* Pass the batch to RocksDB: always, or if it may have a change of this job or key. */
+/*
+ * Pass all changes to RocksDB: always, or if they may be of this job or key. May wait as
+ * store_writer_drain() does.
+ */
 void store_hand_over(struct store *store);
 void store_hand_over_id(struct store *store, uint64_t id);
 void store_hand_over_key(struct store *store, uint32_t tube, const char *key, size_t len);

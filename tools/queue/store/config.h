@@ -2,9 +2,9 @@
 /*
  * Jobs on disk: RocksDB, and a thread that syncs its log for many commands at once.
  *
- * The queue's thread makes changes. They go to RocksDB's memtable and to the buffer of its
- * log, and every later read sees them. Each commit has a number. The sync thread writes the
- * log and syncs it, again and again while there are new commits. store_synced() returns the
+ * The queue's thread makes changes, and every later read sees them. Each commit has a number.
+ * The sync thread passes commits to RocksDB, writes the log and syncs it, again and again
+ * while there are new ones. store_synced() returns the
  * number of the last commit that is on disk: a reply that promises durability waits until
  * this covers its commit. With a policy other than SYNC_ALWAYS, the number is that of the
  * last commit that was written, which survives a crash of this process but not of the machine.
@@ -39,8 +39,8 @@ enum store_sync {
  * @sync: when commits are synced.
  * @sync_interval_ns: the time between syncs, for SYNC_INTERVAL.
  * @memory: bytes for buffers and caches, at least 8 MiB.
- * @reserve: disk space in bytes that new jobs must leave free; 0: the lesser of 128 MiB and
- *	a quarter of the file system.
+ * @reserve: disk space in bytes that new jobs must leave free; 0: a sixteenth of what is
+ *	free, from 128 MiB (or a quarter of the file system, if that is less) to 1 GiB.
  * @scrub_interval_ns: the time between full reads in the background that look for damage;
  *	0: never.
  * @log: logs a line about something found (a torn tail that was cut, damage). The store's

@@ -57,7 +57,10 @@ int store_get_tube(struct store *store, uint32_t tube, struct tube_record *recor
 	rocksdb_pinnableslice_t *value;
 	size_t key_len = store_key_tube(key, 't', tube), len;
 	const char *bytes;
-	int ret = get_value(store, key, key_len, "a tube", &value);
+	int ret;
+
+	store_hand_over(store);
+	ret = get_value(store, key, key_len, "a tube", &value);
 
 	if (ret)
 		return ret;

@@ -2,9 +2,9 @@
 /*
  * The structures of an open store, for the files of store/ and integrity/.
  *
- * The queue's thread owns everything except struct store_syncer, struct store_scrubber,
- * struct store_backup and struct store_space: their fields are guarded by their locks, or are
- * atomic.
+ * The queue's thread owns everything except struct store_syncer, struct store_writer,
+ * struct store_scrubber, struct store_backup and struct store_space: their fields are guarded
+ * by their locks, or are atomic.
  */
 #ifndef QUEUE_STORE_STATE_H
 #define QUEUE_STORE_STATE_H
@@ -112,6 +112,20 @@ struct store_syncer {
 };
 
 /**
+ * struct store_writer - batches on their way to RocksDB: writer.c
+ * @lock: guards @taken.
+ * @writing: held by the thread that writes; taken before @lock.
+ * @taken: batches, the oldest first.
+ * @bytes: their bytes, with those of the batch that is being written.
+ */
+struct store_writer {
+	pthread_mutex_t lock;
+	pthread_mutex_t writing;
+	STAILQ_HEAD(, store_taken) taken;
+	_Atomic size_t bytes;
+};
+
+/**
  * struct store_space - space on the disk
  * @lock: guards the ballast, which two threads release and take back, and @lack_s.
  * @reserve: disk space in bytes that new jobs must leave free.
@@ -190,8 +204,11 @@ struct store_backup {
 	_Atomic bool stop;
 };
 
-/* Bits of a hash of the ids and keys that the batch changes. */
-#define TOUCHED_BITS	1024
+/*
+ * Bits of a hash of the ids and keys that batches change. A read of another job that has one
+ * of these bits waits for the writer: so there are many.
+ */
+#define TOUCHED_BITS	65536
 
 struct store {
 	struct store_config config;
@@ -218,16 +235,20 @@ struct store {
 	rocksdb_readoptions_t *read_options;
 	size_t write_buffer;
 
-	/* The batch: changes not yet passed to RocksDB, and a hash of the ids and keys in it. */
+	/*
+	 * The batch: changes that the writer has not taken, and a hash of the ids and keys in
+	 * it; and one of those in the batches that it may not have written.
+	 */
 	rocksdb_writebatch_t *batch;
 	uint64_t touched[TOUCHED_BITS / 64];
+	uint64_t touched_before[TOUCHED_BITS / 64];
 	bool pending;
 	/* The batch deletes jobs. */
 	bool deletes;
 	/* There was a change since the last commit. */
 	bool changed;
 	uint64_t commits;
-	/* Number of batches ever passed to RocksDB; each batch writes its own number. */
+	/* Number of batches ever taken by the writer; each batch writes its own number. */
 	uint64_t changes;
 	uint64_t records;
 	uint64_t next_id;
@@ -243,6 +264,7 @@ struct store {
 	rocksdb_pinnableslice_t *body;
 
 	struct store_syncer syncer;
+	struct store_writer writer;
 	struct store_scrubber scrubber;
 	struct store_backup backup;
 	struct store_space space;

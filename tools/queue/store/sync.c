@@ -5,8 +5,8 @@
  *	commits made during a sync   ->   the next sync covers them all
  *
  * The thread waits for a commit that it has not written, saves the number of the last one,
- * makes RocksDB write the buffer of its log and sync it, and publishes that number: all
- * commits up to it are on disk. Commits do not wait for the sync; those made during a sync
+ * passes the batches of all up to it to RocksDB, makes it write the buffer of its log and sync
+ * it, and publishes that number: all commits up to it are on disk. Commits do not wait for the sync; those made during a sync
  * belong to the next one. RocksDB syncs all logs that are not synced yet, also older ones.
  *
  * With SYNC_INTERVAL and SYNC_NEVER the thread writes the buffer at once and publishes the
@@ -26,6 +26,7 @@
 #include "queue/store/state.h"
 #include "queue/store/stats.h"
 #include "queue/store/sync.h"
+#include "queue/store/writer.h"
 
 /* --- the sync thread ---------------------------------------------------------------------- */
 
@@ -33,6 +34,7 @@ static void write_out(struct store *store, bool sync)
 {
 	char *error = NULL;
 
+	store_writer_drain(store);
 	store_space_write_out(store);
 	rocksdb_flush_wal(store->db, sync, &error);
 	if (error)

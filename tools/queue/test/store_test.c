@@ -10,7 +10,9 @@
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
 #include "queue/store/read.h"
+#include "queue/store/state.h"
 #include "queue/store/sync.h"
+#include "queue/store/writer.h"
 #include "queue/test/store_lib.h"
 
 static void see_record(struct store *store, const struct job_record *expected)
@@ -127,6 +129,35 @@ TEST(a_moved_job_is_in_one_index_only)
 	see_record(store, &moved);
 	ASSERT_EQ(store_counts(store, 3)->nr[JOB_DELAYED], 0);
 	ASSERT_EQ(store_counts(store, 3)->nr[JOB_BURIED], 1);
+	store_close(store);
+}
+
+/* Not even if RocksDB makes the writer wait. */
+TEST(commits_do_not_wait_for_the_writer_and_reads_see_them)
+{
+	struct store *store = open_store();
+	uint64_t id, before, last = 0;
+	const uint64_t nr = 2000;
+	struct job_record job;
+
+	store_flush(store);
+	before = store_synced(store);
+	pthread_mutex_lock(&store->writer.writing);
+	for (id = 1; id <= nr; id++) {
+		job = make_job(id, JOB_READY, 1, 0, 0);
+		put_job(store, &job);
+		last = store_commit(store);
+	}
+	ASSERT_EQ(store_synced(store), before);
+	ASSERT(store_writer_is_behind(store));
+	pthread_mutex_unlock(&store->writer.writing);
+	for (id = 1; id <= nr; id++) {
+		job = make_job(id, JOB_READY, 1, 0, 0);
+		see_body(store, &job);
+	}
+	ASSERT(!store_writer_is_behind(store));
+	store_flush(store);
+	ASSERT_EQ(store_synced(store), last);
 	store_close(store);
 }
 
