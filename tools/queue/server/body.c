@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Memory for incomplete bodies, which all clients share. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "queue/server/body.h"
 
@@ -33,15 +34,30 @@ void client_swallow(struct client *client, uint64_t len, const char *reply)
 	client->swallow_reply = reply;
 }
 
+/* The first client whose body is incomplete, from @client on. */
+static struct client *next_filling(struct client *client)
+{
+	while (client && client->state == CLIENT_STALLED)
+		client = TAILQ_NEXT(client, filling_entry);
+	return client;
+}
+
+static struct client *next_begun(struct client *client)
+{
+	while (client && client->state == CLIENT_STALLED)
+		client = TAILQ_NEXT(client, begun_entry);
+	return client;
+}
+
 /* A client that has to make room for others; NULL: there is none. */
 static struct client *slow_client(struct clients *clients)
 {
 	uint64_t now = time_now_ns(CLOCK_MONOTONIC);
-	struct client *client = TAILQ_FIRST(&clients->filling);
+	struct client *client = next_filling(TAILQ_FIRST(&clients->filling));
 
 	if (client && now - client->body->moved_ns >= BODY_IDLE_NS)
 		return client;
-	client = TAILQ_FIRST(&clients->begun);
+	client = next_begun(TAILQ_FIRST(&clients->begun));
 	return client && now - client->body->began_ns >= BODY_WHOLE_NS ? client : NULL;
 }
 
@@ -80,14 +96,33 @@ static struct body *body_alloc(struct clients *clients, const struct command *co
 	return body;
 }
 
-void client_begin_body(struct client *client, const struct command *command)
+static bool give_body(struct client *client, const struct command *command)
 {
 	client->body = body_alloc(client->clients, command);
-	if (!client->body) {
-		client_swallow(client, command->body_len + CRLF_LEN, "OUT_OF_MEMORY");
-		return;
-	}
+	if (!client->body)
+		return false;
 	client->state = CLIENT_BODY;
 	TAILQ_INSERT_TAIL(&client->clients->filling, client, filling_entry);
 	TAILQ_INSERT_TAIL(&client->clients->begun, client, begun_entry);
+	return true;
+}
+
+void client_begin_body(struct client *client, const struct command *command)
+{
+	if (!give_body(client, command))
+		client_swallow(client, command->body_len + CRLF_LEN, "OUT_OF_MEMORY");
+}
+
+bool client_keep_body(struct client *client, const struct command *command, const char *data)
+{
+	struct clients *clients = client->clients;
+
+	/* Others must not lose their bodies for it. */
+	if (clients->bodies + client_body_memory(command->body_len) > clients->max_bodies)
+		return false;
+	if (!give_body(client, command))
+		return false;
+	client->body->got = client->body->len;
+	memcpy(client->body->data, data, client->body->len);
+	return true;
 }

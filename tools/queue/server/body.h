@@ -11,6 +11,9 @@ size_t client_body_memory(uint64_t len);
 /* Begin to read a body. Without memory for it, begin to swallow it. */
 void client_begin_body(struct client *client, const struct command *command);
 
+/* Keep a body that is complete. Returns false if there is no memory for it. */
+bool client_keep_body(struct client *client, const struct command *command, const char *data);
+
 /* Free the memory of its body, if it has one. */
 void client_body_free(struct client *client);
 

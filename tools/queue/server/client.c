@@ -10,9 +10,11 @@
  *	                           | |                            |  |          |
  *	                           | +------- resume -------------+  +-- hangs -+
  *	                           | |                                  up: TIMED_OUT
- *	     body is incomplete    | | complete: run it
- *	                           v |
- *	                          BODY ---- idle, and others need its memory
+ *	     body is incomplete,   | | complete: run it
+ *	     or the store is behind v |
+ *	                          BODY -- the store is behind --> STALLED -- not any more: run it
+ *	                           |
+ *	                           +------- idle, and others need its memory
  *	     body too big, its     |            |
  *	     line wrong, no memory v            v
  *	        LINE ----------> SWALLOW <------+
@@ -57,6 +59,7 @@
 #include "queue/server/client.h"
 #include "queue/server/clients.h"
 #include "queue/server/replies.h"
+#include "queue/store/writer.h"
 
 /* Limits of a turn of a client, beside CLIENT_READ_SIZE. */
 #define TURN_COMMANDS		128
@@ -110,6 +113,21 @@ static void run_with_body(struct client *client, const struct command *command,
 	run_command(client, command, body);
 }
 
+/* While the store is behind with writing, those who put wait, so that others need not. */
+static void client_stall(struct client *client)
+{
+	client->state = CLIENT_STALLED;
+	TAILQ_INSERT_TAIL(&client->clients->stalled, client, stalled_entry);
+}
+
+void client_leave_stalled(struct client *client)
+{
+	if (client->state != CLIENT_STALLED)
+		return;
+	client->state = CLIENT_BODY;
+	TAILQ_REMOVE(&client->clients->stalled, client, stalled_entry);
+}
+
 /*
  * A command with a body: @data has the bytes behind its line. Returns how many of them are
  * used.
@@ -127,7 +145,11 @@ static size_t begin_body(struct client *client, const struct command *command,
 		client_begin_body(client, command);
 		return 0;
 	}
-	run_with_body(client, command, data);
+	if (store_writer_is_behind(client->clients->store) &&
+	    client_keep_body(client, command, data))
+		client_stall(client);
+	else
+		run_with_body(client, command, data);
 	return needed;
 }
 
@@ -205,10 +227,25 @@ static size_t step_line(struct client *client, const char *data, size_t len)
 }
 
 /* The body is complete: run its command, and free its memory. */
-static void end_body(struct client *client)
+static void run_body(struct client *client)
 {
 	run_with_body(client, &client->body->command, client->body->data);
 	client_body_free(client);
+}
+
+static void end_body(struct client *client)
+{
+	if (store_writer_is_behind(client->clients->store))
+		client_stall(client);
+	else
+		run_body(client);
+}
+
+void client_go_on(struct client *client)
+{
+	client_leave_stalled(client);
+	run_body(client);
+	client_queue_run(client);
 }
 
 /* @len bytes of the body have come. */

@@ -11,6 +11,10 @@ void client_run(struct client *client);
 /* epoll has events of its socket. */
 void client_ready(struct source *source, uint32_t events);
 
+/* Run the put that waited for the store; or take the client off the list of those who wait. */
+void client_go_on(struct client *client);
+void client_leave_stalled(struct client *client);
+
 /* The client itself has ended the connection, and not the daemon. */
 void client_hung_up(struct client *client);
 

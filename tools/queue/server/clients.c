@@ -9,6 +9,7 @@
 #include "queue/server/clients.h"
 #include "queue/server/replies.h"
 #include "queue/server/state.h"
+#include "queue/store/writer.h"
 
 /* The clients' part of a turn ends with the first command after this time. */
 #define TURN_NS			1000000ULL
@@ -35,6 +36,7 @@ void client_end(struct client *client)
 		return;
 	client_leave_run(client);
 	client_leave_out_list(client);
+	client_leave_stalled(client);
 	client->dead = true;
 	TAILQ_INSERT_TAIL(&client->clients->dead, client, run_entry);
 }
@@ -88,6 +90,7 @@ void clients_init(struct clients *clients, const struct clients_config *config,
 	TAILQ_INIT(&clients->sending);
 	TAILQ_INIT(&clients->held);
 	TAILQ_INIT(&clients->full);
+	TAILQ_INIT(&clients->stalled);
 	TAILQ_INIT(&clients->filling);
 	TAILQ_INIT(&clients->begun);
 	TAILQ_INIT(&clients->dead);
@@ -109,12 +112,27 @@ static void bury_dead(struct clients *clients)
 	}
 }
 
+static void end_stalls(struct clients *clients)
+{
+	struct client *client;
+
+	while ((client = TAILQ_FIRST(&clients->stalled)) && !clients->stopping &&
+	       !store_writer_is_behind(clients->store))
+		client_go_on(client);
+}
+
+bool clients_stalled(const struct clients *clients)
+{
+	return !TAILQ_EMPTY(&clients->stalled) && !clients->stopping;
+}
+
 void clients_run(struct clients *clients)
 {
 	struct client *last = TAILQ_LAST(&clients->run, client_list);
 	struct client *client;
 
 	clients->turn_end_ns = time_now_ns(CLOCK_MONOTONIC) + TURN_NS;
+	end_stalls(clients);
 	while ((client = TAILQ_FIRST(&clients->run))) {
 		client_leave_run(client);
 		client_run(client);

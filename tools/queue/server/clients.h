@@ -41,6 +41,9 @@ struct source *client_create(struct clients *clients, int fd);
  */
 void clients_run(struct clients *clients);
 
+/* Somebody waits for the store to write: look again soon. */
+bool clients_stalled(const struct clients *clients);
+
 /* There is more to do now. */
 bool clients_busy(const struct clients *clients);
 

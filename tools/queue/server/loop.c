@@ -38,6 +38,8 @@
 #define MAX_ACCEPTS		64
 #define ACCEPT_PAUSE_MS		100
 #define STOP_MS			5000
+/* While a put waits for the store, look this often whether it may go on. */
+#define STALL_MS		1
 
 struct server {
 	const struct server_config *config;
@@ -280,6 +282,8 @@ static int timeout_ms(const struct server *server, bool busy)
 		timeout = sooner(timeout, until_ms(server->accept_ms));
 	if (server->stopping)
 		timeout = sooner(timeout, until_ms(server->stop_ms));
+	if (clients_stalled(&server->clients))
+		timeout = sooner(timeout, STALL_MS);
 	return timeout;
 }
 

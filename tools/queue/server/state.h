@@ -28,6 +28,7 @@ enum client_state {
 	CLIENT_BODY,
 	CLIENT_SWALLOW,
 	CLIENT_WAIT,
+	CLIENT_STALLED,
 	CLIENT_CLOSING
 };
 
@@ -70,7 +71,7 @@ TAILQ_HEAD(client_list, client);
  * @kept_start: where in @kept they begin.
  * @kept_len: their number.
  * @kept_size: bytes of memory of @kept.
- * @body: CLIENT_BODY: the incomplete body.
+ * @body: CLIENT_BODY: the incomplete body; CLIENT_STALLED: a complete one.
  * @swallow: CLIENT_SWALLOW: bytes that are still to be thrown away.
  * @swallow_reply: the reply after them.
  * @output: what is to be sent.
@@ -102,6 +103,7 @@ struct client {
 	TAILQ_ENTRY(client) out_entry;
 	TAILQ_ENTRY(client) filling_entry;
 	TAILQ_ENTRY(client) begun_entry;
+	TAILQ_ENTRY(client) stalled_entry;
 };
 
 /**
@@ -111,7 +113,7 @@ struct client {
  * @synced: the last number that store_synced() has told.
  * @turn_end_ns: the end of the clients' part of a turn.
  * @max_job_size: limit of the bytes of a body.
- * @bodies: memory of incomplete bodies, and its limit.
+ * @bodies: memory of bodies that are incomplete or wait, and its limit.
  * @inputs: memory of bytes that were read and not run; above its limit less is read.
  * @outputs: memory of unsent bytes. Above the first limit clients with unsent bytes run no
  *	commands; above the second one slow clients are disconnected.
@@ -121,7 +123,8 @@ struct client {
  * @held: clients with something to send that waits for the disk.
  * @full: clients with something to send, whose socket is full; the one whose socket took
  *	something last is at the end.
- * @filling: clients with an incomplete body; the one that got bytes last is at the end.
+ * @stalled: clients whose complete body waits for the store; the first one is served first.
+ * @filling: clients with a body; the one that got bytes last is at the end.
  * @begun: the same clients; the one whose body began last is at the end.
  * @dead: clients that are to be destroyed.
  * @nr: number of clients.
@@ -143,6 +146,7 @@ struct clients {
 	struct client_list sending;
 	struct client_list held;
 	struct client_list full;
+	struct client_list stalled;
 	struct client_list filling;
 	struct client_list begun;
 	struct client_list dead;

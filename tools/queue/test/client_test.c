@@ -871,6 +871,131 @@ TEST(a_body_that_trickles_loses_its_memory_to_other_clients)
 	check_makes_room(slow, connect_client());
 }
 
+/* --- a store that is behind ---------------------------------------------------------------- */
+
+TEST(puts_wait_while_the_store_is_behind_and_others_do_not)
+{
+	int one, two, other;
+
+	begin();
+	one = connect_client();
+	two = connect_client();
+	other = connect_client();
+	fake.behind = true;
+	/* The body comes with its line, and in pieces. */
+	say(one, "use a\r\nput 0 0 1 2\r\nab\r\nput 0 0 1 2\r\ncd\r\nuse b\r\n");
+	say(two, "put 0 0 1 2\r\nx");
+	turns();
+	say(two, "y\r\nuse c\r\n");
+	expect(one, "USING a\r\n");
+	expect(two, "");
+	say(other, "use d\r\npeek 1\r\n");
+	expect(other, "USING d\r\nFOUND 1 1\r\nb\r\n");
+	fake.behind = false;
+	expect(one, "INSERTED 1\r\nINSERTED 3\r\nUSING b\r\n");
+	expect(two, "INSERTED 2\r\nUSING c\r\n");
+	ASSERT(!memcmp(fake.body, "cd\r\n", 2));
+	close(one);
+	close(two);
+	close(other);
+	expect_nothing_left();
+}
+
+TEST(a_client_may_disappear_while_its_put_waits_for_the_store)
+{
+	int stays, goes;
+
+	begin();
+	goes = connect_client();
+	stays = connect_client();
+	fake.behind = true;
+	say(goes, "put 0 0 1 2\r\nab\r\n");
+	say(stays, "put 0 0 1 2\r\ncd\r\n");
+	turns();
+	close(goes);
+	expect(stays, "");
+	fake.behind = false;
+	expect(stays, "INSERTED 2\r\n");
+	close(stays);
+	expect_nothing_left();
+}
+
+TEST(a_client_whose_put_waits_for_the_store_may_be_ended_by_an_earlier_reply)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	fake.synced = 0;
+	say(fd, "put 0 0 1 2\r\nab\r\n");
+	turns();
+	fake.behind = true;
+	say(fd, "put 0 0 1 2\r\ncd\r\n");
+	turns();
+	ASSERT(clients_stalled(&clients));
+	close(fd);
+	/* The reply of the first one finds nobody. */
+	fake.synced = 1;
+	turns();
+	ASSERT(!clients_stalled(&clients));
+	fake.behind = false;
+	expect_nothing_left();
+	ASSERT_EQ(fake.seq, 1);
+}
+
+TEST(a_stopping_server_runs_no_put_that_waits_for_the_store)
+{
+	int fd;
+
+	begin();
+	fd = connect_client();
+	fake.behind = true;
+	say(fd, "put 0 0 1 2\r\nab\r\n");
+	turns();
+	ASSERT(clients_stalled(&clients));
+	clients_stop(&clients);
+	fake.behind = false;
+	expect(fd, "");
+	ASSERT(!clients_stalled(&clients));
+	ASSERT_EQ(fake.seq, 0);
+	close(fd);
+	clients_destroy(&clients);
+	ASSERT_EQ(clients.bodies, 0);
+}
+
+/* It is complete: only the store keeps it. */
+TEST(a_body_that_waits_for_the_store_keeps_its_memory)
+{
+	static char text[40100];
+	int waits, other;
+
+	begin_with(100000, 40000);
+	waits = connect_client();
+	other = connect_client();
+	fake.behind = true;
+	say(waits, "put 0 0 1 10000\r\n");
+	memset(text, 'w', 10000);
+	strcpy(text + 10000, "\r\n");
+	say(waits, text);
+	turns();
+	TAILQ_FIRST(&clients.begun)->body->began_ns -= BODY_WHOLE_NS;
+	TAILQ_FIRST(&clients.begun)->body->moved_ns -= BODY_IDLE_NS;
+	/* There is no room for this one, and none is made. */
+	say(other, "put 0 0 1 40000\r\n");
+	memset(text, 'o', 40000);
+	strcpy(text + 40000, "\r\n");
+	say(other, text);
+	expect(other, "OUT_OF_MEMORY\r\n");
+	expect(waits, "");
+	fake.behind = false;
+	expect(waits, "INSERTED 1\r\n");
+	close(waits);
+	close(other);
+	expect_nothing_left();
+}
+
+/* --- many ----------------------------------------------------------------------------------- */
+
 TEST(a_long_pipeline_does_not_delay_other_clients)
 {
 	static char text[700001];

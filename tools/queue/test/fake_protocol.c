@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "queue/store/sync.h"
+#include "queue/store/writer.h"
 #include "queue/test/fake_protocol.h"
 
 struct fake_protocol fake = { .body_max = FAKE_BODY_MAX };
@@ -15,6 +16,12 @@ uint64_t store_synced(struct store *store)
 {
 	(void)store;
 	return fake.synced;
+}
+
+bool store_writer_is_behind(const struct store *store)
+{
+	(void)store;
+	return fake.behind;
 }
 
 static struct peer **slot_of(uint64_t id)

@@ -11,7 +11,7 @@
  *	kick ID			the peer ID, which waits, is given RESERVED; KICKED 1
  *	others			their name
  *
- * The functions of queue/protocol/run.h and peer.h, and store_synced(), are defined here. A
+ * The functions of queue/protocol/run.h and peer.h, and two of the store, are defined here. A
  * test that is linked with this needs no other part of protocol/ but parse.c.
  */
 #ifndef QUEUE_TEST_FAKE_PROTOCOL_H
@@ -26,6 +26,7 @@
 /**
  * struct fake_protocol - what it has seen
  * @synced: returned by store_synced().
+ * @behind: returned by store_writer_is_behind().
  * @seq: the number of the last put.
  * @nr_runs: number of commands.
  * @nr_peers: number of peers.
@@ -39,6 +40,7 @@
  */
 struct fake_protocol {
 	uint64_t synced;
+	bool behind;
 	uint64_t seq;
 	uint64_t nr_runs;
 	unsigned int nr_peers;
