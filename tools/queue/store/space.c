@@ -30,8 +30,8 @@
  * on every 30 s only. The scrub thread does this because it may block.
  *
  * RocksDB cannot go on after a failed write of its log. So when there is no space even without
- * the ballast, as another program has taken it, that write waits for space; so does the
- * queue's thread when much of the log is in memory. Replies are late then, and nothing is lost.
+ * the ballast, as another program has taken it, that write waits for space. Replies are late
+ * then, and nothing is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,8 +58,11 @@
 /* Keys before and after all others. */
 #define FIRST_KEY	"a"
 #define LAST_KEY	"z"
-#define RESERVE_MOST	(128ull << 20)
 #define RESERVE_LEAST	(4ull << 20)
+/* A small disk keeps a quarter of itself, up to this, for the reserve. */
+#define RESERVE_SMALL	(128ull << 20)
+/* More than this makes nothing faster. */
+#define RESERVE_MOST	(1ull << 30)
 /* Bytes of the log that may be in memory; RocksDB itself writes them at twice that. */
 #define UNWRITTEN_MOST	(512u << 10)
 /* Space that a write of the log needs beside its bytes: for its last block and for files. */
@@ -86,14 +89,16 @@ static uint64_t free_bytes(const struct store *store)
 static uint64_t default_reserve(const struct store *store)
 {
 	struct statvfs disk;
-	uint64_t quarter;
+	uint64_t small, part;
 
 	if (fstatvfs(store->dir_fd, &disk))
 		return RESERVE_LEAST;
-	quarter = (uint64_t)disk.f_blocks * disk.f_frsize / 4;
-	if (quarter > RESERVE_MOST)
-		return RESERVE_MOST;
-	return quarter < RESERVE_LEAST ? RESERVE_LEAST : quarter;
+	small = (uint64_t)disk.f_blocks * disk.f_frsize / 4;
+	small = small < RESERVE_SMALL ? small : RESERVE_SMALL;
+	part = (uint64_t)disk.f_bavail * disk.f_frsize / 16;
+	part = part < RESERVE_MOST ? part : RESERVE_MOST;
+	part = part < small ? small : part;
+	return part < RESERVE_LEAST ? RESERVE_LEAST : part;
 }
 
 /* --- the ballast; callers hold the lock --------------------------------------------------- */
