@@ -17,10 +17,11 @@
  *
  * The most that RocksDB needs at once, its buffers and its largest compaction, is less than
  * the reserve, see rocksdb.c. When RocksDB finds no space, it tries again some seconds later,
- * and then starts no compaction unless twice the space is free that it takes. So the ballast
- * is released as a whole after such an error, and is not taken back in the next 10 s. The free
- * space is checked before each write of the log; by store_has_room(), at most every 10 ms
- * unless much has been put since; and every second by the scrub thread.
+ * and then starts no compaction unless twice the space is free that it takes. So a fourth of
+ * the ballast is released after such an error, and the rest if nobody takes it. It is not taken
+ * back in the next 10 s. The free space is checked before each write of the log; by
+ * store_has_room(), at most every 10 ms unless much has been put since; and every second by
+ * the scrub thread.
  *
  * While there is no room, the scrub thread asks RocksDB, every second after deletes, to compact
  * them with the data that they delete, although that costs writes. By itself RocksDB would wait
@@ -132,9 +133,19 @@ static void release_part(struct store *store, uint64_t bytes)
 	space->spent = 0;
 }
 
-static void release_ballast(struct store *store)
+/*
+ * For RocksDB, which had no space. If another program takes what is released, more of it would
+ * be lost too, and deletes need the rest: a fourth first, and all of it if that is still free.
+ */
+static void release_for_errors(struct store *store)
 {
-	release_part(store, store->space.reserve);
+	struct store_space *space = &store->space;
+	uint64_t keep = space->reserve / 4 * 3;
+
+	if (!space->held && free_bytes(store) >= space->reserve / 4)
+		keep = 0;
+	if (space->ballast > keep)
+		release_part(store, space->ballast - keep);
 }
 
 /* Data in memory will be written twice: to a table and, if it is not there, to the log. */
@@ -180,10 +191,20 @@ static uint64_t property(struct store *store, const char *name)
 	return value;
 }
 
+/* Does RocksDB have compactions or flushes to do that it does not begin? */
+static bool waits_for_space(struct store *store)
+{
+	return (property(store, "rocksdb.compaction-pending") ||
+		property(store, "rocksdb.mem-table-flush-pending")) &&
+		!property(store, "rocksdb.num-running-compactions") &&
+		!property(store, "rocksdb.num-running-flushes");
+}
+
 /*
  * RocksDB had no space for a compaction, or later considers the free space too small, and will
- * retry for ever: release the ballast, although more than an eighth of the reserve is free.
- * The error may have another reason; then the ballast is missing for some seconds only.
+ * retry for ever: release a part of the ballast, although more than an eighth of the reserve is
+ * free; and the rest if RocksDB has not gone on some seconds later. The error may have another
+ * reason; then the ballast is missing for some seconds only.
  */
 static void check_errors(struct store *store)
 {
@@ -194,9 +215,10 @@ static void check_errors(struct store *store)
 	if (errors != space->errors && free_bytes(store) < 2 * space->reserve) {
 		space->lack_s = LACK_S;
 		space->room = false;
-		release_ballast(store);
-	} else if (space->lack_s) {
-		space->lack_s--;
+		release_for_errors(store);
+	} else if (space->lack_s && !--space->lack_s && waits_for_space(store)) {
+		space->lack_s = LACK_S;
+		release_for_errors(store);
 	}
 	space->errors = errors;
 	pthread_mutex_unlock(&space->lock);
