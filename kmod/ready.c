@@ -332,11 +332,11 @@ void context_wake(struct list_head *wake)
 static bool context_wakes_many(const struct list_head *wake)
 {
 	const struct context *context;
+	unsigned int nr = 0;
 
 	list_for_each_entry(context, wake, wake_entry)
-		if (READ_ONCE(context->nr_waiting) > WAITING_FEW)
-			return true;
-	return false;
+		nr += READ_ONCE(context->nr_waiting);
+	return nr > WAITING_FEW;
 }
 
 const struct base_ops context_ops = {
