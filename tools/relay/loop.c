@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "common/exit.h"
@@ -31,6 +32,9 @@
 
 /* How often the relay commits and checks for rare events. */
 #define TICK_MS	1000
+
+/* How long the end may take: it waits for records and commits in flight, 10 s for each. */
+#define END_S	60
 
 /**
  * struct loop - the loop and what it waits for
@@ -210,6 +214,28 @@ static bool turn(struct loop *loop)
 	return busy || relay->doubt_over;
 }
 
+static void end_at_once(int signal)
+{
+	static const char text[] =
+		"twheel-relay: ended without leaving the group: no broker answers\n";
+
+	(void)signal;
+	(void)!write(STDERR_FILENO, text, strlen(text));
+	_exit(EX_UNAVAILABLE);
+}
+
+/* librdkafka 2.0.2 can wait for ever in what follows, if no broker answers. */
+static void bound_end(void)
+{
+	sigset_t alarms;
+
+	signal(SIGALRM, end_at_once);
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+	alarm(END_S);
+}
+
 static void run_loop(struct loop *loop)
 {
 	bool busy = true;
@@ -218,6 +244,7 @@ static void run_loop(struct loop *loop)
 	while (!loop->relay.ending && wait_for_work(loop, busy))
 		busy = turn(loop);
 	notify("STOPPING=1");
+	bound_end();
 	relay_group_leave(&loop->relay);
 }
 

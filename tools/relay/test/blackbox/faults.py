@@ -56,8 +56,10 @@ def a_relay_ends_while_no_broker_answers_and_the_next_goes_on():
         wait_for(lambda: len(scene.ledger.missing()) < 100, "half of them")
         scene.cluster.tell("broker", "all", "down")
         begun = time.monotonic()
-        equal(relay.stop(), 0, "exit status")
+        status = relay.stop()
         took = time.monotonic() - begun
+        # librdkafka sometimes does not come to an end without brokers: then the relay does.
+        holds(status in (0, 69), f"exit status {status}")
         scene.cluster.tell("broker", "all", "up")
         relay.start()
         scene.ledger.wait()
