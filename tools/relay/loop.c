@@ -244,8 +244,6 @@ static void run_loop(struct loop *loop)
 	while (!loop->relay.ending && wait_for_work(loop, busy))
 		busy = turn(loop);
 	notify("STOPPING=1");
-	bound_end();
-	relay_group_leave(&loop->relay);
 }
 
 static void log_start(const struct relay *relay)
@@ -301,6 +299,10 @@ int relay_run(const struct relay_options *options)
 	if (!status) {
 		log_start(&loop.relay);
 		run_loop(&loop);
+	}
+	bound_end();
+	if (!status) {
+		relay_group_leave(&loop.relay);
 		status = loop.relay.status;
 	}
 	close_all(&loop);

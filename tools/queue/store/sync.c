@@ -6,8 +6,9 @@
  *
  * The thread waits for a commit that it has not written, saves the number of the last one,
  * passes the batches of all up to it to RocksDB, makes it write the buffer of its log and sync
- * it, and publishes that number: all commits up to it are on disk. Commits do not wait for the sync; those made during a sync
- * belong to the next one. RocksDB syncs all logs that are not synced yet, also older ones.
+ * it, and publishes that number: all commits up to it are on disk. Commits do not wait for the
+ * sync; those made during a sync belong to the next one. RocksDB syncs all logs that are not
+ * synced yet, also older ones.
  *
  * With SYNC_INTERVAL and SYNC_NEVER the thread writes the buffer at once and publishes the
  * number then. It syncs when the interval is over, or when store_flush() asks for it.
