@@ -38,9 +38,14 @@ class Twheelq(Daemon):
         super().__init__(**rest)
         self.sync = sync
 
+    def reserve(self):
+        """Many stores of tests are on a large disk at a time; on a small one, the default."""
+        disk = os.statvfs(os.path.dirname(self.directory))
+        return ["--reserve", "128M"] if disk.f_blocks * disk.f_frsize > 4 << 30 else []
+
     def command(self):
         return [TWHEELQ, "serve", "--dir", self.directory, "--listen", self.address,
-                "--sync", self.sync, "--wheel", "process", *self.options]
+                "--sync", self.sync, "--wheel", "process", *self.reserve(), *self.options]
 
     def tool(self, word, *options, stdin=None):
         """twheelq WORD DIR: what it comes to, with output as text."""
