@@ -247,6 +247,7 @@ static void free_rocksdb(struct store *store)
 		return;
 	rocksdb_writebatch_destroy(store->batch);
 	rocksdb_writeoptions_destroy(store->write_options);
+	rocksdb_writeoptions_destroy(store->write_at_once);
 	rocksdb_readoptions_destroy(store->read_options);
 	rocksdb_options_destroy(store->options);
 	rocksdb_cache_destroy(store->cache);

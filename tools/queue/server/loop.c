@@ -5,7 +5,8 @@
  * A turn has four steps. epoll makes clients runnable, fires alarms, and accepts clients. Then
  * clients run commands for about a millisecond. Then the queue ends its turn: the changes of
  * all clients are one commit. Then replies are sent, except those that wait for a commit that
- * is not on disk. The loop sleeps when no step has more to do.
+ * is not on disk; those that wait for none, such as RESERVED, are sent before the queue ends its
+ * turn. The loop sleeps when no step has more to do.
  *
  * Listeners are level-triggered. They are out of epoll while there are max_connections
  * clients, and for ACCEPT_PAUSE_MS when accept() runs out of files or memory.
@@ -50,6 +51,7 @@ struct server {
 	struct source extra;
 	struct clients clients;
 	bool alarmed;		/* call queue_alarms() */
+	bool later;		/* the store has commits that are synced later */
 	bool accepts;		/* the listeners are in epoll */
 	uint64_t accept_ms;	/* when they come back, if files are short */
 	struct log_limit say_full;	/* limits a message: too many clients */
@@ -284,6 +286,8 @@ static int timeout_ms(const struct server *server, bool busy)
 		timeout = sooner(timeout, until_ms(server->stop_ms));
 	if (clients_stalled(&server->clients))
 		timeout = sooner(timeout, STALL_MS);
+	if (server->later)
+		timeout = sooner(timeout, STORE_LATER_MS);
 	return timeout;
 }
 
@@ -311,9 +315,13 @@ static bool server_turn(struct server *server)
 	if (server->alarmed) {
 		server->alarmed = false;
 		queue_alarms(server->config->protocol->queue);
+		clients_send_at_once(&server->clients);
 	}
 	clients_run(&server->clients);
+	clients_send_at_once(&server->clients);
+	store_sync_waiting(server->config->store, clients_held(&server->clients));
 	busy = queue_turn(server->config->protocol->queue);
+	server->later = store_sync_later(server->config->store, clients_held(&server->clients));
 	clients_send(&server->clients);
 	check_accept(server);
 	return busy || clients_busy(&server->clients);

@@ -191,12 +191,26 @@ static void end_slow(struct clients *clients)
 	}
 }
 
-void clients_send(struct clients *clients)
+unsigned int clients_held(const struct clients *clients)
+{
+	const struct client *first = TAILQ_FIRST(&clients->held);
+
+	if (!first)
+		return 0;
+	return TAILQ_NEXT(first, out_entry) ? 2 : 1;
+}
+
+void clients_send_at_once(struct clients *clients)
 {
 	struct client *client, *next;
 
-	release_held(clients);
 	TAILQ_FOREACH_SAFE(client, &clients->sending, out_entry, next)
 		client_send(client);
+}
+
+void clients_send(struct clients *clients)
+{
+	release_held(clients);
+	clients_send_at_once(clients);
 	end_slow(clients);
 }

@@ -18,6 +18,12 @@ void client_leave_out_list(struct client *client);
 /* Free the unsent bytes. */
 void client_forget_output(struct client *client);
 
+/* The number of clients with replies that wait for the disk: 0, 1, or 2 for more. */
+unsigned int clients_held(const struct clients *clients);
+
+/* Before the changes of a turn are written: send to all clients what does not wait for the disk. */
+void clients_send_at_once(struct clients *clients);
+
 /* The end of a turn: send what may be sent to all clients. */
 void clients_send(struct clients *clients);
 

@@ -139,5 +139,7 @@ void store_set_options(struct store *store)
 	rocksdb_options_set_error_if_exists(store->options, store->fresh);
 	store->read_options = store_make_read_options();
 	store->write_options = rocksdb_writeoptions_create();
+	store->write_at_once = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_set_no_slowdown(store->write_at_once, 1);
 	store->batch = rocksdb_writebatch_create();
 }

@@ -356,11 +356,16 @@ static void wait_for_room(struct store *store, uint64_t bytes)
 	}
 }
 
-void store_space_add(struct store *store, size_t bytes)
+void store_space_added(struct store *store, size_t bytes)
 {
 	store->space.unwritten += bytes;
 	store->space.added += bytes;
 	store->space.spent += bytes;
+}
+
+void store_space_add(struct store *store, size_t bytes)
+{
+	store_space_added(store, bytes);
 	if (store->space.unwritten > UNWRITTEN_MOST)
 		wait_for_room(store, store->space.unwritten + MARGIN);
 }
@@ -371,6 +376,15 @@ void store_space_write_out(struct store *store)
 
 	store_space_check(store);
 	wait_for_room(store, bytes + MARGIN);
+}
+
+bool store_space_try_write_out(struct store *store)
+{
+	store_space_check(store);
+	if (!store->space.room || free_bytes(store) < store->space.unwritten + MARGIN)
+		return false;
+	store->space.unwritten = 0;
+	return true;
 }
 
 /*

@@ -21,6 +21,9 @@ void store_space_check(struct store *store);
 /* Before a write to the log's buffer, or of that buffer to disk: wait for space if need be. */
 void store_space_add(struct store *store, size_t bytes);
 void store_space_write_out(struct store *store);
+/* Instead of the first: after such a write. Instead of the second: false if it would wait. */
+void store_space_added(struct store *store, size_t bytes);
+bool store_space_try_write_out(struct store *store);
 /* Make RocksDB free the space of deleted jobs; at most once a second. It may block. */
 void store_space_push(struct store *store);
 /* Wait for space after a write failed for lack of it. */

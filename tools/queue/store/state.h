@@ -71,7 +71,7 @@ RB_HEAD(store_tubes, store_tube);
 /**
  * struct store_syncer - the sync thread, and the fields that it shares with the queue's thread
  * @thread: the sync thread.
- * @lock: guards the fields from @committed to @stop.
+ * @lock: guards the fields from @committed to @busy, and changes of @synced.
  * @work: signalled for a commit, a flush and the stop.
  * @done: signalled after a write or a sync.
  * @committed: number of the last commit.
@@ -80,6 +80,12 @@ RB_HEAD(store_tubes, store_tube);
  * @on_disk: all commits up to this one are synced.
  * @running: the thread exists.
  * @stop: the thread must end.
+ * @busy: a sync for SYNC_ALWAYS is under way, in either thread.
+ * @alone: the queue's thread only: for so many commits in succession one client has waited.
+ * @nr_waiting: clients that wait for the next commit: 0, 1, or 2 for more; 2 until
+ *	store_sync_waiting() tells. This and the next two fields are of the queue's thread only.
+ * @here_ns: the queue's thread syncs and writes only after this time.
+ * @later_ns: not 0: commits were left for this time.
  * @synced: the result of store_synced().
  * @signalled: @event_fd is readable, or is about to be.
  * @event_fd: eventfd that is readable when @synced has grown.
@@ -100,6 +106,11 @@ struct store_syncer {
 	uint64_t on_disk;
 	bool running;
 	bool stop;
+	bool busy;
+	unsigned int alone;
+	unsigned int nr_waiting;
+	uint64_t here_ns;
+	uint64_t later_ns;
 
 	_Atomic uint64_t synced;
 	_Atomic bool signalled;
@@ -232,6 +243,8 @@ struct store {
 	rocksdb_options_t *options;
 	rocksdb_cache_t *cache;
 	rocksdb_writeoptions_t *write_options;
+	/* A write with these fails where it would wait for compactions. */
+	rocksdb_writeoptions_t *write_at_once;
 	rocksdb_readoptions_t *read_options;
 	size_t write_buffer;
 

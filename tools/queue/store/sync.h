@@ -4,6 +4,7 @@
 #define QUEUE_STORE_SYNC_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 #include "queue/store/config.h"
@@ -14,6 +15,15 @@
  */
 uint64_t store_synced(struct store *store);
 int store_fd(const struct store *store);
+
+/*
+ * Before a commit, and after it: @nr clients, 0, 1, or 2 for more, wait for replies. One is served
+ * soonest if the store does not leave the sync to its thread; and when none waits, a commit may be
+ * synced later. If store_sync_later() returns true, call it again within STORE_LATER_MS.
+ */
+#define STORE_LATER_MS		5
+void store_sync_waiting(struct store *store, unsigned int nr);
+bool store_sync_later(struct store *store, unsigned int nr);
 
 /* Wait until everything is on disk. */
 void store_flush(struct store *store);

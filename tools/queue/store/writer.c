@@ -15,7 +15,8 @@
  * store_writer_take() when there are too many bytes.
  *
  * The two threads write one at a time (@writing), so batches are written in the order in
- * which they were taken.
+ * which they were taken. store_writer_try() is for a queue's thread that would rather leave it
+ * to the other than wait: RocksDB says so where it would wait for compactions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@
  * @changes: what it changes.
  * @bytes: its length.
  * @deletes: it deletes jobs.
- * @entry: link in the list.
+ * @entry: link in the list, which it leaves when it is written.
  */
 struct store_taken {
 	rocksdb_writebatch_t *changes;
@@ -79,16 +80,46 @@ static void write_batch(struct store *store, struct store_taken *taken)
 		store->space.deleted = true;
 }
 
+/* Like write_batch(), but returns false where that would wait. */
+static bool try_batch(struct store *store, struct store_taken *taken)
+{
+	char *error = NULL;
+
+	rocksdb_write(store->db, store->write_at_once, taken->changes, &error);
+	if (error) {
+		if (!is_full(error) && !strstr(error, "stall"))
+			store_die(store, "cannot write", error);
+		rocksdb_free(error);
+		return false;
+	}
+	store_space_added(store, taken->bytes);
+	if (taken->deletes)
+		store->space.deleted = true;
+	return true;
+}
+
 static struct store_taken *first_taken(struct store_writer *writer)
 {
 	struct store_taken *taken;
 
 	pthread_mutex_lock(&writer->lock);
 	taken = STAILQ_FIRST(&writer->taken);
-	if (taken)
-		STAILQ_REMOVE_HEAD(&writer->taken, entry);
 	pthread_mutex_unlock(&writer->lock);
 	return taken;
+}
+
+/* The first of the list was written, or the store closes. */
+static void end_first(struct store_writer *writer)
+{
+	struct store_taken *taken;
+
+	pthread_mutex_lock(&writer->lock);
+	taken = STAILQ_FIRST(&writer->taken);
+	STAILQ_REMOVE_HEAD(&writer->taken, entry);
+	pthread_mutex_unlock(&writer->lock);
+	writer->bytes -= taken->bytes;
+	rocksdb_writebatch_destroy(taken->changes);
+	free(taken);
 }
 
 void store_writer_drain(struct store *store)
@@ -99,11 +130,22 @@ void store_writer_drain(struct store *store)
 	pthread_mutex_lock(&writer->writing);
 	while ((taken = first_taken(writer))) {
 		write_batch(store, taken);
-		writer->bytes -= taken->bytes;
-		rocksdb_writebatch_destroy(taken->changes);
-		free(taken);
+		end_first(writer);
 	}
 	pthread_mutex_unlock(&writer->writing);
+}
+
+bool store_writer_try(struct store *store)
+{
+	struct store_writer *writer = &store->writer;
+	struct store_taken *taken;
+
+	if (pthread_mutex_trylock(&writer->writing))
+		return false;
+	while ((taken = first_taken(writer)) && try_batch(store, taken))
+		end_first(writer);
+	pthread_mutex_unlock(&writer->writing);
+	return !taken;
 }
 
 bool store_writer_is_idle(const struct store *store)
@@ -155,12 +197,8 @@ void store_writer_init(struct store *store)
 /* What was not written was not committed either: opening has failed. */
 void store_writer_destroy(struct store *store)
 {
-	struct store_taken *taken;
-
-	while ((taken = first_taken(&store->writer))) {
-		rocksdb_writebatch_destroy(taken->changes);
-		free(taken);
-	}
+	while (first_taken(&store->writer))
+		end_first(&store->writer);
 	pthread_mutex_destroy(&store->writer.lock);
 	pthread_mutex_destroy(&store->writer.writing);
 }

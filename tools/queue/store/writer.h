@@ -23,6 +23,8 @@ void store_writer_destroy(struct store *store);
 void store_writer_take(struct store *store);
 /* Write what was taken so far. May wait long: for compactions, or for space on the disk. */
 void store_writer_drain(struct store *store);
+/* The same, but returns false, with some of it left, where it would wait. */
+bool store_writer_try(struct store *store);
 /* Is nothing left to be written? */
 bool store_writer_is_idle(const struct store *store);
 

@@ -161,6 +161,120 @@ TEST(commits_do_not_wait_for_the_writer_and_reads_see_them)
 	store_close(store);
 }
 
+/* --- who syncs ------------------------------------------------------------------------------ */
+
+static uint64_t commit_next(struct store *store, uint64_t *id, unsigned int nr_waiting)
+{
+	struct job_record job = make_job(++*id, JOB_READY, 1, 0, 0);
+
+	put_job(store, &job);
+	store_sync_waiting(store, nr_waiting);
+	return store_commit(store);
+}
+
+static void wait_for_sync(struct store *store, uint64_t seq)
+{
+	struct pollfd poll_fd = { .fd = store_fd(store), .events = POLLIN };
+
+	while (store_synced(store) < seq)
+		ASSERT_EQ(poll(&poll_fd, 1, -1), 1);
+}
+
+/* Until a commit is synced when store_commit() returns: on a slow disk one a second is. */
+static void sync_here(struct store *store, uint64_t *id)
+{
+	uint64_t seq;
+
+	for (;;) {
+		seq = commit_next(store, id, 1);
+		if (store_synced(store) >= seq && store->syncer.alone >= 8)
+			return;
+		wait_for_sync(store, seq);
+	}
+}
+
+TEST(one_client_that_waits_is_synced_without_the_thread)
+{
+	struct store *store = open_store();
+	uint64_t id = 0, seq;
+
+	while (id < 7) {
+		seq = commit_next(store, &id, 1);
+		wait_for_sync(store, seq);
+	}
+	ASSERT_EQ(store->syncer.alone, 7);
+	sync_here(store, &id);
+	/* With another one, the thread is to sync. */
+	wait_for_sync(store, commit_next(store, &id, 2));
+	ASSERT_EQ(store->syncer.alone, 0);
+	store_close(store);
+	store = open_store();
+	ASSERT_EQ(store_counts(store, 1)->nr[JOB_READY], id);
+	store_close(store);
+}
+
+TEST(a_commit_that_would_wait_for_the_writer_is_left_to_the_thread)
+{
+	struct store *store = open_store();
+	uint64_t id = 0, seq;
+
+	sync_here(store, &id);
+	pthread_mutex_lock(&store->writer.writing);
+	seq = commit_next(store, &id, 1);
+	ASSERT_LT(store_synced(store), seq);
+	pthread_mutex_unlock(&store->writer.writing);
+	wait_for_sync(store, seq);
+	store_close(store);
+}
+
+TEST(a_commit_that_nobody_waits_for_is_synced_later)
+{
+	struct store *store = open_store();
+	uint64_t id = 0, seq, syncs;
+
+	store_flush(store);
+	syncs = store->syncer.syncs;
+	seq = commit_next(store, &id, 0);
+	ASSERT(store->syncer.later_ns);
+	ASSERT_EQ(store->syncer.syncs, syncs);
+	ASSERT(!store_writer_is_idle(store));
+	ASSERT(!store_sync_later(store, 1));
+	wait_for_sync(store, seq);
+	/* Or when its time has come. */
+	seq = commit_next(store, &id, 0);
+	while (store_sync_later(store, 0))
+		;
+	wait_for_sync(store, seq);
+	/* Or with the next one. */
+	commit_next(store, &id, 0);
+	seq = commit_next(store, &id, 2);
+	ASSERT(!store->syncer.later_ns);
+	wait_for_sync(store, seq);
+	store_close(store);
+}
+
+TEST(with_an_interval_a_commit_is_written_at_once_and_synced_when_it_is_over)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+	uint64_t id = 0, seq;
+
+	config.sync = SYNC_INTERVAL;
+	config.sync_interval_ns = 1000000;
+	ASSERT_EQ(store_open(&store, &config), 0);
+	store_flush(store);
+	/* A slow one lets the thread write for a second. */
+	do
+		seq = commit_next(store, &id, 2);
+	while (store_synced(store) < seq);
+	ASSERT(store_writer_is_idle(store));
+	pthread_mutex_lock(&store->syncer.lock);
+	while (store->syncer.on_disk < seq)
+		pthread_cond_wait(&store->syncer.done, &store->syncer.lock);
+	pthread_mutex_unlock(&store->syncer.lock);
+	store_close(store);
+}
+
 TEST(a_number_of_a_commit_is_synced_and_told)
 {
 	struct store *store = open_store();
