@@ -25,6 +25,18 @@ void clock_start(struct clock *clock, uint64_t skew_ns)
 	clock->base_ns = boot_wall_ns() - skew_ns;
 }
 
+uint64_t clock_behind_ns(uint64_t skew_ns, uint64_t last_ns)
+{
+	uint64_t behind_ns = last_ns - (alarms_now_ns(ALARM_WALL) - skew_ns);
+
+	return (int64_t)behind_ns < 0 ? 0 : behind_ns;
+}
+
+void clock_go_on(struct clock *clock, uint64_t last_ns)
+{
+	clock->base_ns = last_ns - alarms_now_ns(ALARM_BOOT);
+}
+
 uint64_t clock_now_ns(const struct clock *clock)
 {
 	return alarms_now_ns(ALARM_BOOT) + clock->base_ns;

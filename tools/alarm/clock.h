@@ -19,6 +19,12 @@ struct clock {
 /* Start it; @skew_ns is what clock_skew_ns() was, or 0 in a new store. */
 void clock_start(struct clock *clock, uint64_t skew_ns);
 
+/* By how much it would be behind @last_ns, a time that it has had, if it were started now. */
+uint64_t clock_behind_ns(uint64_t skew_ns, uint64_t last_ns);
+
+/* Start it at @last_ns. */
+void clock_go_on(struct clock *clock, uint64_t last_ns);
+
 uint64_t clock_now_ns(const struct clock *clock);
 
 /* A time of this clock as one of ALARM_BOOT, for alarms; 0 if it was before the boot. */

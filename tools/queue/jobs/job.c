@@ -36,6 +36,7 @@
 
 #include "common/log.h"
 #include "queue/jobs/age.h"
+#include "queue/jobs/anchor.h"
 #include "queue/jobs/job.h"
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
@@ -274,6 +275,8 @@ void job_become(struct queue *queue, struct job *job, const struct job_record *r
 	struct tube *tube = job->tube;
 
 	store_move(queue->store, &old, record);
+	if (place->state == JOB_DELAYED && place->order != old.order)
+		anchor_delay_began(queue, place->id);
 	if (record->schedule && place->state == JOB_BURIED)
 		schedule_job_ended(queue, record->schedule);
 	job_displace(queue, job);
@@ -316,6 +319,8 @@ void job_arrived(struct queue *queue, struct tube *tube, const struct job_record
 	count_job(queue, tube, ready ? IS_READY : IS_DELAYED, place->pri, 1);
 	tube->total_jobs++;
 	queue->stats.total_jobs++;
+	if (place->state == JOB_DELAYED)
+		anchor_delay_began(queue, place->id);
 	/* tube_takes() may have loaded the job already: the store has it. */
 	if ((ready ? !tube_takes(queue, tube, place) : !window_has(queue, place)) ||
 	    job_resident(queue, place->id)) {

@@ -13,6 +13,7 @@
 
 #include "common/log.h"
 #include "queue/jobs/age.h"
+#include "queue/jobs/anchor.h"
 #include "queue/jobs/backup.h"
 #include "queue/jobs/job.h"
 #include "queue/jobs/purge.h"
@@ -122,17 +123,6 @@ static void one_alarm(struct queue *queue, uint64_t id)
 	}
 }
 
-/* The wall clock was set: write its new difference from the queue's clock. */
-static void clock_was_set(struct queue *queue)
-{
-	uint64_t skew_ns = clock_skew_ns(&queue->clock);
-
-	log_say(LOG_NOTICE, "the wall clock was set; delays continue, %lld s from it",
-		(long long)skew_ns / (long long)NSEC_PER_SEC);
-	store_put_number(queue->store, "skew", skew_ns);
-	schedules_clock_was_set(queue);
-}
-
 void queue_alarms(struct queue *queue)
 {
 	uint64_t ids[TAKE_IDS];
@@ -146,8 +136,10 @@ void queue_alarms(struct queue *queue)
 		if (nr < TAKE_IDS)
 			break;
 	}
-	if (alarms_clock_was_set(queue->alarms))
-		clock_was_set(queue);
+	if (alarms_clock_was_set(queue->alarms)) {
+		anchor_clock_was_set(queue);
+		schedules_clock_was_set(queue);
+	}
 	queue_serve(queue);
 }
 
@@ -162,6 +154,7 @@ bool queue_turn(struct queue *queue)
 	more |= schedules_turn(queue);
 	queue_serve(queue);
 	more |= window_turn(queue);
+	anchor_note(queue);
 	store_commit(queue->store);
 	backups_turn(queue);
 	alarms_flush(queue->alarms);
@@ -171,6 +164,7 @@ bool queue_turn(struct queue *queue)
 void queue_stop(struct queue *queue)
 {
 	queue->stopping = true;
+	anchor_note_now(queue);
 }
 
 void queue_drain(struct queue *queue)
@@ -306,7 +300,8 @@ static int queue_load(struct queue *queue)
 {
 	int err;
 
-	clock_start(&queue->clock, store_get_number(queue->store, "skew", 0));
+	anchor_start(queue);
+	schedules_init(queue);
 	queue->next_id = store_next_id(queue->store);
 	/* Make it first: the tubes of the disk may be more than the limit. */
 	queue->default_tube = tube_get(queue, "default");
@@ -339,7 +334,6 @@ int queue_create(struct queue **out, const struct queue_config *config, struct s
 	make_instance(queue);
 	tubes_init(queue);
 	windows_init(queue);
-	schedules_init(queue);
 	err = residents_init(queue);
 	if (!err)
 		err = queue_load(queue);
@@ -356,5 +350,6 @@ void queue_destroy(struct queue *queue)
 		;
 	tubes_destroy(queue);
 	residents_destroy(queue);
+	anchor_free(queue);
 	free(queue);
 }

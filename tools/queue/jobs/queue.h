@@ -20,6 +20,7 @@ struct tube;
  * @max_tube_jobs: limit of those of a tube; 0: the disk is the limit.
  * @max_job_size: limit of the bytes of a body.
  * @window_ns: jobs that are due within it are in memory, as far as there is room.
+ * @clock_wait_ns: how long to wait at the start for a wall clock that is behind.
  * @sync: as the store was opened, for stats.
  * @sync_interval_ns: as the store was opened, for stats.
  */
@@ -29,6 +30,7 @@ struct queue_config {
 	uint64_t max_tube_jobs;
 	uint32_t max_job_size;
 	uint64_t window_ns;
+	uint64_t clock_wait_ns;
 	enum store_sync sync;
 	uint64_t sync_interval_ns;
 };

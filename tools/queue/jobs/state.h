@@ -211,6 +211,20 @@ struct schedules {
 	uint64_t passed_ns;
 };
 
+/**
+ * struct begun - the jobs whose delays began while the clock is in doubt; see anchor.c
+ * @ids: some are there twice.
+ * @nr: their number.
+ * @room: as many fit.
+ * @overflow: there are more.
+ */
+struct begun {
+	uint64_t *ids;
+	size_t nr;
+	size_t room;
+	bool overflow;
+};
+
 #define SESSION_BUCKETS	1024
 
 struct job_chunk;
@@ -221,6 +235,9 @@ struct job_chunk;
  * @store: its jobs on disk.
  * @alarms: wake it for what is due.
  * @clock: the clock of delays.
+ * @noted_ns: the last of its times that was written.
+ * @in_doubt: it was started when the wall clock was behind, and that was not set since.
+ * @begun: the jobs whose delays began since then.
  * @start_ns: when it was opened, ALARM_BOOT.
  * @table: the jobs in memory, by id.
  * @table_mask: number of buckets of @table, less 1.
@@ -265,6 +282,9 @@ struct queue {
 	struct store *store;
 	struct alarms *alarms;
 	struct clock clock;
+	uint64_t noted_ns;
+	bool in_doubt;
+	struct begun begun;
 	uint64_t start_ns;
 
 	struct job **table;

@@ -265,6 +265,11 @@ static size_t shrink_window(struct queue *queue, struct window *window, size_t n
 	return nr - shrink.left;
 }
 
+void window_reload(struct queue *queue)
+{
+	shrink_window(queue, window_of(queue, JOB_DELAYED), SIZE_MAX, 0);
+}
+
 /* The window whose last job in memory is due later. */
 static struct window *farther_window(struct queue *queue)
 {

@@ -102,6 +102,9 @@ static const struct option_rule rules[] = {
 	{ "window", 0, "DURATION",
 	  "Keep jobs that are due within this time in memory (default 10m)",
 	  OPTION_DURATION, AT(window_ns), 1, UINT64_MAX, NULL },
+	{ "clock-wait", 0, "DURATION",
+	  "Wait so long at the start for a clock that is behind (default 10s)",
+	  OPTION_DURATION, AT(clock_wait_ns), 0, UINT64_MAX, NULL },
 	{ "http", 0, "ADDRESS", "Serve /metrics for Prometheus and /healthz at HOST:PORT",
 	  OPTION_TEXT, AT(metrics), 0, 0, NULL },
 	/* Its former name. */
@@ -161,6 +164,7 @@ void serve_options_parse(struct serve_options *options, int argc, char **argv)
 		.max_connections = 16384,
 		.max_job_size = 65535,
 		.window_ns = 600 * NSEC_PER_SEC,
+		.clock_wait_ns = 10 * NSEC_PER_SEC,
 		.scrub_interval_ns = 24 * 3600 * NSEC_PER_SEC,
 		.log_level = LOG_INFO,
 	};

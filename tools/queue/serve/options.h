@@ -30,6 +30,7 @@ STAILQ_HEAD(address_options, address_option);
  * @max_tube_jobs: jobs in a tube; 0: as many as the disk holds.
  * @max_job_size: bytes of a body.
  * @window_ns: jobs that are due within this time are in memory.
+ * @clock_wait_ns: how long to wait at the start for a wall clock that is behind.
  * @metrics: the address of /metrics and /healthz; NULL: none.
  * @log_level: the least urgent lines that are logged.
  * @repair: start with a damaged store.
@@ -49,6 +50,7 @@ struct serve_options {
 	uint64_t max_tube_jobs;
 	uint64_t max_job_size;
 	uint64_t window_ns;
+	uint64_t clock_wait_ns;
 	const char *metrics;
 	int log_level;
 	bool repair;

@@ -165,6 +165,7 @@ static int open_queue(struct daemon *daemon)
 		.max_tube_jobs = options->max_tube_jobs,
 		.max_job_size = options->max_job_size,
 		.window_ns = options->window_ns,
+		.clock_wait_ns = options->clock_wait_ns,
 		.sync = options->sync,
 		.sync_interval_ns = options->sync_interval_ns,
 	};

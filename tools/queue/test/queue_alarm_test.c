@@ -3,10 +3,13 @@
  * The queue with clocks that the test sets: which delayed jobs are in memory, times to run,
  * and the wall clock.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <unistd.h>
 
 #include "alarm/test/fake_alarm.h"
 #include "common/log.h"
@@ -723,14 +726,19 @@ TEST(setting_the_wall_clock_moves_put_at_jobs_and_no_delays)
 }
 
 /* Reboot: ALARM_BOOT begins again, and the wall clock has advanced. */
-static void reboot(uint64_t down_ns)
+static void reboot_after(bool in_order, int64_t down_ns)
 {
 	struct queue_config config = queue_test_config(1000);
 
-	queue_close(true);
+	queue_close(in_order);
 	fake.now_ns[ALARM_BOOT] = 10 * SEC;
-	fake.now_ns[ALARM_WALL] += down_ns;
+	fake.now_ns[ALARM_WALL] += (uint64_t)down_ns;
 	queue_open(&config);
+}
+
+static void reboot(uint64_t down_ns)
+{
+	reboot_after(true, (int64_t)down_ns);
 }
 
 TEST(a_set_clock_is_remembered_over_a_restart_and_a_reboot)
@@ -759,5 +767,246 @@ TEST(a_set_clock_is_remembered_over_a_restart_and_a_reboot)
 	fake_advance(1);
 	settle();
 	ASSERT_EQ(drain(ids, 4), 1);
+	queue_remove();
+}
+
+/* --- a machine that boots with a wrong clock ------------------------------------------------ */
+
+#define BEHIND		((int64_t)(1000000000 * SEC))
+#define DOWN		(300 * SEC)
+
+/* Advance to the time at which the next job is ready, and reserve and delete it. */
+static void job_comes_after(uint64_t ns, uint64_t id)
+{
+	uint64_t ids[2];
+
+	fake_advance(ns - 1);
+	settle();
+	ASSERT_EQ(drain(ids, 2), 0);
+	fake_advance(1);
+	settle();
+	ASSERT_EQ(drain(ids, 2), 1);
+	ASSERT_EQ(ids[0], id);
+}
+
+/* A job of 60 s and one of 1000 s; the machine is off for DOWN; then its clock is behind. */
+static void boot_behind(bool in_order)
+{
+	open_with(1000);
+	client_put(0, 1, 60 * SEC, LONG);
+	client_put(0, 1, 1000 * SEC, LONG);
+	settle();
+	reboot_after(in_order, (int64_t)DOWN - BEHIND);
+	settle();
+	ASSERT(queue->in_doubt);
+}
+
+TEST(a_delay_goes_on_when_the_clock_is_behind_at_the_start)
+{
+	boot_behind(true);
+	job_comes_after(60 * SEC, 1);
+	job_comes_after(940 * SEC, 2);
+	queue_remove();
+}
+
+TEST(a_delay_goes_on_when_the_clock_is_behind_after_a_crash)
+{
+	boot_behind(false);
+	job_comes_after(60 * SEC, 1);
+	job_comes_after(940 * SEC, 2);
+	queue_remove();
+}
+
+TEST(when_the_clock_is_set_delays_are_as_if_it_had_been_right)
+{
+	uint64_t ids[2];
+
+	boot_behind(true);
+	fake_advance(20 * SEC);
+	settle();
+	fake_set_wall(BEHIND);
+	settle();
+	ASSERT(!queue->in_doubt);
+	ASSERT_EQ(drain(ids, 2), 1);
+	ASSERT_EQ(ids[0], 1);
+	/* As in a start with a clock that is right; and the next one knows nothing of it. */
+	fake_advance(100 * SEC);
+	reboot(DOWN);
+	job_comes_after(1000 * SEC - 2 * DOWN - 120 * SEC, 2);
+	queue_remove();
+}
+
+/* After DOWN, 20 s in doubt and a step: the rest of the delay of job 2 is no shorter. */
+static void job_2_comes(uint64_t after_ns)
+{
+	reboot(DOWN);
+	job_comes_after(1000 * SEC - 2 * DOWN - 20 * SEC - after_ns, 2);
+	queue_remove();
+}
+
+TEST(when_the_clock_is_set_only_delays_that_began_before_the_start_are_shorter)
+{
+	uint64_t ids[2];
+
+	boot_behind(true);
+	client_put(0, 1, 100 * SEC, LONG);
+	settle();
+	fake_advance(20 * SEC);
+	settle();
+	fake_set_wall(BEHIND);
+	settle();
+	ASSERT(!queue->in_doubt);
+	ASSERT_EQ(drain(ids, 2), 1);
+	ASSERT_EQ(ids[0], 1);
+	job_comes_after(80 * SEC, 3);
+	job_2_comes(80 * SEC);
+}
+
+TEST(when_the_clock_is_set_far_delays_are_moved_on_disk_too)
+{
+	enum { NR = 3000 };
+	static uint64_t ids[NR + 4];
+
+	boot_behind(true);
+	for (int i = 0; i < NR; i++)
+		client_put(0, 1, 2000 * SEC + i, LONG);
+	settle();
+	fake_advance(20 * SEC);
+	settle();
+	fake_set_wall(BEHIND);
+	settle();
+	ASSERT_EQ(drain(ids, 4), 1);
+	fake_advance(1980 * SEC - 1);
+	settle();
+	ASSERT_EQ(drain(ids, NR + 4), 1);
+	ASSERT_EQ(ids[0], 2);
+	fake_advance(NR / 2);
+	settle();
+	ASSERT_EQ(drain(ids, NR + 4), NR / 2);
+	ASSERT_EQ(ids[0], 3);
+	fake_advance(NR);
+	settle();
+	ASSERT_EQ(drain(ids, NR + 4), NR / 2);
+	queue_remove();
+}
+
+TEST(after_a_release_a_delay_began_after_the_start)
+{
+	uint64_t ids[2];
+
+	boot_behind(true);
+	client_put(0, 1, 0, LONG);
+	settle();
+	/* Twice, which moves it once. */
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(client_reserve(0), 3);
+		ASSERT_SAID(client_release(0, 3, 1, 50 * SEC), "RELEASED");
+		if (!i)
+			ASSERT_SAID(client_run_id(0, OP_KICK_JOB, 3), "KICKED");
+	}
+	settle();
+	fake_advance(20 * SEC);
+	settle();
+	fake_set_wall(BEHIND);
+	settle();
+	ASSERT_EQ(drain(ids, 2), 1);
+	ASSERT_EQ(ids[0], 1);
+	job_comes_after(30 * SEC, 3);
+	job_2_comes(30 * SEC);
+}
+
+TEST(when_too_many_delays_have_begun_the_older_jobs_are_late)
+{
+	boot_behind(true);
+	client_put(0, 1, 100 * SEC, LONG);
+	settle();
+	/* As after 65,536 others. */
+	queue->begun.overflow = true;
+	fake_advance(20 * SEC);
+	settle();
+	fake_set_wall(BEHIND);
+	settle();
+	ASSERT(!queue->in_doubt);
+	job_comes_after(40 * SEC, 1);
+	job_comes_after(40 * SEC, 3);
+	reboot(DOWN);
+	job_comes_after(1000 * SEC - 100 * SEC - DOWN, 2);
+	queue_remove();
+}
+
+TEST(no_delay_that_began_while_the_clock_was_behind_is_shorter_after_a_restart)
+{
+	boot_behind(true);
+	client_put(0, 1, 100 * SEC, LONG);
+	settle();
+	/* It is set while the daemon is not there, and it does not know how long that was. */
+	reboot_after(false, BEHIND);
+	ASSERT(!queue->in_doubt);
+	job_comes_after(60 * SEC, 1);
+	job_comes_after(40 * SEC, 3);
+	/* From now on a restart counts. */
+	reboot(DOWN);
+	job_comes_after(1000 * SEC - 100 * SEC - DOWN, 2);
+	queue_remove();
+}
+
+TEST(a_clock_that_was_adjusted_by_less_than_a_second_is_right)
+{
+	open_with(1000);
+	client_put(0, 1, 60 * SEC, LONG);
+	settle();
+	reboot_after(true, -(int64_t)(SEC / 2));
+	ASSERT(!queue->in_doubt);
+	job_comes_after(60 * SEC, 1);
+	queue_remove();
+}
+
+/* Close in order, and open with the clock behind and an hour to wait for it. */
+static void wait_at_start(void)
+{
+	struct queue_config config = queue_test_config(1000);
+
+	config.clock_wait_ns = 3600 * SEC;
+	queue_close(true);
+	fake.now_ns[ALARM_WALL] -= (uint64_t)BEHIND;
+	queue_open(&config);
+}
+
+static void *set_clock(void *context)
+{
+	(void)context;
+	usleep(1000);
+	__atomic_add_fetch(&fake.now_ns[ALARM_WALL], (uint64_t)BEHIND, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+TEST(a_start_waits_for_a_clock_that_is_behind)
+{
+	pthread_t thread;
+
+	open_with(1000);
+	client_put(0, 1, 60 * SEC, LONG);
+	settle();
+	ASSERT_EQ(pthread_create(&thread, NULL, set_clock, NULL), 0);
+	wait_at_start();
+	pthread_join(thread, NULL);
+	ASSERT(!queue->in_doubt);
+	job_comes_after(60 * SEC, 1);
+	queue_remove();
+}
+
+TEST(a_start_that_is_told_to_end_waits_for_no_clock)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	open_with(1000);
+	client_put(0, 1, 60 * SEC, LONG);
+	settle();
+	raise(SIGTERM);
+	wait_at_start();
+	ASSERT(queue->in_doubt);
 	queue_remove();
 }

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queue's clock over restarts, and when the wall clock is set.
+ *
+ * The store has the skew (alarm/clock.h) and the last time that was written. The clock starts
+ * at the wall clock's time less the skew. If that is before the last time written, the wall
+ * clock is behind: many machines boot with a clock of 1970, and set it seconds later. Then
+ *
+ *	wait for it, for up to --clock-wait;
+ *	start at the last time written, in doubt: how long the daemon was away is not known;
+ *	when the wall clock is set, go on at its time less the skew, as if it had been right. The
+ *		delays that began since the start are moved on disk by as much as the clock jumps,
+ *		so they are no shorter.
+ *
+ * The ids of the jobs whose delays began are kept in memory, up to MOST_IDS. If there are more,
+ * the clock does not jump: the older jobs are late by the time that the daemon was away.
+ *
+ * If the daemon ends in doubt, the next start begins at the last time written too, because jobs
+ * were put by a clock that was behind.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/log.h"
+#include "common/time.h"
+#include "queue/jobs/anchor.h"
+#include "queue/jobs/resident.h"
+#include "queue/jobs/state.h"
+#include "queue/jobs/window.h"
+#include "queue/store/batch.h"
+#include "queue/store/read.h"
+
+#define NUMBER_SKEW	"skew"
+#define NUMBER_TIME	"time"
+#define NUMBER_DOUBT	"doubt"
+
+#define NOTE_NS		NSEC_PER_SEC
+/* The wall clock is adjusted by less than this without being wrong. */
+#define BEHIND_NS	NSEC_PER_SEC
+#define LOOK_NS		(100 * NSEC_PER_MSEC)
+#define FIRST_IDS	1024
+#define MOST_IDS	65536
+
+static uint64_t skew_of(const struct queue *queue)
+{
+	return store_get_number(queue->store, NUMBER_SKEW, 0);
+}
+
+/* The store is read only while the queue starts, so nobody is served who waits for this. */
+static bool is_told_to_end(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT);
+}
+
+/* Returns by how much the clock is still behind @last_ns. */
+static uint64_t wait_for_clock(struct queue *queue, uint64_t skew_ns, uint64_t last_ns)
+{
+	const struct timespec pause = time_spec(LOOK_NS);
+	uint64_t behind_ns = clock_behind_ns(skew_ns, last_ns), waited_ns = 0;
+
+	if (behind_ns < BEHIND_NS)
+		return behind_ns;
+	log_say(LOG_WARNING,
+		"the wall clock is %llu s behind the last time that was written; waiting for it for up to %llu s",
+		(unsigned long long)(behind_ns / NSEC_PER_SEC),
+		(unsigned long long)(queue->config.clock_wait_ns / NSEC_PER_SEC));
+	while (behind_ns >= BEHIND_NS && waited_ns < queue->config.clock_wait_ns &&
+	       !is_told_to_end()) {
+		nanosleep(&pause, NULL);
+		waited_ns += LOOK_NS;
+		behind_ns = clock_behind_ns(skew_ns, last_ns);
+	}
+	return behind_ns;
+}
+
+void anchor_start(struct queue *queue)
+{
+	uint64_t skew_ns = skew_of(queue);
+	uint64_t last_ns = store_get_number(queue->store, NUMBER_TIME, 0);
+	bool doubt = store_get_number(queue->store, NUMBER_DOUBT, 0);
+	uint64_t behind_ns = last_ns ? wait_for_clock(queue, skew_ns, last_ns) : 0;
+
+	queue->in_doubt = behind_ns >= BEHIND_NS;
+	clock_start(&queue->clock, skew_ns);
+	if (behind_ns || doubt)
+		clock_go_on(&queue->clock, last_ns);
+	if (queue->in_doubt)
+		log_say(LOG_WARNING,
+			"the wall clock is wrong: delays go on from the last time that was written");
+	else if (behind_ns || doubt)
+		store_put_number(queue->store, NUMBER_SKEW, clock_skew_ns(&queue->clock));
+	if (doubt != queue->in_doubt)
+		store_put_number(queue->store, NUMBER_DOUBT, queue->in_doubt);
+}
+
+void anchor_note_now(struct queue *queue)
+{
+	queue->noted_ns = clock_now_ns(&queue->clock);
+	store_put_number(queue->store, NUMBER_TIME, queue->noted_ns);
+}
+
+void anchor_note(struct queue *queue)
+{
+	if (store_last(queue->store) == store_seq(queue->store) &&
+	    clock_now_ns(&queue->clock) - queue->noted_ns >= NOTE_NS)
+		anchor_note_now(queue);
+}
+
+void anchor_delay_began(struct queue *queue, uint64_t id)
+{
+	struct begun *begun = &queue->begun;
+	size_t room;
+	uint64_t *ids;
+
+	if (!queue->in_doubt || begun->overflow)
+		return;
+	if (begun->nr == begun->room) {
+		room = begun->room ? 2 * begun->room : FIRST_IDS;
+		ids = room <= MOST_IDS ? reallocarray(begun->ids, room, sizeof(*ids)) : NULL;
+		if (!ids) {
+			begun->overflow = true;
+			return;
+		}
+		begun->ids = ids;
+		begun->room = room;
+	}
+	begun->ids[begun->nr++] = id;
+}
+
+void anchor_free(struct queue *queue)
+{
+	free(queue->begun.ids);
+	queue->begun = (struct begun){ 0 };
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint64_t id_a = *(const uint64_t *)a, id_b = *(const uint64_t *)b;
+
+	return id_a < id_b ? -1 : id_a > id_b;
+}
+
+/* A job in memory is due: the others were evicted. */
+static void move_delay(struct queue *queue, uint64_t id, uint64_t by_ns)
+{
+	struct job_record record;
+	struct job_place old;
+
+	if (job_resident(queue, id) || store_get(queue->store, id, &record) ||
+	    record.place.state != JOB_DELAYED)
+		return;
+	old = record.place;
+	record.place.order += by_ns;
+	store_move(queue->store, &old, &record);
+}
+
+static void move_delays(struct queue *queue, uint64_t by_ns)
+{
+	struct begun *begun = &queue->begun;
+
+	if (begun->nr)
+		qsort(begun->ids, begun->nr, sizeof(*begun->ids), compare_ids);
+	for (size_t i = 0; i < begun->nr; i++)
+		if (!i || begun->ids[i] != begun->ids[i - 1])
+			move_delay(queue, begun->ids[i], by_ns);
+}
+
+/* Forget that the clock was wrong, unless it still is, or too many delays have begun. */
+static bool go_on_by_wall(struct queue *queue)
+{
+	uint64_t skew_ns = skew_of(queue), before_ns = clock_now_ns(&queue->clock);
+
+	if (!queue->in_doubt || queue->begun.overflow || clock_behind_ns(skew_ns, before_ns))
+		return false;
+	window_reload(queue);
+	clock_start(&queue->clock, skew_ns);
+	move_delays(queue, clock_now_ns(&queue->clock) - before_ns);
+	return true;
+}
+
+void anchor_clock_was_set(struct queue *queue)
+{
+	uint64_t skew_ns;
+
+	if (go_on_by_wall(queue)) {
+		log_say(LOG_NOTICE, "the wall clock was set: delays go on by it");
+	} else {
+		skew_ns = clock_skew_ns(&queue->clock);
+		log_say(LOG_NOTICE, "the wall clock was set; delays continue, %lld s from it",
+			(long long)skew_ns / (long long)NSEC_PER_SEC);
+		store_put_number(queue->store, NUMBER_SKEW, skew_ns);
+	}
+	if (queue->in_doubt)
+		store_put_number(queue->store, NUMBER_DOUBT, 0);
+	queue->in_doubt = false;
+	anchor_free(queue);
+}

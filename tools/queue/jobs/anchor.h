@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The queue's clock over restarts, and when the wall clock is set. */
+#ifndef QUEUE_JOBS_ANCHOR_H
+#define QUEUE_JOBS_ANCHOR_H
+
+#include <stdint.h>
+
+struct queue;
+
+/* Start the clock, when the store is open; this waits for a wall clock that is behind. */
+void anchor_start(struct queue *queue);
+void anchor_free(struct queue *queue);
+
+/* Before a commit, and before the queue stops: write the time, at most once a second or now. */
+void anchor_note(struct queue *queue);
+void anchor_note_now(struct queue *queue);
+
+/* A delay of this job has begun. */
+void anchor_delay_began(struct queue *queue, uint64_t id);
+
+/* The wall clock was set. */
+void anchor_clock_was_set(struct queue *queue);
+
+#endif /* QUEUE_JOBS_ANCHOR_H */
