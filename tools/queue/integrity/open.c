@@ -2,8 +2,16 @@
 /*
  * Opening and closing a store: RocksDB, and the checks before the store is used.
  *
- *	damage mark, logs | open read-only: numbers, counts, witness, scan if small |
- *	cut a torn log | open for writing | sync thread, scrub thread
+ *	damage mark | open read-only: numbers, counts, witness, scan if small |
+ *	open for writing | sync thread, scrub thread
+ *
+ * RocksDB reads its log up to the first record that it cannot read. After a crash of the
+ * machine that is the torn end of the log, which nobody was promised. If the last change that
+ * was read is before the last one that was synced, it is damage: the witness (dir.c) tells. A
+ * log that is missing, or shorter than it was when it was synced, RocksDB notices itself.
+ *
+ * The witness is not synced. After a crash of the machine it may be some seconds old, and
+ * damage behind it looks like a torn end; RocksDB logs how many bytes it drops.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +23,6 @@
 
 #include "common/exit.h"
 #include "common/log.h"
-#include "queue/integrity/log.h"
 #include "queue/integrity/open.h"
 #include "queue/integrity/repair.h"
 #include "queue/integrity/salvage.h"
@@ -105,10 +112,8 @@ static int load_numbers(struct store *store)
 static int check_before(struct store *store)
 {
 	bool unfinished, marked = !store->unscanned && store_dir_is_marked(store, &unfinished);
-	int ret = store_log_check(store, false);
+	int ret = marked && (unfinished || !store->config.repair) ? -EBADMSG : 0;
 
-	if (marked && (unfinished || !store->config.repair))
-		ret = -EBADMSG;
 	if (!ret)
 		ret = open_db(store, true);
 	if (!ret)
@@ -168,9 +173,7 @@ static int open_existing(struct store *store)
 	if (ret || store->config.read_only)
 		return ret;
 	close_db(store);
-	ret = store_log_check(store, true);
-	if (!ret)
-		ret = open_db(store, false);
+	ret = open_db(store, false);
 	if (ret)
 		return ret;
 	/* RocksDB has written the records of the log to tables, and synced them. */
@@ -208,6 +211,8 @@ static int open_all(struct store *store)
 	if (ret)
 		return ret;
 	store_set_options(store);
+	if (!store->fresh && store->config.repair && !store->config.read_only)
+		store_salvage_try(store);
 	ret = store->fresh ? make_store(store) : open_existing(store);
 	if (ret || store->config.read_only)
 		return ret;

@@ -28,12 +28,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "queue/integrity/pieces.h"
-#include "queue/integrity/recycled.h"
 #include "queue/integrity/salvage.h"
 #include "queue/store/fault.h"
 #include "queue/store/keys.h"
@@ -48,6 +49,9 @@
 #define UNKNOWN_MOST	(64u << 10)
 /* The same at the end: after a repair or a load, most ids below the next one were not given. */
 #define END_MOST	(1u << 20)
+/* To read the logs, of 64 MiB at most, takes a second or two. */
+#define TRY_CPU_S	10
+#define TRY_MOST_S	600
 
 /**
  * struct salvage - state of a salvage
@@ -338,25 +342,33 @@ static int say_error(struct salvage *salvage)
 	return ret;
 }
 
-/* Damaged records of the logs are skipped. */
+/* Open the store as a whole; damaged records of the logs are skipped. */
+static bool open_whole(struct store *store)
+{
+	rocksdb_options_t *options = store_make_salvage_options(store);
+	char *error = NULL;
+
+	store->db = rocksdb_open_for_read_only(options, store->db_path, 0, &error);
+	rocksdb_options_destroy(options);
+	if (!error)
+		return true;
+	store_damaged(store, "it cannot be opened as a whole", error);
+	store->db = NULL;
+	return false;
+}
+
 static int copy_all(struct salvage *salvage)
 {
 	struct store *store = salvage->store;
-	char *error = NULL;
 	int ret = 0;
 
-	rocksdb_options_set_wal_recovery_mode(store->options, SKIP_CORRUPT);
-	store->db = rocksdb_open_for_read_only(store->options, store->db_path, 0, &error);
-	if (!error) {
+	if (store->openable && open_whole(store)) {
 		copy_open(salvage);
 		rocksdb_close(store->db);
 	} else {
-		store_damaged(store, "it cannot be opened as a whole", error);
-		store->db = NULL;
 		ret = store_each_piece(store, copy_open, salvage);
 	}
 	store->db = NULL;
-	rocksdb_options_set_wal_recovery_mode(store->options, TOLERATE_TORN_TAIL);
 	return ret;
 }
 
@@ -434,6 +446,29 @@ static int say_rename(struct store *store, int ret)
 	return ret;
 }
 
+void store_salvage_try(struct store *store)
+{
+	const struct rlimit limit = { .rlim_cur = TRY_CPU_S, .rlim_max = TRY_CPU_S };
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		setrlimit(RLIMIT_CPU, &limit);
+		alarm(TRY_MOST_S);
+		_exit(!open_whole(store));
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child) {
+		store_say(store, LOG_ERR, "%s: no process can be started to try its log: %m",
+			  store->dir);
+		return;
+	}
+	if (WIFSIGNALED(status))
+		store_say(store, LOG_ERR,
+			  "%s: RocksDB cannot pass a damaged place in its log: signal %d",
+			  store->dir, WTERMSIG(status));
+	store->openable = !status;
+}
+
 int store_salvage(struct store *store)
 {
 	struct salvage salvage = { .store = store };
@@ -443,9 +478,7 @@ int store_salvage(struct store *store)
 		return say_rename(store, install_copy(store));
 	if (asprintf(&salvage.path, "%s/" COPY, store->dir) < 0)
 		abort();
-	ret = store_clear_recycled(store);
-	if (!ret)
-		ret = make_copy(&salvage);
+	ret = make_copy(&salvage);
 	free(salvage.path);
 	if (ret)
 		return ret;

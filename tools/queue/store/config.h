@@ -43,7 +43,7 @@ enum store_sync {
  *	free, from 128 MiB (or a quarter of the file system, if that is less) to 1 GiB.
  * @scrub_interval_ns: the time between full reads in the background that look for damage;
  *	0: never.
- * @log: logs a line about something found (a torn tail that was cut, damage). The store's
+ * @log: logs a line about something found (the torn end of a log, damage). The store's
  *	own threads call it, too.
  */
 struct store_config {

@@ -62,7 +62,7 @@ class Limit {
 class Log : public rocksdb::Logger {
  public:
 	explicit Log(log_function log)
-		: Logger(rocksdb::InfoLogLevel::ERROR_LEVEL), log_(log)
+		: Logger(rocksdb::InfoLogLevel::WARN_LEVEL), log_(log)
 	{
 	}
 
@@ -76,6 +76,21 @@ class Log : public rocksdb::Logger {
 
 	void Logv(const char *format, va_list args) override
 	{
+		Say("RocksDB", format, args);
+	}
+
+	/* Of the warnings only how many bytes of a log are not read. */
+	void Logv(const rocksdb::InfoLogLevel level, const char *format, va_list args) override
+	{
+		if (level > GetInfoLogLevel())
+			Say("RocksDB", format, args);
+		else if (level == GetInfoLogLevel() && strstr(format, "dropping"))
+			Say("the end of a log is torn, or damaged: RocksDB", format, args);
+	}
+
+ private:
+	void Say(const char *what, const char *format, va_list args)
+	{
 		char line[512], *end;
 		unsigned int left_out;
 
@@ -88,16 +103,9 @@ class Log : public rocksdb::Logger {
 		for (end = line + strlen(line); end > line && end[-1] == '\n'; )
 			*--end = '\0';
 		std::replace(line, end, '\n', ' ');
-		log_(LOG_WARNING, "RocksDB: %s", line);
+		log_(LOG_WARNING, "%s: %s", what, line);
 	}
 
-	void Logv(const rocksdb::InfoLogLevel level, const char *format, va_list args) override
-	{
-		if (level >= GetInfoLogLevel())
-			Logv(format, args);
-	}
-
- private:
 	log_function log_;
 	Limit limit_;
 };

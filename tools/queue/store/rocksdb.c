@@ -81,7 +81,7 @@ static void set_files(rocksdb_options_t *options)
 {
 	rocksdb_options_set_paranoid_checks(options, 1);
 	rocksdb_options_set_manual_wal_flush(options, 1);
-	rocksdb_options_set_wal_recovery_mode(options, TOLERATE_TORN_TAIL);
+	rocksdb_options_set_wal_recovery_mode(options, rocksdb_point_in_time_recovery);
 	rocksdb_options_set_recycle_log_file_num(options, 0);
 	rocksdb_options_set_max_open_files(options, 256);
 	rocksdb_options_set_manifest_preallocation_size(options, 64 << 10);
@@ -103,28 +103,53 @@ rocksdb_readoptions_t *store_make_read_options(void)
 	return options;
 }
 
+/* Set an option for which the header for C has no function. Returns whether RocksDB knows it. */
+static bool set_by_name(struct store *store, const char *option)
+{
+	rocksdb_options_t *changed = rocksdb_options_create();
+	char *error = NULL;
+
+	rocksdb_get_options_from_string(store->options, option, changed, &error);
+	if (error) {
+		store_say(store, LOG_WARNING, "%s: RocksDB refuses an option: %s", store->dir,
+			  error);
+		rocksdb_options_destroy(changed);
+		rocksdb_free(error);
+		return false;
+	}
+	rocksdb_options_destroy(store->options);
+	store->options = changed;
+	return true;
+}
+
 /*
  * By default a compaction also takes all tables of its level that lie within the range of the
- * next level's tables, however many: a fifth of a full disk at once. Switch this off. The
- * header for C has no function for it, and from version 9 on RocksDB has no such option.
+ * next level's tables, however many: a fifth of a full disk at once. Switch this off. From
+ * version 9 on RocksDB has no such option.
  */
 static void bound_compactions(struct store *store)
 {
-	rocksdb_options_t *bounded = rocksdb_options_create();
-	char *error = NULL;
+	if (!set_by_name(store, "ignore_max_compaction_bytes_for_input=false"))
+		store_say(store, LOG_WARNING, "%s: compactions are not bounded", store->dir);
+}
 
-	rocksdb_get_options_from_string(store->options,
-					"ignore_max_compaction_bytes_for_input=false", bounded,
-					&error);
-	if (error) {
-		store_say(store, LOG_WARNING, "%s: compactions are not bounded: %s", store->dir,
-			  error);
-		rocksdb_options_destroy(bounded);
-		rocksdb_free(error);
-		return;
-	}
-	rocksdb_options_destroy(store->options);
-	store->options = bounded;
+/*
+ * RocksDB notes in its list of files which logs were synced, and how long they are: one that is
+ * missing, or too short, is noticed when the store is opened.
+ */
+static void verify_logs(struct store *store)
+{
+	if (!set_by_name(store, "track_and_verify_wals_in_manifest=true"))
+		store_say(store, LOG_WARNING, "%s: a missing log may not be noticed", store->dir);
+}
+
+rocksdb_options_t *store_make_salvage_options(const struct store *store)
+{
+	rocksdb_options_t *options = rocksdb_options_create_copy(store->options);
+
+	rocksdb_options_set_wal_recovery_mode(options,
+					      rocksdb_skip_any_corrupted_records_recovery);
+	return options;
 }
 
 void store_set_options(struct store *store)
@@ -134,6 +159,7 @@ void store_set_options(struct store *store)
 	set_shape(store, store->options);
 	set_files(store->options);
 	bound_compactions(store);
+	verify_logs(store);
 	info_log_set(store->options, store->config.log);
 	rocksdb_options_set_create_if_missing(store->options, store->fresh);
 	rocksdb_options_set_error_if_exists(store->options, store->fresh);

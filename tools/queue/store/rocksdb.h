@@ -11,13 +11,11 @@
 /* From this number on, work that can wait does so; a third more slow all writes down. */
 #define STORE_TABLES_BEHIND	18
 
-/* Modes of reading the log; RocksDB's header for C does not name them. */
-#define TOLERATE_TORN_TAIL	0
-#define SKIP_CORRUPT		3
-
-
 /* Set the options of @store from its configuration and its reserve. */
 void store_set_options(struct store *store);
+
+/* A copy of the options that skips damaged records of the logs; the caller destroys it. */
+rocksdb_options_t *store_make_salvage_options(const struct store *store);
 
 /* Options for all reads; the caller destroys them. */
 rocksdb_readoptions_t *store_make_read_options(void);

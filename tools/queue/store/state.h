@@ -230,6 +230,8 @@ struct store {
 	bool fresh;
 	/* Opened by store_open_unscanned(): the caller reads everything itself. */
 	bool unscanned;
+	/* For a repair: RocksDB can open it as a whole, see store_salvage_try(). */
+	bool openable;
 	/* The whole store was read when it was opened. */
 	bool scanned;
 	/* The store is in use: damage that is found from now on is marked on disk. */
