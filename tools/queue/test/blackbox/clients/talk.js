@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-// A conversation with a daemon, by one of the libraries of beanstalkd's clients.
+// A conversation with a daemon, by one of the libraries of beanstalkd's clients; or a worker.
 //
-// Usage: NODE_PATH=DIR node talk.js LIBRARY HOST PORT
+// Usage: NODE_PATH=DIR node talk.js LIBRARY HOST PORT [TUBE]
+//
+// A worker takes the jobs of the tube and does what their bodies say:
+//
+//	release		the job is released
+//	crash		this is said, and the process ends at once, with status 3
+//	slow		nothing, until its TTR of 200 ms is over
+//	stop		the job is deleted, and the process ends
+//	another		the job is deleted, and this is said
 //
 // The same is said with each library, through an adapter that gives it the same names. The
 // status is 0 if all went as it must; else it says what did not.
@@ -9,6 +17,7 @@
 'use strict';
 
 const assert = require('assert');
+const fs = require('fs');
 
 // For functions with a callback of several values: a promise of an array of them.
 function promised(client, name) {
@@ -226,10 +235,37 @@ async function conversation(client, tube) {
 	await finds_nothing(client.statsTube('no-such-tube'), 'stats of no tube');
 }
 
-async function main(library, host, port) {
+async function work(client) {
+	const { id, body } = await client.reserve();
+
+	switch (String(body)) {
+	case 'release':
+		await client.release(id, 100, 0);
+		break;
+	case 'crash':
+		fs.writeSync(1, `crashed ${id}\n`);
+		process.exit(3);
+		break;
+	case 'slow':
+		await new Promise((resolve) => setTimeout(resolve, 300));
+		break;
+	default:
+		await client.remove(id);
+		fs.writeSync(1, `deleted ${id}\n`);
+	}
+	return String(body) !== 'stop';
+}
+
+async function main(library, host, port, tube) {
 	const client = await adapters[library](host, Number(port));
 
-	await conversation(client, `${library}-1`);
+	if (tube) {
+		await client.watch(tube);
+		while (await work(client))
+			;
+	} else {
+		await conversation(client, `${library}-1`);
+	}
 	await client.quit();
 }
 

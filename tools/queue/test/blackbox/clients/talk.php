@@ -1,8 +1,8 @@
 <?php
 // SPDX-License-Identifier: GPL-2.0
-// A conversation with a daemon, by Debian's php-pda-pheanstalk.
+// A conversation with a daemon, by Debian's php-pda-pheanstalk; or a worker, see talk.js.
 //
-// Usage: php talk.php pheanstalk HOST PORT
+// Usage: php talk.php pheanstalk HOST PORT [TUBE]
 
 declare(strict_types=1);
 
@@ -84,4 +84,33 @@ function conversation(Pheanstalk $client, string $tube): void
 	holds((int)$client->statsTube($tube)['current-jobs-ready'] === 0, 'stats-tube');
 }
 
-conversation(Pheanstalk::create($argv[2], (int)$argv[3]), 'pheanstalk-1');
+/* These calls are those of Laravel's worker, too: release(), or delete(). */
+function work(Pheanstalk $client): bool
+{
+	$job = $client->reserve();
+
+	switch ($job->getData()) {
+	case 'release':
+		$client->release($job, 100, 0);
+		break;
+	case 'crash':
+		echo "crashed {$job->getId()}\n";
+		exit(3);
+	case 'slow':
+		usleep(300000);
+		break;
+	default:
+		$client->delete($job);
+		echo "deleted {$job->getId()}\n";
+	}
+	return $job->getData() !== 'stop';
+}
+
+$client = Pheanstalk::create($argv[2], (int)$argv[3]);
+if (isset($argv[4])) {
+	$client->watchOnly($argv[4]);
+	while (work($client))
+		;
+} else {
+	conversation($client, 'pheanstalk-1');
+}
