@@ -282,5 +282,58 @@ add("pypis_greenstalk", lambda: need("pip"),
 add("go_beanstalk", lambda: need("go"), [os.path.join(INSTALLED, "talk-go")], crowd=True)
 
 
+# --- the page of clients --------------------------------------------------------------------
+
+PAGE = os.path.join(HERE, "..", "..", "clients.md")
+
+
+def block(language):
+    """The code on the page in this language."""
+    with open(PAGE, encoding="utf-8") as page:
+        return page.read().split(f"\n```{language}\n", 1)[1].split("\n```\n", 1)[0] + "\n"
+
+
+def go_of(path):
+    """Build a Go program beside the modules that are pinned: what runs it."""
+    folder = os.path.dirname(path)
+    for name in "go.mod", "go.sum":
+        shutil.copy(os.path.join(CLIENTS, "go", name), folder)
+    run_installer("go", ["go", "build", "-o", "shown", os.path.basename(path)], cwd=folder)
+    return [os.path.join(folder, "shown")]
+
+
+def need_python():
+    """Our own client."""
+    if sys.version_info < (3, 11):
+        raise Skip("python3 is older than 3.11")
+
+
+def add_shown(language, need_it, command):
+    """Add the test of a program of the page; @command makes the words that run its file."""
+    def run():
+        need_it()
+        with Twheelq(tcp=True) as daemon:
+            port = daemon.start().address.rsplit(":", 1)[1]
+            path = os.path.join(daemon.temporary, f"shown.{language}")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(block(language).replace("11300", port))
+            path_of_own = os.path.join(HERE, "..", "..", "python")
+            result = subprocess.run(command(path), env=dict(environment(), PYTHONPATH=path_of_own),
+                                    capture_output=True, text=True, check=False, timeout=300)
+            equal(result.stdout, block("text"), result.stderr)
+            with daemon.client() as client:
+                equal(client.names("list-tubes"), ["default", "mails"])
+                equal(client.stats("stats-tube mails")["cmd-delete"], "1")
+                equal(client.stats("stats")["retries"], "1")
+    suite.add(f"the_page_of_clients_has_{language}_that_works", run, together=True)
+
+
+add_shown("python", need_python, lambda path: [sys.executable, path])
+add_shown("php", need_php, lambda path: ["php", path])
+add_shown("js", lambda: need("npm"), lambda path: ["node", path])
+add_shown("go", lambda: need("go"), go_of)
+add_shown("bash", lambda: None, lambda path: ["bash", path])
+
+
 if __name__ == "__main__":
     suite.main()
