@@ -7,6 +7,11 @@
  * and keys than the records need. Each mark belongs to a job. The tube of each job has a name.
  * The counts equal the numbers of entries in the indexes. The next id is above all ids.
  *
+ * To look each entry of a job up takes many times as long as to read them in their order, as
+ * soon as the store is larger than the cache. So the entries are read once, and each is added to
+ * a sum of hashes of its kind, as is each entry that a record has to have. Only if two sums of a
+ * kind differ, a second pass looks the entries up, to name the jobs.
+ *
  * Each schedule has a body, its name, and its entry in the index of times; without one its last
  * job is there, or an entry of time 0.
  */
@@ -32,7 +37,11 @@
  * @keyed: number of jobs that have a key.
  * @timed: number of schedules that have an entry in the index of times.
  * @times: number of such entries, without those of time 0.
+ * @tube: the tube whose name was found last.
+ * @by_name: this is the second pass.
  * @kinds: number of entries by the first letter of their keys.
+ * @found: sum of the hashes of these entries.
+ * @expected: sum of the hashes of the entries that the records of jobs have to have.
  */
 struct check {
 	struct store *store;
@@ -41,7 +50,11 @@ struct check {
 	uint64_t keyed;
 	uint64_t timed;
 	uint64_t times;
+	uint32_t tube;
+	bool by_name;
 	uint64_t kinds[256];
+	uint64_t found[256];
+	uint64_t expected[256];
 };
 
 static void __attribute__((format(printf, 2, 3)))
@@ -75,7 +88,37 @@ static bool has_entry(struct check *check, const void *key, size_t key_len, cons
 	return same;
 }
 
-static void check_body(struct check *check, const struct job_record *job)
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
+{
+	const uint8_t *at = bytes;
+
+	while (len--)
+		hash = (hash ^ *at++) * 1099511628211ull;
+	return hash;
+}
+
+/* FNV-1a; mixed in the end, as hashes are added up. */
+static uint64_t hash_entry(const void *key, size_t key_len, const void *value, size_t len)
+{
+	uint64_t hash = hash_bytes(14695981039346656037ull, key, key_len);
+
+	hash = hash_bytes(hash_bytes(hash, &len, sizeof(len)), value, len);
+	hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9ull;
+	hash = (hash ^ hash >> 27) * 0x94d049bb133111ebull;
+	return hash ^ hash >> 31;
+}
+
+/* A job has to have this entry; @lack is what is said if it does not. */
+static void expect(struct check *check, uint64_t id, const uint8_t *key, size_t key_len,
+		   const void *value, size_t len, const char *lack)
+{
+	if (!check->by_name)
+		check->expected[*key] += hash_entry(key, key_len, value, len);
+	else if (!has_entry(check, key, key_len, value, len))
+		report(check, "job %" PRIu64 ": it %s", id, lack);
+}
+
+static void look_up_body(struct check *check, const struct job_record *job)
 {
 	const void *body;
 	size_t len;
@@ -89,36 +132,95 @@ static void check_body(struct check *check, const struct job_record *job)
 		       job->place.id, len, job->body_len);
 }
 
-static void check_job(struct check *check, const struct job_record *job)
+/* Of a body only the length is known. */
+static void expect_body(struct check *check, const struct job_record *job)
+{
+	uint8_t key[STORE_KEY_MAX];
+	uint64_t len = job->body_len;
+
+	if (check->by_name)
+		look_up_body(check, job);
+	else
+		check->expected['p'] += hash_entry(key, store_key_id(key, 'p', job->place.id),
+						   &len, sizeof(len));
+}
+
+static void expect_entries(struct check *check, const struct job_record *job)
 {
 	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
 	const struct job_place *place = &job->place;
-	struct tube_record tube;
 	size_t len;
 
-	check_body(check, job);
+	expect_body(check, job);
 	len = store_encode_place(value, place);
-	if (!has_entry(check, key, store_key_place(key, place), value, len))
-		report(check, "job %" PRIu64 ": it is missing in the index of its state",
-		       place->id);
+	expect(check, place->id, key, store_key_place(key, place), value, len,
+	       "is missing in the index of its state");
 	len = store_encode_of_tube(value, place);
-	if (store_key_tube_kind(place->state) &&
-	    !has_entry(check, key, store_key_of_tube(key, place), value, len))
-		report(check, "job %" PRIu64 ": it is missing among the delayed jobs of its tube",
-		       place->id);
+	if (store_key_tube_kind(place->state))
+		expect(check, place->id, key, store_key_of_tube(key, place), value, len,
+		       "is missing among the delayed jobs of its tube");
+	len = store_encode_u64(value, place->id);
+	if (job->key_len)
+		expect(check, place->id, key,
+		       store_key_unique(key, place->tube, job->key, job->key_len), value, len,
+		       "cannot be found by its key");
+}
+
+static void find_entry(struct check *check, const struct store_entry *entry)
+{
+	uint64_t len = entry->value_len;
+
+	check->found[(uint8_t)entry->kind] += entry->kind == 'p' ?
+		hash_entry(entry->key, entry->key_len, &len, sizeof(len)) :
+		hash_entry(entry->key, entry->key_len, entry->value, entry->value_len);
+}
+
+static void check_job(struct check *check, const struct job_record *job)
+{
+	const struct job_place *place = &job->place;
+	struct tube_record tube;
+
+	expect_entries(check, job);
+	check->keyed += job->key_len > 0;
 	if (place->id >= check->store->next_id)
 		report(check, "job %" PRIu64 ": the next id is %" PRIu64, place->id,
 		       check->store->next_id);
+	if (check->tube == place->tube)
+		return;
 	if (store_get_tube(check->store, place->tube, &tube))
 		report(check, "job %" PRIu64 ": its tube %" PRIu32 " has no name", place->id,
 		       place->tube);
-	if (!job->key_len)
+	else
+		check->tube = place->tube;
+}
+
+static bool look_up_next(void *context, const struct store_entry *entry)
+{
+	struct check *check = context;
+
+	if (entry->kind != 'j')
+		return false;
+	if (entry->sound)
+		expect_entries(check, &entry->job);
+	return true;
+}
+
+/* Compare the sums; if they differ, look for the jobs whose entries are missing. */
+static void check_hashes(struct check *check)
+{
+	static const char kinds[] = "rdwbqukp";
+	int errors = check->errors;
+	const char *kind = kinds;
+
+	while (*kind && check->found[(uint8_t)*kind] == check->expected[(uint8_t)*kind])
+		kind++;
+	if (!*kind)
 		return;
-	check->keyed++;
-	len = store_encode_u64(value, place->id);
-	if (!has_entry(check, key, store_key_unique(key, place->tube, job->key, job->key_len),
-		       value, len))
-		report(check, "job %" PRIu64 ": it cannot be found by its key", place->id);
+	check->by_name = true;
+	if (store_scan_entries(check->store, 'j', look_up_next, check))
+		report(check, "a block cannot be read, and what is behind it was not checked");
+	if (check->errors == errors)
+		report(check, "there are entries of kind '%c' that no job has", *kind);
 }
 
 /* --- the entries of a schedule ------------------------------------------------------------ */
@@ -193,6 +295,7 @@ static void check_mark(struct check *check, uint64_t id)
 static void check_entry(struct check *check, const struct store_entry *entry)
 {
 	check->kinds[(uint8_t)entry->kind]++;
+	find_entry(check, entry);
 	if (store_is_place(entry))
 		store_tubes_see(check->store, &entry->job.place);
 	if (!entry->sound)
@@ -244,7 +347,7 @@ static void check_sums(struct check *check)
 
 int store_check(const struct store_config *config, FILE *out)
 {
-	struct check check = { .out = out };
+	struct check check = { .out = out, .tube = UINT32_MAX };
 	bool unfinished;
 	int ret = store_open_unscanned(&check.store, config);
 
@@ -257,10 +360,12 @@ int store_check(const struct store_config *config, FILE *out)
 	if (store_dir_is_marked(check.store, &unfinished))
 		report(&check, unfinished ? MARK_UNFINISHED :
 		       "damage was found while the store was in use");
-	if (store_scan_entries(check.store, 0, check_next, &check))
+	if (store_scan_entries(check.store, 0, check_next, &check)) {
 		report(&check, "a block cannot be read, and what is behind it was not checked");
-	else
+	} else {
+		check_hashes(&check);
 		check_sums(&check);
+	}
 	store_close(check.store);
 	return check.errors;
 }

@@ -101,6 +101,7 @@ static void each_entry(rocksdb_iterator_t *iterator,
 		value = rocksdb_iter_value(iterator, &len);
 		entry.key = key;
 		entry.key_len = key_len;
+		entry.value = value;
 		entry.value_len = len;
 		entry.kind = key_len ? *key : '?';
 		entry.sound = decode(&entry, key, key_len, value, len);

@@ -13,7 +13,8 @@
  * @sound: the entry could be decoded; if not, @job and @tube are not valid.
  * @key: the key.
  * @key_len: length of @key.
- * @value_len: length of the value.
+ * @value: the value.
+ * @value_len: length of @value.
  * @job: 'j': the record; an entry of an index: its place; 'p', 'v': its id.
  * @tube: 't': the record.
  * @schedule: 'e': the record; 'f': its id; 's': its id, and the time as @at_ns.
@@ -23,6 +24,7 @@ struct store_entry {
 	bool sound;
 	const char *key;
 	size_t key_len;
+	const char *value;
 	size_t value_len;
 	struct job_record job;
 	struct tube_record tube;
