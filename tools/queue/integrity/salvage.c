@@ -25,9 +25,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -453,6 +455,8 @@ void store_salvage_try(struct store *store)
 	int status;
 
 	if (!child) {
+		/* It has the lock of the directory, too. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setrlimit(RLIMIT_CPU, &limit);
 		alarm(TRY_MOST_S);
 		_exit(!open_whole(store));
