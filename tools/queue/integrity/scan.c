@@ -18,6 +18,7 @@
 #include "queue/store/keys.h"
 #include "queue/store/rocksdb.h"
 #include "queue/store/state.h"
+#include "queue/store/verify.h"
 
 /* --- entries ------------------------------------------------------------------------------ */
 
@@ -167,12 +168,15 @@ static bool scan_next(void *context, const struct store_entry *entry)
 int store_scan(struct store *store)
 {
 	struct scan scan = { .store = store };
-	char what[64];
+	char what[64], *error;
 	uint32_t wrong;
 	int ret = store_scan_entries(store, 0, scan_next, &scan);
 
 	if (ret || scan.ret)
 		return ret == -EIO ? ret : -EBADMSG;
+	error = verify_tables(store->db);
+	if (error)
+		return store_damaged(store, "a block", error);
 	if (scan.nr_jobs != scan.nr_places)
 		return store_damaged(store, "jobs are missing in an index", NULL);
 	if (store_tubes_agree(store, &wrong))

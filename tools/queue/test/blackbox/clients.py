@@ -7,7 +7,7 @@ workers that use it run in a tube with a policy: what they release, the jobs the
 crash, and those whose TTR runs out are tried again, and are dead after the last attempt.
 
 The libraries are installed into .build/queue-clients, with the versions of clients/: those of
-package-lock.json, requirements.txt and go/go.sum. The one of php is Debian's.
+package-lock.json, requirements.txt, go/module and go/go.sum. The one of php is Debian's.
 """
 
 import paths  # pylint: disable=unused-import,wrong-import-order
@@ -65,17 +65,24 @@ def install_pip():
                           "--target", target, "-r", os.path.join(CLIENTS, "requirements.txt")])
 
 
+def build_go(folder, source, program):
+    """Build a source in a folder, with the pinned modules. Kbuild deletes *.mod in its tree, so
+    go.mod has another name there."""
+    copied(os.path.join(CLIENTS, "go", "module"), os.path.join(folder, "go.mod"))
+    copied(os.path.join(CLIENTS, "go", "go.sum"), os.path.join(folder, "go.sum"))
+    run_installer("go", ["go", "build", "-o", program, source], cwd=folder)
+
+
 def install_go():
     """A program with the library of Go."""
-    run_installer("go", ["go", "build", "-o", os.path.join(INSTALLED, "talk-go"), "."],
-                  cwd=os.path.join(CLIENTS, "go"))
+    build_go(os.path.join(INSTALLED, "go"), "talk.go", os.path.join(INSTALLED, "talk-go"))
 
 
 # For each installer: what shows that it is there, the files that name versions, the function.
 INSTALLERS = {
     "npm": (["npm", "--version"], ("package.json", "package-lock.json"), install_npm),
     "pip": ([sys.executable, "-m", "pip", "--version"], ("requirements.txt",), install_pip),
-    "go": (["go", "version"], ("go/go.mod", "go/go.sum", "go/talk.go"), install_go),
+    "go": (["go", "version"], ("go/module", "go/go.sum", "go/talk.go"), install_go),
 }
 
 
@@ -295,11 +302,9 @@ def block(language):
 
 def go_of(path):
     """Build a Go program beside the modules that are pinned: what runs it."""
-    folder = os.path.dirname(path)
-    for name in "go.mod", "go.sum":
-        shutil.copy(os.path.join(CLIENTS, "go", name), folder)
-    run_installer("go", ["go", "build", "-o", "shown", os.path.basename(path)], cwd=folder)
-    return [os.path.join(folder, "shown")]
+    program = path + ".program"
+    build_go(os.path.dirname(path), os.path.basename(path), program)
+    return [program]
 
 
 def need_python():
