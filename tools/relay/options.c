@@ -25,8 +25,14 @@
 #define POLICY_TEXT	256
 #define SCALE_MAX	10000000ULL
 
-/* Leaves room for the width of a bucket and for ".invalid". */
+/* Leaves room for the width of a bucket, for ".invalid" and for "-cancelled". */
 #define TOPIC_MAX	(RELAY_TOPIC_MAX - 16)
+
+/* The most replicas: a number that every cluster refuses is probably a mistake. */
+#define REPLICAS_MAX	100
+
+/* Room for why a regular expression is wrong. */
+#define WHY_SIZE	256
 
 /* Memory for an option; relay_options_free() frees it. */
 static void *get_memory(struct argp_state *state, size_t size)
@@ -99,17 +105,32 @@ static void parse_config(struct argp_state *state, char *path, void *values)
 		log_say(LOG_WARNING, "everybody can read %s; chmod o-r if it has a secret", path);
 }
 
-static void parse_topic(struct argp_state *state, char *arg, void *values)
+/* The characters of a topic's name. */
+static void check_name(struct argp_state *state, const char *option, const char *arg, size_t max)
 {
-	struct relay_options *options = values;
 	size_t len = 0;
 
 	while (isalnum((unsigned char)arg[len]) || (arg[len] && strchr("._-", arg[len])))
 		len++;
-	if (!len || arg[len] || len > TOPIC_MAX)
-		argp_error(state, "--topic \"%s\" is not up to %d letters, digits and \"._-\"", arg,
-			   (int)TOPIC_MAX);
+	if (!len || arg[len] || len > max)
+		argp_error(state, "%s \"%s\" is not up to %zu letters, digits and \"._-\"", option,
+			   arg, max);
+}
+
+static void parse_topic(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	check_name(state, "--topic", arg, TOPIC_MAX);
 	options->topic = arg;
+}
+
+static void parse_instance(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	check_name(state, "--instance", arg, RELAY_INSTANCE_MAX);
+	options->instance = arg;
 }
 
 static void parse_horizon(struct argp_state *state, char *arg, void *values)
@@ -123,6 +144,96 @@ static void parse_horizon(struct argp_state *state, char *arg, void *values)
 	if (ns % NSEC_PER_SEC || options->horizon_ms < RELAY_HORIZON_MIN_MS ||
 	    options->horizon_ms > RELAY_HORIZON_MAX_MS)
 		argp_error(state, "--horizon %s is not whole seconds from 1s to 1d", arg);
+}
+
+static void parse_delivery(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	if (!strcmp(arg, "at-least-once"))
+		options->delivery = RELAY_AT_LEAST_ONCE;
+	else if (!strcmp(arg, "exactly-once"))
+		options->delivery = RELAY_EXACTLY_ONCE;
+	else
+		argp_error(state, "--delivery \"%s\" is not at-least-once or exactly-once", arg);
+}
+
+/* A time from 0 to @max_ms, which is @max in words. */
+static uint64_t parse_ms(struct argp_state *state, const char *option, const char *arg,
+			 uint64_t max_ms, const char *max)
+{
+	uint64_t ns = 0;
+
+	if (!text_duration(arg, &ns))
+		argp_error(state, "%s \"%s\" is not a time, such as 60s", option, arg);
+	if (ns / NSEC_PER_MSEC > max_ms)
+		argp_error(state, "%s %s is longer than %s", option, arg, max);
+	return ns / NSEC_PER_MSEC;
+}
+
+static void parse_hold(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	options->hold_ms = parse_ms(state, "--hold", arg, RELAY_HOLD_LIMIT_MS, "1h");
+}
+
+static void parse_hold_max(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	options->hold_max_ms = parse_ms(state, "--hold-max", arg, RELAY_HOLD_MAX_LIMIT_MS, "366d");
+}
+
+/* Compile @before, @expression and @after; returns what regcomp() does. */
+static int compile(regex_t *regex, const char *before, const char *expression, const char *after)
+{
+	char *text;
+	int error;
+
+	if (asprintf(&text, "%s%s%s", before, expression, after) < 0)
+		return REG_ESPACE;
+	error = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
+	free(text);
+	return error;
+}
+
+/*
+ * Has it a ")" without a "("? The C library takes that for the character, but within the
+ * parentheses that we add it would end them: "a)|b" would match all names that begin with a.
+ */
+static bool closes_too_much(const char *expression)
+{
+	regex_t regex;
+
+	if (compile(&regex, "(", expression, ""))
+		return false;
+	regfree(&regex);
+	return true;
+}
+
+static void parse_targets(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+	char why[WHY_SIZE] = "Unmatched ) or \\)";
+	regex_t regex;
+	int error;
+
+	if (!*arg)
+		argp_error(state, "--targets is empty: no topic has such a name");
+	/* First without our parentheses, so that the error is about what the user wrote. */
+	error = compile(&regex, "", arg, "");
+	if (!error)
+		regfree(&regex);
+	if (error)
+		regerror(error, &regex, why, sizeof(why));
+	if (error || closes_too_much(arg))
+		argp_error(state, "--targets \"%s\" is not a regular expression: %s", arg, why);
+	if (options->has_targets)
+		regfree(&options->targets);
+	options->has_targets = !compile(&options->targets, "^(", arg, ")$");
+	if (!options->has_targets)
+		argp_failure(state, EXIT_CANNOT, ENOMEM, "--targets");
 }
 
 static void parse_wheel(struct argp_state *state, char *arg, void *values)
@@ -149,6 +260,21 @@ static const struct option_rule rules[] = {
 	{ "memory", 'm', "SIZE",
 	  "Limit of records in memory; when it is reached, partitions are paused (default 256M)",
 	  OPTION_SIZE, AT(memory), MEMORY_MIN, INT64_MAX, NULL },
+	{ "delivery", 0, "at-least-once|exactly-once",
+	  "What is promised about records that are delivered (default at-least-once)",
+	  OPTION_OTHER, 0, 0, 0, parse_delivery },
+	{ "instance", 0, "NAME",
+	  "The name of this relay in its transactional.id (default: a name of its own)",
+	  OPTION_OTHER, 0, 0, 0, parse_instance },
+	{ "targets", 0, "REGEX",
+	  "Write only to topics whose whole name matches (default: all but those beginning with __)",
+	  OPTION_OTHER, 0, 0, 0, parse_targets },
+	{ "hold", 0, "DURATION",
+	  "Keep records in memory this long if their target cannot be written (default 60s)",
+	  OPTION_OTHER, 0, 0, 0, parse_hold },
+	{ "hold-max", 0, "DURATION",
+	  "After this time, write them to TOPIC.invalid (default 7d)",
+	  OPTION_OTHER, 0, 0, 0, parse_hold_max },
 	{ "policy", 0, "TARGET=MAX,BASE,FACTOR,CAP,JITTER",
 	  "How attempts for a target are retried; may be repeated (default 25,1s,2,1h,10)",
 	  OPTION_OTHER, 0, 0, 0, parse_policies },
@@ -160,6 +286,9 @@ static const struct option_rule rules[] = {
 	{ "partitions", 0, "N",
 	  "Partitions of each topic that is created (default 12, or as many as TOPIC has)",
 	  OPTION_COUNT, AT(partitions), 1, 100000, NULL },
+	{ "replicas", 0, "N",
+	  "Replicas of each topic that is created (default 3, or as many as there are brokers)",
+	  OPTION_COUNT, AT(replicas), 1, REPLICAS_MAX, NULL },
 	{ "wheel", 0, "auto|device|process",
 	  "Which timing wheel to use (default auto: /dev/twheel if it is there)",
 	  OPTION_OTHER, 0, 0, 0, parse_wheel },
@@ -183,6 +312,8 @@ static void check_options(struct argp_state *state, const void *values)
 
 	if (!options->brokers)
 		argp_error(state, "--brokers is missing");
+	if (options->hold_max_ms < options->hold_ms)
+		argp_error(state, "--hold-max is shorter than --hold: make it at least as long");
 }
 
 void relay_options_parse(struct relay_options *options, int argc, char **argv)
@@ -198,6 +329,9 @@ void relay_options_parse(struct relay_options *options, int argc, char **argv)
 		.topic = "delays",
 		.horizon_ms = 600 * MS_PER_S,
 		.memory = 256 * MIB,
+		.delivery = RELAY_AT_LEAST_ONCE,
+		.hold_ms = 60 * MS_PER_S,
+		.hold_max_ms = 7 * 24 * 3600 * MS_PER_S,
 		.wheel = ALARM_AUTO,
 		.log_level = LOG_INFO,
 		.scale = 1,
@@ -212,6 +346,9 @@ void relay_options_free(struct relay_options *options)
 	struct relay_setting *setting;
 	struct relay_policy *policy;
 
+	if (options->has_targets)
+		regfree(&options->targets);
+	options->has_targets = false;
 	while ((policy = STAILQ_FIRST(&options->policies))) {
 		STAILQ_REMOVE_HEAD(&options->policies, entry);
 		free(policy);
