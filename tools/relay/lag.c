@@ -64,7 +64,7 @@ int64_t relay_lag(struct relay *relay, const struct relay_partition *partition)
 		high = partition->end;
 	if (high < 0)
 		return -1;
-	if (!partition->started)
+	if (partition->state == PARTITION_LOADING)
 		next = low < 0 ? 0 : low;
 	return high > next ? high - next : 0;
 }

@@ -132,7 +132,7 @@ static struct relay_map_write *new_write(struct relay *relay, size_t key_len, si
 /* A piece, a low offset, or, if @piece is NULL, a tombstone. */
 static struct relay_map_write *new_piece(struct relay *relay,
 					 const struct relay_partition *partition, int64_t begin,
-					 int32_t generation, const struct piece *piece)
+					 int64_t generation, const struct piece *piece)
 {
 	struct piece_key key = {
 		.partition = partition->number,
@@ -158,6 +158,7 @@ static struct relay_map_write *new_piece(struct relay *relay,
 	snprintf(write->about, sizeof(write->about), "%s", partition->topic);
 	write->number = partition->number;
 	write->begin = begin;
+	write->low = piece && begin == PIECE_LOW ? piece->low : -1;
 	write->is_tombstone = !piece;
 	return write;
 }
@@ -292,7 +293,7 @@ void relay_map_put_back(struct relay *relay, struct relay_map_writes *list)
 }
 
 static void queue_tombstone(struct relay *relay, const struct relay_partition *partition,
-			    int64_t begin, int32_t generation)
+			    int64_t begin, int64_t generation)
 {
 	add_write(&relay->map_queue, new_piece(relay, partition, begin, generation, NULL));
 }
@@ -302,9 +303,8 @@ static void delete_other_lows(struct relay *relay, struct relay_partition *parti
 {
 	const struct done_piece *piece;
 
-	if (partition->low_written < 0)
-		return;
-	while ((piece = done_map_other_low(&partition->before, partition->generation))) {
+	while ((piece = done_map_passed_low(&partition->before, partition->low_mapped,
+					    partition->generation))) {
 		queue_tombstone(relay, partition, PIECE_LOW, piece->generation);
 		done_map_remove(&partition->before, PIECE_LOW, piece->generation);
 	}
@@ -402,6 +402,15 @@ static void produce_all(struct relay *relay, struct relay_map_writes *list)
 	}
 }
 
+void relay_map_acknowledge(struct relay *relay, struct relay_map_write *write)
+{
+	struct relay_partition *partition = find_partition(relay, write);
+
+	if (partition)
+		partition->low_mapped = MAX(partition->low_mapped, write->low);
+	free(write);
+}
+
 static void note_mapped(struct relay_partition *partition)
 {
 	partition->done_mapped = partition->map_done;
@@ -478,5 +487,5 @@ void relay_map_report(struct relay *relay, struct relay_map_write *write,
 	if (error)
 		put_back(relay, write);
 	else
-		free(write);
+		relay_map_acknowledge(relay, write);
 }

@@ -40,6 +40,9 @@ bool relay_map_wait(struct relay *relay);
 void relay_map_report(struct relay *relay, struct relay_map_write *write,
 		      rd_kafka_resp_err_t error);
 
+/* A write was acknowledged. Frees it. */
+void relay_map_acknowledge(struct relay *relay, struct relay_map_write *write);
+
 /* Forget what is known of a partition. */
 void relay_map_free(struct relay_partition *partition);
 

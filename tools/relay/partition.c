@@ -291,6 +291,8 @@ static void rewind_to_head(struct relay *relay, struct relay_partition *partitio
 	partition->next = entry->offset;
 	partition->reread_offset = entry->offset;
 	partition->reread_timestamp_ms = entry->timestamp_ms;
+	/* It may have an earlier epoch than the records that were read after it. */
+	partition->last_epoch = -1;
 	while ((entry = TAILQ_FIRST(&partition->undecided)))
 		relay_send_free(relay, entry);
 }
@@ -598,7 +600,7 @@ static struct relay_partition *new_partition(const char *topic)
 }
 
 void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
-			 int32_t generation)
+			 int64_t generation)
 {
 	struct relay_partition *partition = new_partition(topic);
 
@@ -624,6 +626,7 @@ void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
 	partition->epoch = -1;
 	partition->last_epoch = -1;
 	partition->low_written = -1;
+	partition->low_mapped = -1;
 	RB_INSERT(relay_partitions, &relay->partitions, partition);
 	relay->nr_partitions++;
 	relay_cancels_take(relay, number);

@@ -7,9 +7,9 @@
 
 struct relay_loaded;
 
-/* A partition is assigned, in a generation of the group: it is to be loaded. */
+/* A partition is assigned: it is to be loaded. @generation is that of piece_generation(). */
 void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
-			 int32_t generation);
+			 int64_t generation);
 
 /* It was loaded. Takes the map. */
 void relay_partition_loaded(struct relay *relay, struct relay_loaded *loaded, int32_t number);

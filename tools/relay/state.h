@@ -205,7 +205,7 @@ RB_HEAD(relay_ranges, relay_range);
  * @width_ms: the width of the bucket; 0 if the topic is not a bucket.
  * @state: its state.
  * @loaded: it is loading, and waits only for the ids that were taken back.
- * @generation: of the group, when the partition was assigned.
+ * @generation: see piece_generation().
  * @mark: which offsets are done.
  * @mark_bytes: the memory that @mark, @ranges and @before take.
  * @next: the offset of the next record that is expected from Kafka.
@@ -228,6 +228,7 @@ RB_HEAD(relay_ranges, relay_range);
  * @epoch: the latest leader epoch of them; negative: unknown.
  * @last_epoch: the leader epoch of the last record that was read; negative: unknown.
  * @low_written: the low offset that the map was last given; negative: none.
+ * @low_mapped: the highest one that is acknowledged; negative: none.
  * @map_writes: writes to the map that are not acknowledged yet.
  * @map_failed: one of them has failed.
  * @map_done: value of @done when they were written.
@@ -242,7 +243,7 @@ RB_HEAD(relay_ranges, relay_range);
  * @pauses: bits of enum relay_pause.
  * @is_paused: librdkafka was told to pause the partition.
  * @nr_sending: its entries in state ENTRY_SENDING.
- * @in_turn: its offset is part of the turn in flight.
+ * @in_turn: the turn that is being put together has some of its records.
  */
 struct relay_partition {
 	RB_ENTRY(relay_partition) node;
@@ -253,7 +254,7 @@ struct relay_partition {
 	uint64_t width_ms;
 	enum relay_partition_state state;
 	bool loaded;
-	int32_t generation;
+	int64_t generation;
 	struct watermark mark;
 	size_t mark_bytes;
 	int64_t next;
@@ -272,6 +273,7 @@ struct relay_partition {
 	int32_t epoch;
 	int32_t last_epoch;
 	int64_t low_written;
+	int64_t low_mapped;
 	unsigned int map_writes;
 	bool map_failed;
 	uint64_t map_done;
@@ -299,6 +301,7 @@ RB_HEAD(relay_partitions, relay_partition);
  * @number: the number of the partition that is written, and of the one that it is about.
  * @about: the topic of the partition that it is about, for looking that up.
  * @begin: the first offset of the range, or PIECE_LOW.
+ * @low: the low offset, if it is one; else negative.
  * @is_tombstone: the key is to be deleted.
  * @is_counted: it is one of @map_writes of its partition.
  * @error: in a turn: why it could not be written.
@@ -315,6 +318,7 @@ struct relay_map_write {
 	int32_t number;
 	char about[RELAY_TOPIC_MAX + 1];
 	int64_t begin;
+	int64_t low;
 	bool is_tombstone;
 	bool is_counted;
 	rd_kafka_resp_err_t error;
@@ -392,6 +396,7 @@ LIST_HEAD(relay_loads, relay_load);
  * @repeated: records that were read again, and skipped.
  * @done_before: records that another relay had done, and were skipped.
  * @rebalances: how often partitions were assigned or revoked.
+ * @kept: partitions that were revoked and assigned to us again at once, and not read again.
  * @commit_errors: commits that failed.
  * @standstills: how often the process stood still so long that it may have lost its partitions.
  * @gave_way: near records that were parked because memory was short.
@@ -409,6 +414,7 @@ struct relay_stats {
 	uint64_t repeated;
 	uint64_t done_before;
 	uint64_t rebalances;
+	uint64_t kept;
 	uint64_t commit_errors;
 	uint64_t standstills;
 	uint64_t gave_way;
