@@ -46,6 +46,8 @@
 /* Suffixes of the names of topics: a target's dead letters, and our invalid records. */
 #define RELAY_DEAD_SUFFIX	".dead"
 #define RELAY_INVALID_SUFFIX	".invalid"
+#define RELAY_DONE_SUFFIX	"-done"
+#define RELAY_CANCELLED_SUFFIX	"-cancelled"
 /* A bucket is named: our topic, this infix, its width in seconds, this suffix. */
 #define RELAY_BUCKET_INFIX	"-b"
 #define RELAY_BUCKET_SUFFIX	"s"
