@@ -14,7 +14,8 @@
  *	        (start)
  *
  * COUNTING asks for the partitions of the topic of delays, LISTING for those of all topics,
- * DESCRIBING for the topics' settings. What is wrong is logged, each hour again.
+ * DESCRIBING for the topics' settings. What is wrong is logged, each hour again; or each ten
+ * minutes as long as --create cannot add what is missing.
  *
  * At the start, settings that would lose records end the relay: it has not begun yet, and
  * somebody is looking. Later it goes on: its end would stop all delays, and save nothing.
@@ -33,7 +34,9 @@
 
 #define COUNT_EVERY_MS	(60 * 1000ULL)
 #define LIST_EVERY_MS	(3600 * 1000ULL)
-/* Both are scaled in tests, but not down to nothing. */
+/* The same, while partitions could not be added. */
+#define ADD_EVERY_MS	(600 * 1000ULL)
+/* These are scaled in tests, but not down to nothing. */
 #define LEAST_EVERY_MS	2000ULL
 
 /* How often brokers are asked for partitions that were added, a second apart. */
@@ -90,8 +93,9 @@ static void rest(struct relay *relay)
 static void describe(struct relay *relay)
 {
 	struct relay_checks *checks = relay->settings;
+	bool again = relay->options.create && !relay_topics_complete(&checks->topics);
 
-	checks->list_ms = relay_boot_ms() + scaled(relay, LIST_EVERY_MS);
+	checks->list_ms = relay_boot_ms() + scaled(relay, again ? ADD_EVERY_MS : LIST_EVERY_MS);
 	if (relay_describe(relay, &checks->topics, checks->queue))
 		checks->step = DESCRIBING;
 	else
@@ -191,8 +195,11 @@ static void answered(struct relay *relay)
 	metadata = relay_query_end(checks->query);
 	checks->query = NULL;
 	rest(relay);
-	if (!metadata)
+	if (!metadata) {
+		if (checks->list_ms < checks->count_ms)
+			checks->list_ms = checks->count_ms;
 		return;
+	}
 	if (step == COUNTING)
 		counted(relay, metadata);
 	else
