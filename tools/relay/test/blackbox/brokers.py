@@ -180,7 +180,10 @@ class Installation:
         self.version = version
         self.directory = os.path.join(CACHE, f"kafka-{version}")
         self.release = read(os.path.join(self.directory, "version")).strip()
-        self.ready = os.path.join(CACHE, f"kafka-{version}-ready")
+        java = subprocess.run(["java", "-version"], capture_output=True, text=True,
+                              check=True).stderr
+        key = digest(java, " ".join(JVM), read(os.path.join(self.directory, "sha256")))
+        self.ready = os.path.join(CACHE, f"kafka-{version}-ready-{key[:12]}")
         self.archive = os.path.join(self.ready, "classes.jsa")
         self.formatted = os.path.join(self.ready, "data")
 
@@ -195,23 +198,23 @@ class Installation:
         return ["java", *JVM, *options, "-cp", self.class_path() + more]
 
     def prepare(self):
-        """Make these files, if they are not there or were made from other jars or by another
-        JVM. Their key is written last."""
-        java = subprocess.run(["java", "-version"], capture_output=True, text=True,
-                              check=True).stderr
-        key = digest(java, " ".join(JVM), read(os.path.join(self.directory, "sha256")))
-        path = os.path.join(self.ready, "key")
+        """Make these files, if they are not there for these jars and this JVM."""
         with open(os.path.join(CACHE, f".lock.kafka-{self.version}-ready"), "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if read(path) == key:
+            if os.path.exists(self.ready):
                 return
             print(f"brokers: preparing kafka {self.version}, once", file=sys.stderr)
-            shutil.rmtree(self.ready, ignore_errors=True)
-            os.makedirs(self.ready)
-            with tempfile.TemporaryDirectory(prefix="twheel-kafka-") as directory:
-                self.format(directory, self.formatted)
-                self.make_archive()
-            write(path, key)
+            prefix = f".tmp.kafka-{self.version}-ready."
+            for name in os.listdir(CACHE):
+                if name.startswith(prefix):
+                    shutil.rmtree(os.path.join(CACHE, name), ignore_errors=True)
+            with tempfile.TemporaryDirectory(prefix=prefix, dir=CACHE) as directory:
+                ready = os.path.join(directory, "ready")
+                os.mkdir(ready)
+                self.format(directory, os.path.join(ready, "data"))
+                self.make_archive(os.path.join(directory, "work"), os.path.join(ready, "data"),
+                                  os.path.join(ready, "classes.jsa"))
+                os.rename(ready, self.ready)
 
     def admin_jar(self):
         """The path of Admin.java when it is compiled."""
@@ -241,10 +244,10 @@ class Installation:
             raise process.NotUp(f"StorageTool: {done.stdout}{done.stderr}")
         os.unlink(os.path.join(data, "meta.properties"))
 
-    def make_archive(self):
+    def make_archive(self, directory, formatted, archive):
         """Let a broker work a little, and archive the classes that it has loaded."""
-        with Brokers(1, version=self, jvm=[*QUICK_START,
-                                           f"-XX:ArchiveClassesAtExit={self.archive}"]) as one:
+        with Brokers(1, version=self, directory=directory, formatted=formatted,
+                     jvm=[*QUICK_START, f"-XX:ArchiveClassesAtExit={archive}"]) as one:
             one.make_topics({"topic": 1})
             for number in range(2):
                 producer = Producer(one.client({"transactional.id": "id"}))
@@ -257,7 +260,6 @@ class Installation:
             wait_for(lambda: consumer.poll(1), lambda: "a record")
             consumer.commit(asynchronous=False)
             consumer.close()
-            one.configure_topic("topic", {"retention.ms": 10000})
             one.stop(1)
 
 
@@ -321,18 +323,25 @@ class Admin:
         self.lock = threading.Lock()
         config = os.path.join(directory, "admin-log.properties")
         write(config, LOG[installation.version].format(level="ERROR", file=self.log))
-        self.command = [*installation.java(
-            *QUICK_START, f"-XX:SharedArchiveFile={installation.archive}",
-            LOG_OPTION[installation.version] + config,
-            more=f":{installation.admin_jar()}"), "Admin", address]
+        self.installation = installation
+        self.address = address
+        self.config = config
         self.process = None
+
+    def command(self):
+        """The words of its command line."""
+        installation = self.installation
+        return [*installation.java(
+            *QUICK_START, f"-XX:SharedArchiveFile={installation.archive}",
+            LOG_OPTION[installation.version] + self.config,
+            more=f":{installation.admin_jar()}"), "Admin", self.address]
 
     def call(self, operation, **arguments):
         """Let it do something; the answer. Errors of Kafka are KafkaError."""
         with self.lock:
             if self.process is None:
                 with open(self.log, "ab") as log:
-                    self.process = launch(self.command, stdin=subprocess.PIPE,
+                    self.process = launch(self.command(), stdin=subprocess.PIPE,
                                           stdout=subprocess.PIPE, stderr=log, text=True)
             self.process.stdin.write(json.dumps({"operation": operation} | arguments) + "\n")
             self.process.stdin.flush()
@@ -365,13 +374,14 @@ class Brokers(Cluster):
     one: {id: {name: value}}. @secure adds a listener with SASL_SSL and SCRAM, and the authorizer
     of Kafka: users may do nothing but what allow() has allowed. Who comes without TLS may do all.
     @disks are small file systems for data: {id: bytes}. @features are levels such as
-    "transaction.version=0". @jvm are options of Java.
+    "transaction.version=0". @jvm are options of Java. @formatted is for the first start of all.
     """
 
     name = "kafka"
 
     def __init__(self, brokers=3, *, version="3.9", directory=None, properties=(), each=(),
-                 secure=False, disks=(), features=(), jvm=QUICK_START, level="WARN"):
+                 secure=False, disks=(), features=(), formatted=None, jvm=QUICK_START,
+                 level="WARN"):
         super().__init__()
         self.installation = version
         if isinstance(version, str):
@@ -400,7 +410,7 @@ class Brokers(Cluster):
                 self.make_certificate()
             for number, size in dict(disks).items():
                 self.make_disk(self.brokers[number], size)
-            self.format(features)
+            self.format(features, formatted)
             for number, broker in self.brokers.items():
                 self.configure(broker, dict(properties) | dict(dict(each).get(number, {})), level)
             self.start()
@@ -458,11 +468,11 @@ class Brokers(Cluster):
         subprocess.run(["nsenter", "-t", str(broker.disk.pid), "-m", "mount", "-o",
                         f"remount,size={size}", broker.data], check=True)
 
-    def format(self, features):
+    def format(self, features, formatted):
         """What StorageTool would do for each broker."""
         cluster_id = new_id()
         with tempfile.TemporaryDirectory(prefix="twheel-kafka-") as directory:
-            formatted = self.installation.formatted
+            formatted = formatted or self.installation.formatted
             if features:
                 formatted = os.path.join(directory, "data")
                 self.installation.format(directory, formatted, features)
