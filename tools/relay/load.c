@@ -190,7 +190,7 @@ static enum progress read_piece(struct relay_load *load, rd_kafka_queue_t *queue
 		fail(load, load->done_topic, message->err);
 		progress = PROGRESS_ERROR;
 	} else if (!note_piece(load, message)) {
-		fail(load, load->done_topic, RD_KAFKA_RESP_ERR__OUTOFMEM);
+		fail(load, load->done_topic, RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE);
 		progress = PROGRESS_ERROR;
 	} else if (message->offset + 1 >= end) {
 		progress = PROGRESS_END;

@@ -43,7 +43,8 @@ static int compare_ranges(const struct relay_range *a, const struct relay_range 
 	return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-RB_GENERATE_STATIC(relay_ranges, relay_range, node, compare_ranges);
+RB_PROTOTYPE(relay_ranges, relay_range, node, compare_ranges)
+RB_GENERATE(relay_ranges, relay_range, node, compare_ranges)
 
 /* --- ranges --------------------------------------------------------------------------- */
 

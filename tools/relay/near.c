@@ -23,7 +23,8 @@ static int compare(const struct relay_entry *a, const struct relay_entry *b)
 	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
 }
 
-RB_GENERATE_STATIC(relay_near, relay_entry, in_near, compare);
+RB_PROTOTYPE(relay_near, relay_entry, in_near, compare)
+RB_GENERATE(relay_near, relay_entry, in_near, compare)
 
 /* It is due, unless somebody has set the clock back. */
 static void wake_entry(struct relay *relay, struct relay_waker *waker)
