@@ -23,7 +23,7 @@
 #define TIMEOUT_MS	30000
 
 /* How long brokers may take to know a topic that was created; and one to answer. */
-#define KNOWN_MS	10000
+#define KNOWN_MS	60000
 #define QUERY_MS	3000
 #define QUERY_EVERY_MS	200
 

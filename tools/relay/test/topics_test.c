@@ -191,7 +191,7 @@ TEST(what_brokers_refuse_to_create_is_missing_at_once)
 TEST(the_start_does_not_wait_for_ever)
 {
 	prepare(true);
-	brokers.slow = 13;
+	brokers.slow = 63;
 	catch_stderr();
 	ASSERT_EQ(relay_topics_open(&relay), 0);
 	ASSERT(has_said("not all brokers know the topics"));
