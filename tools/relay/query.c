@@ -100,6 +100,8 @@ static rd_kafka_t *client_of(rd_kafka_t *like, const struct rd_kafka_metadata_br
 	/* An address of IPv6 has colons. */
 	snprintf(address, sizeof(address), strchr(broker->host, ':') ? "[%s]:%d" : "%s:%d",
 		 broker->host, broker->port);
+	/* It would complain of each setting that only a consumer has. */
+	rd_kafka_conf_set(conf, "log_level", "0", why, sizeof(why));
 	if (!rd_kafka_conf_set(conf, "bootstrap.servers", address, why, sizeof(why)))
 		client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
 	if (!client) {
