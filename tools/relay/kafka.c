@@ -11,6 +11,7 @@
 #include "common/exit.h"
 #include "common/log.h"
 #include "common/util.h"
+#include "relay/client/option.h"
 #include "relay/commit.h"
 #include "relay/doubt.h"
 #include "relay/group.h"
@@ -231,7 +232,7 @@ static bool set_group(rd_kafka_conf_t *conf, const struct relay *relay)
 	if (relay->options.group)
 		return set(conf, "group.id", relay->options.group);
 	/* The default group of earlier versions: committed offsets belong to it. */
-	snprintf(name, sizeof(name), "twheelq-%s", relay->options.topic);
+	snprintf(name, sizeof(name), CLIENT_GROUP_PREFIX "%s", relay->options.topic);
 	return set(conf, "group.id", name);
 }
 
