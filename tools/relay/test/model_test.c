@@ -45,8 +45,8 @@
 /* The memory that a near record takes in the model. */
 #define RECORD_BYTES		100ULL
 
-/* The time of the first step, so that no clock is before 1970. */
-#define BEGIN_MS		(1000 * SECOND_MS)
+/* The time of the first step: times before 2001 are refused. */
+#define BEGIN_MS		(RELAY_TIME_MIN_MS + 1000 * SECOND_MS)
 
 enum event_kind {
 	EVENT_ALARM,	/* a near record of @log at @offset is due */

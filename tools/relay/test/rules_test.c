@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "test/device/harness.h"
+#include "relay/rules/cancelled.h"
 #include "relay/rules/rules.h"
 #include "relay/rules/runs.h"
 #include "relay/rules/watermark.h"
@@ -89,7 +90,7 @@ TEST(a_record_is_due_when_its_headers_say)
 		{ "t", NULL, "0001001", NULL, RELAY_NEAR, NULL, NOW_MS + 1 },
 		{ "t", NULL, "1200999", NULL, RELAY_NEAR, NULL, NOW_MS + 2 * H_MS - 1 },
 		{ "t", NULL, "1201000", NULL, RELAY_PARK, NULL, NOW_MS + 2 * H_MS },
-		{ "t", "0", NULL, NULL, RELAY_DELIVER, NULL, 0 },
+		{ "t", "978307200000", NULL, NULL, RELAY_DELIVER, NULL, RELAY_TIME_MIN_MS },
 		{ "t", "1700000000000", NULL, NULL, RELAY_DELIVER, NULL, NOW_MS },
 		{ "t", "1700000000001", NULL, NULL, RELAY_NEAR, NULL, NOW_MS + 1 },
 		{ "t", "1700000000001", NULL, "7", RELAY_NEAR, NULL, NOW_MS + 1 },
@@ -105,6 +106,8 @@ TEST(a_record_is_due_when_its_headers_say)
 		{ "delays-b600s-x", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
 		{ "delays.b600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
 		{ "delay-b600s", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "delays-done-x", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
+		{ "_x", NULL, "0", NULL, RELAY_DELIVER, NULL, NOW_MS - 1000 },
 	};
 
 	look_at_all(headers, ARRAY_SIZE(headers));
@@ -133,6 +136,10 @@ TEST(a_record_with_wrong_headers_is_refused_with_the_reason)
 		{ "delays-b0600s", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "delays-b0s", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "delays-b99999999999s", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-done", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays-cancelled", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "__consumer_offsets", NULL, "1", NULL, "twheel-target begins with __" },
+		{ "__", NULL, "1", NULL, "twheel-target begins with __" },
 		{ "t", NULL, NULL, NULL, "there is no twheel-deliver-at" },
 		{ "t", "1", "1", NULL, "there are both" },
 		{ "t", NULL, "", NULL, "twheel-delay is not a time" },
@@ -144,6 +151,9 @@ TEST(a_record_with_wrong_headers_is_refused_with_the_reason)
 		{ "t", NULL, "0x10", NULL, "twheel-delay is not a time" },
 		{ "t", NULL, "18446744073709551617", NULL, "twheel-delay is no" },
 		{ "t", NULL, "9223372036854775807", NULL, "twheel-delay is no" },
+		{ "t", "978307199999", NULL, NULL, "twheel-deliver-at is before 2001: it must" },
+		{ "t", "1700000000", NULL, NULL, "twheel-deliver-at is before 2001: it must" },
+		{ "t", "0", NULL, NULL, "twheel-deliver-at is before 2001: it must be in ms" },
 		{ "t", "soon", NULL, NULL, "twheel-deliver-at is not a time" },
 		{ "t", "9223372036854775808", NULL, NULL, "twheel-deliver-at is" },
 		{ "t", "9223372036854775807", NULL, NULL, "it is due in more" },
@@ -164,6 +174,75 @@ TEST(a_record_with_wrong_headers_is_refused_with_the_reason)
 
 		look_at_all(&headers, 1);
 	}
+}
+
+static enum relay_action decide_for(const char *target, uint64_t width_ms, const char *tries)
+{
+	struct relay_record record = {
+		.width_ms = width_ms,
+		.timestamp_ms = NOW_MS,
+		.policy = &retry_policy_default,
+		.target = text(target),
+		.delay = text(width_ms ? NULL : "0"),
+		.due = text(width_ms ? "1600000000000" : NULL),
+		.tries = text(tries),
+	};
+	struct relay_decision decision;
+
+	test_about("target %.20s, tries %s", target, tries);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	if (decision.action == RELAY_REFUSE)
+		ASSERT(!strncmp(decision.reason, RELAY_TARGET " ", strlen(RELAY_TARGET " ")));
+	return decision.action;
+}
+
+TEST(only_allowed_targets_are_written)
+{
+	regex_t targets;
+
+	make_rules(H_MS, 1);
+	ASSERT_EQ(regcomp(&targets, "^(orders|mail-.*|x\\.dead|__.*)$", REG_EXTENDED | REG_NOSUB), 0);
+	rules.targets = &targets;
+	ASSERT_EQ(decide_for("orders", 0, NULL), RELAY_DELIVER);
+	ASSERT_EQ(decide_for("mail-2", 0, NULL), RELAY_DELIVER);
+	ASSERT_EQ(decide_for("orders2", 0, NULL), RELAY_REFUSE);
+	ASSERT_EQ(decide_for("my-orders", 0, NULL), RELAY_REFUSE);
+	ASSERT_EQ(decide_for("orders", H_MS, NULL), RELAY_DELIVER);
+	ASSERT_EQ(decide_for("payments", H_MS, NULL), RELAY_REFUSE);
+	/* What the option allows, the relay may still refuse. */
+	ASSERT_EQ(decide_for("__consumer_offsets", 0, NULL), RELAY_REFUSE);
+	regfree(&targets);
+}
+
+TEST(the_dead_letters_of_an_allowed_target_are_a_target_of_held_records_only)
+{
+	regex_t targets;
+
+	make_rules(H_MS, 1);
+	ASSERT_EQ(regcomp(&targets, "^(orders|x\\.dead)$", REG_EXTENDED | REG_NOSUB), 0);
+	rules.targets = &targets;
+	ASSERT_EQ(decide_for("orders.dead", 0, NULL), RELAY_REFUSE);
+	ASSERT_EQ(decide_for("orders.dead", 0, "1"), RELAY_REFUSE);
+	ASSERT_EQ(decide_for("orders.dead", H_MS, NULL), RELAY_REFUSE);
+	ASSERT_EQ(decide_for("orders.dead", H_MS, "0"), RELAY_REFUSE);
+	ASSERT_EQ(decide_for("orders.dead", H_MS, "1"), RELAY_DELIVER);
+	ASSERT_EQ(decide_for("mail.dead", H_MS, "1"), RELAY_REFUSE);
+	ASSERT_EQ(decide_for("x.dead", H_MS, "1"), RELAY_DELIVER);
+	regfree(&targets);
+}
+
+TEST(the_name_of_dead_letters_may_be_as_long_as_kafka_allows)
+{
+	char name[RELAY_TOPIC_MAX + 2] = "";
+
+	make_rules(H_MS, 1);
+	memset(name, 'x', RELAY_TOPIC_MAX);
+	ASSERT_EQ(decide_for(name, H_MS, "1"), RELAY_REFUSE);
+	memcpy(name + RELAY_TARGET_MAX, ".dead", 5);
+	ASSERT_EQ(decide_for(name, H_MS, NULL), RELAY_REFUSE);
+	ASSERT_EQ(decide_for(name, H_MS, "1"), RELAY_DELIVER);
+	memcpy(name + RELAY_TARGET_MAX, "x.dead", 6);
+	ASSERT_EQ(decide_for(name, H_MS, "1"), RELAY_REFUSE);
 }
 
 TEST(a_target_leaves_room_for_its_suffix)
@@ -224,7 +303,7 @@ TEST(a_record_without_a_timestamp_needs_a_time_in_place_of_a_delay)
 	record.attempt = text("1");
 	relay_decide(&rules, &record, NOW_MS, &decision);
 	ASSERT_EQ(decision.action, RELAY_REFUSE);
-	record.deliver_at = text("1");
+	record.deliver_at = text("1600000000000");
 	relay_decide(&rules, &record, NOW_MS, &decision);
 	ASSERT_EQ(decision.action, RELAY_DELIVER);
 }
@@ -263,8 +342,10 @@ TEST(all_times_but_those_of_the_wall_clock_are_scaled)
 
 	make_rules(H_MS, 1000);
 	ASSERT_EQ(rules.horizon_ms, 600);
-	ASSERT_EQ(rules.width_ms[1], 1200);
-	ASSERT_EQ(rules.width_s[1], 1200);
+	ASSERT_EQ(rules.width_ms[0], 10);
+	ASSERT_EQ(rules.width_s[0], 10);
+	ASSERT_EQ(rules.width_ms[3], 1200);
+	ASSERT_EQ(rules.width_s[3], 1200);
 	relay_decide(&rules, &record, NOW_MS, &decision);
 	ASSERT_EQ(decision.action, RELAY_PARK);
 	ASSERT_EQ(decision.due_ms, NOW_MS + 86400);
@@ -282,13 +363,34 @@ TEST(widths_double_from_the_horizon_to_30_days)
 	unsigned int i;
 
 	make_rules(H_MS, 1);
-	ASSERT_EQ(rules.nr_buckets, 13);
-	for (i = 0; i < rules.nr_buckets; i++)
-		ASSERT_EQ(rules.width_ms[i], H_MS << i);
+	ASSERT_EQ(rules.nr_small, 2);
+	ASSERT_EQ(rules.nr_buckets, 2 + 13);
+	for (i = 2; i < rules.nr_buckets; i++)
+		ASSERT_EQ(rules.width_ms[i], H_MS << (i - 2));
 	make_rules(RELAY_HORIZON_MIN_MS, 1);
-	ASSERT_EQ(rules.nr_buckets, RELAY_BUCKETS_MAX);
+	ASSERT_EQ(rules.nr_buckets, RELAY_BUCKETS_MAX - 2);
 	make_rules(RELAY_HORIZON_MAX_MS, 1);
-	ASSERT_EQ(rules.nr_buckets, 5);
+	ASSERT_EQ(rules.nr_buckets, 2 + 5);
+}
+
+TEST(there_are_small_buckets_below_the_horizon)
+{
+	static const unsigned int nr_small[][2] = {
+		{ 1, 0 }, { 10, 0 }, { 11, 1 }, { 60, 1 }, { 61, 2 }, { 86400, 2 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(nr_small); i++) {
+		make_rules(nr_small[i][0] * 1000ULL, 1);
+		test_about("H is %u s", nr_small[i][0]);
+		ASSERT_EQ(rules.nr_small, nr_small[i][1]);
+		ASSERT_EQ(rules.width_s[rules.nr_small], nr_small[i][0]);
+		ASSERT_LE(rules.nr_buckets, RELAY_BUCKETS_MAX);
+		if (rules.nr_small > 0)
+			ASSERT_EQ(rules.width_ms[0], 10000);
+		if (rules.nr_small > 1)
+			ASSERT_EQ(rules.width_ms[1], 60000);
+	}
 }
 
 TEST(the_bucket_is_the_widest_that_leaves_the_horizon)
@@ -299,10 +401,75 @@ TEST(the_bucket_is_the_widest_that_leaves_the_horizon)
 	for (remaining_ms = 2 * H_MS; remaining_ms < 60 * DAY_MS; remaining_ms += 59999) {
 		unsigned int bucket = relay_bucket(&rules, remaining_ms);
 
+		ASSERT_GE(bucket, rules.nr_small);
 		ASSERT_LE(rules.width_ms[bucket], remaining_ms - H_MS);
 		if (bucket + 1 < rules.nr_buckets)
 			ASSERT_GT(rules.width_ms[bucket + 1], remaining_ms - H_MS);
 	}
+}
+
+TEST(a_near_record_gives_way_to_the_widest_bucket_that_is_over_before_it_is_due)
+{
+	uint64_t remaining_ms;
+
+	make_rules(H_MS, 1);
+	ASSERT_EQ(relay_give_way_bucket(&rules, 0), -1);
+	/* 10 s, a linger of 312 ms, and the margin of 2 s. */
+	ASSERT_EQ(relay_give_way_bucket(&rules, 12311), -1);
+	ASSERT_EQ(relay_give_way_bucket(&rules, 12312), 0);
+	ASSERT_EQ(relay_give_way_bucket(&rules, 63874), 0);
+	ASSERT_EQ(relay_give_way_bucket(&rules, 63875), 1);
+	ASSERT_EQ(relay_give_way_bucket(&rules, 620749), 1);
+	ASSERT_EQ(relay_give_way_bucket(&rules, 620750), 2);
+	for (remaining_ms = 12312; remaining_ms < 60 * DAY_MS; remaining_ms += 59999) {
+		unsigned int bucket = relay_give_way_bucket(&rules, remaining_ms);
+
+		ASSERT_LE(rules.width_ms[bucket] + 2000, remaining_ms);
+		if (bucket + 1 < rules.nr_buckets)
+			ASSERT_GT(rules.width_ms[bucket + 1] + 2000 + rules.linger_ms, remaining_ms);
+	}
+	make_rules(H_MS, 10);
+	ASSERT_EQ(relay_give_way_bucket(&rules, 1230), -1);
+	ASSERT_EQ(relay_give_way_bucket(&rules, 1232), 0);
+}
+
+TEST(a_held_record_goes_to_wider_buckets_with_each_try)
+{
+	static const struct {
+		unsigned int horizon_s;
+		unsigned int width_s[4];
+	} held[] = {
+		{ 600, { 10, 60, 600, 600 } },
+		{ 86400, { 10, 60, 86400, 86400 } },
+		/* Small buckets that do not exist are replaced by the next wider one. */
+		{ 60, { 10, 60, 60, 60 } },
+		{ 40, { 10, 80, 80, 80 } },
+		{ 10, { 10, 80, 80, 80 } },
+		{ 1, { 16, 64, 64, 64 } },
+	};
+	size_t i;
+	int try;
+
+	for (i = 0; i < ARRAY_SIZE(held); i++) {
+		make_rules(held[i].horizon_s * 1000ULL, 1);
+		for (try = 0; try < 4; try++) {
+			unsigned int bucket = relay_hold_bucket(&rules, try);
+
+			test_about("H is %u s, try %d", held[i].horizon_s, try);
+			ASSERT_EQ(rules.width_s[bucket], held[i].width_s[try]);
+			ASSERT_LT(bucket, rules.nr_buckets);
+		}
+		ASSERT_EQ(relay_hold_bucket(&rules, UINT32_MAX), relay_hold_bucket(&rules, 2));
+	}
+}
+
+TEST(the_head_of_a_small_bucket_lingers_less)
+{
+	make_rules(H_MS, 1);
+	ASSERT_EQ(relay_linger_ms(&rules, 10000), 312);
+	ASSERT_EQ(relay_linger_ms(&rules, 60000), 1875);
+	ASSERT_EQ(relay_linger_ms(&rules, H_MS), rules.linger_ms);
+	ASSERT_EQ(relay_linger_ms(&rules, 30 * DAY_MS), rules.linger_ms);
 }
 
 TEST(buckets_are_recognised_by_their_names)
@@ -318,7 +485,7 @@ TEST(buckets_are_recognised_by_their_names)
 	size_t i;
 
 	make_rules(H_MS, 1);
-	relay_bucket_name(&rules, rules.width_s[2], name);
+	relay_bucket_name(&rules, rules.width_s[4], name);
 	ASSERT(!strcmp(name, "delays-b2400s"));
 	ASSERT(relay_is_bucket(&rules, name, &width_ms));
 	ASSERT_EQ(width_ms, 4 * H_MS);
@@ -357,9 +524,191 @@ TEST(a_parked_record_waits_its_width_and_is_decided_again)
 	ASSERT_EQ(parked("1700100000000", "1699998800001", &decision), RELAY_WAIT);
 	ASSERT_EQ(parked("1700100000000", "1699998800000", &decision), RELAY_PARK);
 	ASSERT_EQ(decision.attempt, 99);
-	/* A near or due record does not wait. */
-	ASSERT_EQ(parked("1700001199999", "1700000000000", &decision), RELAY_NEAR);
+	ASSERT_EQ(decision.tries, 0);
+}
+
+TEST(a_near_record_waits_its_width_too_but_not_past_its_due_time)
+{
+	uint64_t before_ms = 2000 + H_MS / 32;
+	struct relay_decision decision;
+
+	/* Due in 21 minutes, so near after another second; parked now. */
+	ASSERT_EQ(parked("1700001260000", "1700000000000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 2 * H_MS);
+	/* Due in 19 minutes, but its bucket is of 20. */
+	ASSERT_EQ(parked("1700001140000", "1700000000000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 1140000 - before_ms);
+	ASSERT_EQ(parked("1700000020751", "1700000000000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 1);
+	ASSERT_EQ(parked("1700000020750", "1700000000000", &decision), RELAY_NEAR);
+	/* Overdue. */
 	ASSERT_EQ(parked("1700000000000", "1700000000000", &decision), RELAY_DELIVER);
+	ASSERT_EQ(parked("1", "1700000000000", &decision), RELAY_DELIVER);
+}
+
+/* Decide about a record of the bucket of 10 s, due 5 s ago, that was held. */
+static enum relay_action held(const char *tries, const char *since, const char *parked_at,
+			      struct relay_decision *decision)
+{
+	struct relay_record record = {
+		.width_ms = 10000,
+		.timestamp_ms = NOW_MS,
+		.target = text("t"),
+		.due = text("1699999995000"),
+		.parked = text(parked_at),
+		.tries = text(tries),
+		.held_since = text(since),
+	};
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, decision);
+	return decision->action;
+}
+
+TEST(a_held_record_waits_its_width_though_it_is_overdue)
+{
+	struct relay_decision decision;
+
+	ASSERT_EQ(held("3", "1699999990000", "1699999999000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 9000);
+	ASSERT_EQ(decision.tries, 3);
+	ASSERT_EQ(held("3", "1699999990000", "1699999990001", &decision), RELAY_WAIT);
+	ASSERT_EQ(held("3", "1699999990000", "1699999990000", &decision), RELAY_DELIVER);
+	ASSERT_EQ(decision.tries, 3);
+	ASSERT_EQ(decision.held_since_ms, NOW_MS - 10000);
+	ASSERT_EQ(held("4294967295", NULL, "1699999990000", &decision), RELAY_DELIVER);
+	ASSERT_EQ(decision.tries, UINT32_MAX);
+	ASSERT_EQ(decision.held_since_ms, 0);
+	/* Whatever it says of its tries, it does not wait if no relay has parked it. */
+	ASSERT_EQ(held("3", "1699999990000", NULL, &decision), RELAY_DELIVER);
+	ASSERT_EQ(held("3", "1699999990000", "1700000060001", &decision), RELAY_DELIVER);
+}
+
+TEST(wrong_headers_of_a_held_record_are_ignored)
+{
+	static const char * const wrong[] = { NULL, "", "0", "x", "-1", "4294967296" };
+	struct relay_decision decision;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		test_about("tries %s", wrong[i]);
+		ASSERT_EQ(held(wrong[i], "1699999990000", "1699999999000", &decision),
+			  RELAY_DELIVER);
+		ASSERT_EQ(decision.tries, 0);
+		ASSERT_EQ(decision.held_since_ms, 0);
+	}
+	ASSERT_EQ(held("1", "yesterday", "1699999990000", &decision), RELAY_DELIVER);
+	ASSERT_EQ(decision.tries, 1);
+	ASSERT_EQ(decision.held_since_ms, 0);
+}
+
+TEST(tries_of_a_record_that_was_never_parked_are_ignored)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .target = text("t"), .delay = text("0"),
+		.tries = text("7"), .held_since = text("1"), .parked = text("1700000000000"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_DELIVER);
+	ASSERT_EQ(decision.tries, 0);
+	ASSERT_EQ(decision.held_since_ms, 0);
+}
+
+/* A record in a bucket: when it was parked there, and when it is ready. */
+struct parked {
+	uint64_t due_ms;
+	uint64_t parked_ms;
+	unsigned int bucket;
+	uint32_t tries;
+};
+
+static void decide_parked(const struct parked *parked, uint64_t now_ms,
+			  struct relay_decision *decision)
+{
+	char due[24], at[24], tries[24];
+	struct relay_record record = {
+		.width_ms = rules.width_ms[parked->bucket],
+		.timestamp_ms = parked->parked_ms,
+		.target = text("t"),
+	};
+
+	snprintf(due, sizeof(due), "%llu", (unsigned long long)parked->due_ms);
+	snprintf(at, sizeof(at), "%llu", (unsigned long long)parked->parked_ms);
+	snprintf(tries, sizeof(tries), "%u", parked->tries);
+	record.due = text(due);
+	record.parked = text(at);
+	if (parked->tries)
+		record.tries = text(tries);
+	relay_decide(&rules, &record, now_ms, decision);
+}
+
+/* Park a record in one of the three ways: for its delay, to give way, or held. */
+static bool park(struct parked *parked, uint64_t now_ms)
+{
+	uint64_t left_ms = random() % (random() % 2 ? 3 * H_MS : 60 * DAY_MS);
+	int bucket;
+
+	*parked = (struct parked){ .due_ms = now_ms + left_ms, .parked_ms = now_ms };
+	if (random() % 3 == 0) {
+		parked->due_ms = now_ms - left_ms;
+		parked->tries = 1 + random() % 3;
+		parked->bucket = relay_hold_bucket(&rules, parked->tries - 1);
+		return true;
+	}
+	if (random() % 2 && left_ms >= 2 * H_MS) {
+		parked->bucket = relay_bucket(&rules, left_ms);
+		return true;
+	}
+	bucket = relay_give_way_bucket(&rules, left_ms);
+	parked->bucket = bucket;
+	return bucket >= 0;
+}
+
+TEST(no_record_of_a_bucket_waits_behind_one_that_is_ready_later)
+{
+	uint64_t ready_ms[RELAY_BUCKETS_MAX] = { 0 }, now_ms = NOW_MS;
+	struct relay_decision decision;
+	struct parked parked;
+	int i;
+
+	make_rules(H_MS, 1);
+	for (i = 0; i < 100000; i++, now_ms += random() % 3) {
+		if (!park(&parked, now_ms))
+			continue;
+		decide_parked(&parked, now_ms, &decision);
+		ASSERT_EQ(decision.action, RELAY_WAIT);
+		/* This is so whatever it is parked for: so it is the order of the bucket. */
+		ASSERT_EQ(decision.until_ms, now_ms + rules.width_ms[parked.bucket]);
+		ASSERT_GE(decision.until_ms, ready_ms[parked.bucket]);
+		ready_ms[parked.bucket] = decision.until_ms;
+		decide_parked(&parked, decision.until_ms, &decision);
+		ASSERT_NE(decision.action, RELAY_WAIT);
+	}
+}
+
+TEST(a_record_that_waits_its_width_is_not_late)
+{
+	uint64_t now_ms = NOW_MS, left_ms;
+	struct relay_decision decision;
+	struct parked parked;
+	int i;
+
+	make_rules(H_MS, 1);
+	for (i = 0; i < 100000; i++) {
+		if (!park(&parked, now_ms) || parked.tries)
+			continue;
+		decide_parked(&parked, now_ms, &decision);
+		left_ms = parked.due_ms - decision.until_ms;
+		ASSERT_GE(left_ms, 2000 + relay_linger_ms(&rules, rules.width_ms[parked.bucket]));
+		if (parked.bucket < rules.nr_small || parked.due_ms - now_ms < 2 * H_MS)
+			continue;
+		/* It was parked for its delay, to a bucket of that; or it gave way. */
+		if (parked.bucket == relay_bucket(&rules, parked.due_ms - now_ms))
+			ASSERT_GE(left_ms, H_MS);
+	}
 }
 
 TEST(a_record_parked_in_the_future_does_not_wait)
@@ -372,9 +721,9 @@ TEST(a_record_parked_in_the_future_does_not_wait)
 	ASSERT_EQ(decision.until_ms, NOW_MS + 60000 + 2 * H_MS);
 	ASSERT_EQ(parked("1700100000000", "1700000060001", &decision), RELAY_PARK);
 	ASSERT_EQ(parked("1700100000000", "1900000000000", &decision), RELAY_PARK);
-	/* It is due in 30 minutes, in a bucket of 20. */
-	ASSERT_EQ(parked("1700001800000", "1700000030000", &decision), RELAY_WAIT);
-	ASSERT_EQ(decision.until_ms, NOW_MS + 2 * H_MS);
+	/* It is due in 20 minutes, in a bucket of 20. */
+	ASSERT_EQ(parked("1700001200000", "1700000030000", &decision), RELAY_WAIT);
+	ASSERT_EQ(decision.until_ms, NOW_MS + 2 * H_MS - 2000 - H_MS / 32);
 	ASSERT_EQ(parked("1700100000000", "x", &decision), RELAY_PARK);
 	ASSERT_EQ(parked("1700100000000", NULL, &decision), RELAY_PARK);
 	ASSERT_EQ(parked(NULL, "1700000000000", &decision), RELAY_REFUSE);
@@ -384,17 +733,276 @@ TEST(a_record_parked_in_the_future_does_not_wait)
 	ASSERT_EQ(parked("x", "1700000000000", &decision), RELAY_REFUSE);
 }
 
+/* --- taking back ---------------------------------------------------------------------- */
+
+static struct relay_decision cancel(struct relay_text id, const char *due)
+{
+	struct relay_record record = {
+		.timestamp_ms = NOW_MS, .cancel = id, .due = text(due),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1);
+	test_about("%.*s, due %s", (int)id.len, id.data, due);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	return decision;
+}
+
+TEST(a_record_that_takes_another_back_needs_no_target)
+{
+	struct relay_decision decision = cancel(text("order-7"), "1700000100000");
+
+	ASSERT_EQ(decision.action, RELAY_TAKE_BACK);
+	ASSERT_EQ(decision.due_ms, NOW_MS + 100000);
+	/* Too late, but it may still help. */
+	ASSERT_EQ(cancel(text("order-7"), "1600000000000").action, RELAY_TAKE_BACK);
+}
+
+TEST(a_wrong_record_that_takes_another_back_is_refused_with_the_reason)
+{
+	static const struct {
+		const char *id;
+		const char *due;
+		const char *reason;
+	} wrong[] = {
+		{ "", "1700000100000", "twheel-cancel is not an id" },
+		{ "x", NULL, "there is no twheel-due" },
+		{ "x", "", "twheel-due is not a time" },
+		{ "x", "soon", "twheel-due is not a time" },
+		{ "x", "1700000100", "twheel-due is before 2001" },
+		{ "x", "1700000100000000", "it is due in more than 10 years" },
+	};
+	char id[RELAY_ID_MAX + 1];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct relay_decision decision = cancel(text(wrong[i].id), wrong[i].due);
+
+		ASSERT_EQ(decision.action, RELAY_REFUSE);
+		ASSERT(!strncmp(decision.reason, wrong[i].reason, strlen(wrong[i].reason)));
+	}
+	memset(id, 'x', sizeof(id));
+	ASSERT_EQ(cancel((struct relay_text){ id, RELAY_ID_MAX }, "1700000100000").action,
+		  RELAY_TAKE_BACK);
+	ASSERT_EQ(cancel((struct relay_text){ id, RELAY_ID_MAX + 1 }, "1700000100000").action,
+		  RELAY_REFUSE);
+}
+
+TEST(a_record_of_a_bucket_takes_nothing_back)
+{
+	struct relay_record record = {
+		.width_ms = H_MS, .timestamp_ms = NOW_MS, .cancel = text("x"), .target = text("t"),
+		.due = text("1700000000000"),
+	};
+	struct relay_decision decision;
+
+	make_rules(H_MS, 1);
+	relay_decide(&rules, &record, NOW_MS, &decision);
+	ASSERT_EQ(decision.action, RELAY_DELIVER);
+}
+
+TEST(a_record_is_taken_back_too_late_within_5_s_of_its_due_time)
+{
+	make_rules(H_MS, 1);
+	ASSERT(!relay_cancel_is_late(&rules, NOW_MS + 5000, NOW_MS));
+	ASSERT(relay_cancel_is_late(&rules, NOW_MS + 4999, NOW_MS));
+	ASSERT(relay_cancel_is_late(&rules, NOW_MS - 1, NOW_MS));
+	make_rules(H_MS, 10);
+	ASSERT(!relay_cancel_is_late(&rules, NOW_MS + 500, NOW_MS));
+	ASSERT(relay_cancel_is_late(&rules, NOW_MS + 499, NOW_MS));
+}
+
+TEST(an_id_is_taken_back_until_it_expires)
+{
+	struct cancelled set = { 0 };
+
+	ASSERT(!cancelled_has(&set, "a", 1));
+	ASSERT(!cancelled_remove(&set, "a", 1));
+	ASSERT_EQ(cancelled_add(&set, "a", 1, 1000), 0);
+	ASSERT_EQ(cancelled_add(&set, "a\0", 2, 1000), 0);
+	ASSERT(cancelled_has(&set, "a", 1));
+	ASSERT(cancelled_has(&set, "a\0", 2));
+	ASSERT(!cancelled_has(&set, "b", 1));
+	ASSERT_EQ(set.nr, 2);
+	ASSERT_GT(set.bytes, 0);
+	ASSERT(cancelled_remove(&set, "a\0", 2));
+	ASSERT(cancelled_has(&set, "a", 1));
+	ASSERT(cancelled_remove(&set, "a", 1));
+	ASSERT_EQ(set.nr, 0);
+	ASSERT_EQ(set.bytes, 0);
+	cancelled_free(&set);
+}
+
+#define IDS	500
+
+/* The simplest set: an array. */
+static struct {
+	bool in;
+	uint64_t due_ms;
+} ids[IDS];
+
+static void note_gone(void *context, const void *id, size_t len)
+{
+	int i;
+
+	ASSERT_EQ(len, sizeof(i));
+	memcpy(&i, id, sizeof(i));
+	ASSERT(ids[i].in);
+	ids[i].in = false;
+	++*(size_t *)context;
+}
+
+static void expire(struct cancelled *set, uint64_t now_ms)
+{
+	size_t nr = 0, before = set->nr;
+	int i;
+
+	ASSERT_EQ(cancelled_expire(set, now_ms, 1000, note_gone, &nr), before - set->nr);
+	ASSERT_EQ(nr, before - set->nr);
+	for (i = 0; i < IDS; i++)
+		if (ids[i].in)
+			ASSERT_GT(ids[i].due_ms + 1000, now_ms);
+}
+
+TEST(a_set_of_ids_is_as_a_plain_array_of_them)
+{
+	struct cancelled set = { 0 };
+	uint64_t now_ms = 0;
+	int step, i;
+
+	for (step = 0; step < 100000; step++) {
+		i = random() % IDS;
+		if (random() % 3) {
+			ids[i].in = true;
+			ids[i].due_ms = now_ms + random() % 2000;
+			ASSERT_EQ(cancelled_add(&set, &i, sizeof(i), ids[i].due_ms), 0);
+		} else {
+			ASSERT_EQ(cancelled_remove(&set, &i, sizeof(i)), ids[i].in);
+			ids[i].in = false;
+		}
+		i = random() % IDS;
+		ASSERT_EQ(cancelled_has(&set, &i, sizeof(i)), ids[i].in);
+		if (step % 10 == 0)
+			expire(&set, now_ms += random() % 20);
+	}
+	expire(&set, now_ms + 10000);
+	ASSERT_EQ(set.nr, 0);
+	ASSERT_EQ(set.bytes, 0);
+	cancelled_free(&set);
+}
+
+TEST(an_id_is_kept_until_its_record_was_due_for_the_time_that_it_is_kept)
+{
+	struct cancelled set = { 0 };
+	size_t nr = 0;
+	int i = 0;
+
+	ids[0].in = true;
+	ASSERT_EQ(cancelled_add(&set, &i, sizeof(i), NOW_MS), 0);
+	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS - 1, RELAY_CANCEL_KEEP_MS, note_gone,
+				   &nr), 0);
+	/* It is replaced by the same with a later time. */
+	ASSERT_EQ(cancelled_add(&set, &i, sizeof(i), NOW_MS + 1), 0);
+	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS, RELAY_CANCEL_KEEP_MS, note_gone,
+				   &nr), 0);
+	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS + 1, RELAY_CANCEL_KEEP_MS, note_gone,
+				   &nr), 1);
+	ASSERT_EQ(nr, 1);
+	cancelled_free(&set);
+}
+
+TEST(the_value_of_an_id_is_its_time_in_digits)
+{
+	static const char * const wrong[] = { "", "x", "-1", "1 ", "99999999999999999999" };
+	uint64_t due_ms;
+	char value[24];
+	size_t i;
+
+	ASSERT_EQ(cancelled_value_write(NOW_MS, value), 13);
+	ASSERT(cancelled_value_read(value, 13, &due_ms));
+	ASSERT_EQ(due_ms, NOW_MS);
+	for (i = 0; i < ARRAY_SIZE(wrong); i++)
+		ASSERT(!cancelled_value_read(wrong[i], strlen(wrong[i]), &due_ms));
+	ASSERT(!cancelled_value_read("\0", 1, &due_ms));
+}
+
+/* --- a target that cannot be written --------------------------------------------------- */
+
+static const struct relay_holding young = {
+	.hold_ms = RELAY_HOLD_MS, .hold_max_ms = RELAY_HOLD_MAX_MS, .now_ms = NOW_MS,
+};
+
+TEST(a_record_is_held_in_memory_for_some_time_and_then_parked)
+{
+	struct relay_holding holding = young;
+
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_WAIT);
+	holding.failing_ms = 59999;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_WAIT);
+	holding.failing_ms = 60000;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_PARK);
+	holding.hold_ms = 0;
+	holding.failing_ms = 0;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_PARK);
+}
+
+TEST(a_record_for_a_missing_target_is_parked_sooner)
+{
+	struct relay_holding holding = young;
+
+	holding.lasting = true;
+	holding.failing_ms = 4999;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_WAIT);
+	holding.failing_ms = 5000;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_PARK);
+	holding.hold_ms = 1000;
+	holding.failing_ms = 1000;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_PARK);
+}
+
+TEST(a_held_record_is_parked_at_once_if_memory_is_above_half)
+{
+	struct relay_pressure pressure = { .cap = 800 };
+	struct relay_holding holding = young;
+
+	relay_pressure_add(&pressure, 400);
+	holding.above_half = relay_pressure_is_above_half(&pressure);
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_WAIT);
+	relay_pressure_add(&pressure, 1);
+	holding.above_half = relay_pressure_is_above_half(&pressure);
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_PARK);
+}
+
+TEST(a_record_that_was_held_for_too_long_is_refused)
+{
+	struct relay_holding holding = young;
+
+	holding.held_since_ms = NOW_MS - 7 * DAY_MS + 1;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_WAIT);
+	holding.held_since_ms = NOW_MS - 7 * DAY_MS;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_REFUSE);
+	holding.above_half = true;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_REFUSE);
+	/* It says that it was held from a time in the future on. */
+	holding.held_since_ms = UINT64_MAX;
+	ASSERT_EQ(relay_hold(&holding), RELAY_HOLD_PARK);
+}
+
 /* --- memory --------------------------------------------------------------------------- */
 
-TEST(new_records_are_paused_first_and_resumed_last)
+TEST(records_give_way_first_then_new_ones_are_paused_and_then_those_of_buckets)
 {
 	struct relay_pressure pressure = { .cap = 800 };
 
 	relay_pressure_add(&pressure, 599);
+	ASSERT(!pressure.give_way);
+	relay_pressure_add(&pressure, 1);
+	ASSERT(pressure.give_way);
+	relay_pressure_add(&pressure, 99);
 	ASSERT(!pressure.paused[RELAY_INPUT]);
 	relay_pressure_add(&pressure, 1);
 	ASSERT(pressure.paused[RELAY_INPUT]);
-	relay_pressure_add(&pressure, 199);
+	relay_pressure_add(&pressure, 99);
 	ASSERT(!pressure.paused[RELAY_BUCKET]);
 	relay_pressure_add(&pressure, 1);
 	ASSERT(pressure.paused[RELAY_BUCKET]);
@@ -402,10 +1010,14 @@ TEST(new_records_are_paused_first_and_resumed_last)
 	ASSERT(pressure.paused[RELAY_BUCKET]);
 	relay_pressure_sub(&pressure, 1);
 	ASSERT(!pressure.paused[RELAY_BUCKET]);
-	relay_pressure_sub(&pressure, 199);
+	relay_pressure_sub(&pressure, 99);
 	ASSERT(pressure.paused[RELAY_INPUT]);
 	relay_pressure_sub(&pressure, 1);
 	ASSERT(!pressure.paused[RELAY_INPUT]);
+	relay_pressure_sub(&pressure, 99);
+	ASSERT(pressure.give_way);
+	relay_pressure_sub(&pressure, 1);
+	ASSERT(!pressure.give_way);
 }
 
 /* --- the watermark -------------------------------------------------------------------- */
