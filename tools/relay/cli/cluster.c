@@ -269,7 +269,6 @@ static void add_piece(struct place *place, const struct piece_key *key, const st
 {
 	if (done_map_add(&place->done, key->begin, key->generation, piece))
 		errx(EXIT_CANNOT, "out of memory for the map of done offsets");
-	place->pieces++;
 	place->generation = MAX(place->generation, key->generation);
 	if (key->begin == PIECE_LOW)
 		return;

@@ -26,7 +26,6 @@
  * @done: the map of what is done.
  * @done_begin: no piece of @done covers an offset below.
  * @done_end: no piece covers this offset or a later one.
- * @pieces: how many pieces were read.
  * @generation: the latest of them; negative: there is none.
  */
 struct place {
@@ -41,7 +40,6 @@ struct place {
 	struct done_map done;
 	int64_t done_begin;
 	int64_t done_end;
-	uint64_t pieces;
 	int32_t generation;
 };
 

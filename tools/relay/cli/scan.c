@@ -84,9 +84,11 @@ static bool handle(struct scan_part *part, const rd_kafka_message_t *message,
 void scan(rd_kafka_t *client, struct scan_part *parts, size_t nr, scan_record *record,
 	  void *context)
 {
-	size_t left = begin(client, parts, nr);
 	uint64_t end_ms = command_now_ms() + COMMAND_TIMEOUT_MS;
+	size_t left;
 
+	qsort(parts, nr, sizeof(*parts), compare);
+	left = begin(client, parts, nr);
 	while (left) {
 		rd_kafka_message_t *message = rd_kafka_consumer_poll(client, POLL_MS);
 		struct scan_part *part;
