@@ -9,17 +9,22 @@
  *	  ... | piece 4096  v     | piece 8192          | piece 12288         | ...
  *	      | 1 1 1 1 1 1 0 1 1 | 1 0 0 1 1 1 0 1 ... | 0 0 1 0 0 0 0 0 ... |
  *
- * The key of a piece names topic, partition, first offset, and the generation of the group in
- * which its writer got the partition. So a writer that was put out of the group, and does not
- * know that yet, cannot replace the pieces of its successor. A reader takes the union of the
- * pieces of all generations: a bit says that Kafka has acknowledged what was written for this
- * record, which stays true whoever says it.
+ * The key of a piece names topic, partition, first offset, and the writer: the generation of the
+ * group in which it got the partition, and when that was. So a writer that was put out of the
+ * group, and does not know that yet, cannot replace the pieces of its successor. (The generation
+ * alone is not enough: if a group is forgotten, its generations begin anew.) A reader takes the
+ * union of the pieces of all generations: a bit says that Kafka has acknowledged what was written
+ * for this record, which stays true whoever says it.
  *
  * A piece is void for a record that it cannot have meant: one that is younger than the newest
  * record that it covers, or that has a later leader epoch. Such a record has an offset that
  * belonged to another one before: the topic was deleted and made anew, or the log lost its end
- * in an unclean election. So pieces of several generations must not be merged into one: the
- * newer one would vouch for the bits of the older one.
+ * in an unclean election. So a writer sets the bits only of records that it has read itself, be
+ * it that an earlier piece said that they are done, and of offsets below its low one. Pieces of
+ * several generations must not be merged into one: the newer one would vouch for the bits of the
+ * older one. Example: a piece says that offset 7 is done, and is of 12:00. The topic is made
+ * anew, and its record 3 of 13:00 is done. A merged piece would say that 3 and 7 are done, and
+ * be of 13:00: so record 7 of the new topic, of 12:59, would never be delivered.
  *
  * The low offset of a partition (all offsets below it are done) is a piece, too, with a key of its
  * own. It counts only if the group has no committed offset any more. Then it covers all offsets
@@ -44,19 +49,34 @@
 #define PIECE_KEY_MAX	320
 #define PIECE_VALUE_MAX	(32 + PIECE_SPAN / 8)
 
+/*
+ * The generation that a writer puts into the keys of its pieces: that of the group when it got
+ * the partition, in the low 31 bits, and the time of that in seconds above them.
+ */
+static inline int64_t piece_generation(int32_t group_generation, uint64_t assigned_ms)
+{
+	return (int64_t)(assigned_ms / 1000 & UINT32_MAX) << 31 | (group_generation & INT32_MAX);
+}
+
+/* The first offset of the piece that has this one. */
+static inline int64_t piece_begin(int64_t offset)
+{
+	return offset & ~(int64_t)(PIECE_SPAN - 1);
+}
+
 /**
  * struct piece_key - the key of a piece: "topic:partition:begin:generation", all decimal; "low"
- *	in place of begin for a low offset. No topic's name has a colon.
+ *	in place of begin for a low offset. No topic's name has a colon. Each key has one spelling.
  * @topic: the topic; NUL-terminated.
  * @partition: the number of the partition.
  * @begin: the first offset that the piece covers, a multiple of PIECE_SPAN; or PIECE_LOW.
- * @generation: of the group, when its writer got the partition.
+ * @generation: of its writer: see piece_generation().
  */
 struct piece_key {
 	char topic[250];
 	int32_t partition;
 	int64_t begin;
-	int32_t generation;
+	int64_t generation;
 };
 
 /* Write a key, without a NUL. Returns its length. */
@@ -81,8 +101,9 @@ struct piece {
 };
 
 /*
- * Write a value: a version byte, then newest_ms, epoch and either the low offset, or the bits up to
- * the last byte that is not 0; all big-endian. Returns its length.
+ * Write a value: a version byte, newest_ms, epoch, and either the low offset or the bits, up to
+ * the last byte that is not 0. Numbers are big-endian; the lowest bit of the first byte is that
+ * of the first offset. Returns the length.
  */
 size_t piece_write(const struct piece *piece, bool is_low, unsigned char value[PIECE_VALUE_MAX]);
 
@@ -99,7 +120,7 @@ bool piece_read(struct piece *piece, bool is_low, const void *value, size_t len)
 struct done_piece {
 	RB_ENTRY(done_piece) node;
 	int64_t begin;
-	int32_t generation;
+	int64_t generation;
 	struct piece piece;
 };
 
@@ -118,22 +139,26 @@ struct done_map {
 };
 
 /* Add a piece, or replace that of the same key. Returns 0 or -ENOMEM. */
-int done_map_add(struct done_map *map, int64_t begin, int32_t generation,
+int done_map_add(struct done_map *map, int64_t begin, int64_t generation,
 		 const struct piece *piece);
 
 /* Remove the piece of this key, if there is one: a tombstone was read, or written. */
-void done_map_remove(struct done_map *map, int64_t begin, int32_t generation);
+void done_map_remove(struct done_map *map, int64_t begin, int64_t generation);
 
 void done_map_free(struct done_map *map);
 
 /*
  * Is the record at this offset done? By a piece, or, with @use_low, by a low offset above it. A
- * negative @timestamp_ms or @epoch is unknown, and makes nothing void.
+ * negative @timestamp_ms or @epoch of the record is unknown, and makes nothing void. Nor does the
+ * epoch if that of the piece is unknown.
  */
 bool done_map_has(const struct done_map *map, bool use_low, int64_t offset, int64_t timestamp_ms,
 		  int32_t epoch);
 
-/* The highest low offset; negative if there is none. */
+/*
+ * The highest low offset; negative if there is none. It may be void for the records that there
+ * are now: done_map_has() knows.
+ */
 int64_t done_map_low(const struct done_map *map);
 
 /*
@@ -141,5 +166,13 @@ int64_t done_map_low(const struct done_map *map);
  * not pieces here. Call it again after done_map_remove().
  */
 const struct done_piece *done_map_passed(const struct done_map *map, int64_t low);
+
+/*
+ * The first low offset of another generation that is not above @low, the low offset that Kafka
+ * has acknowledged as that of @generation, and so says all that the other one says. NULL if there
+ * is none. Call it again after done_map_remove().
+ */
+const struct done_piece *done_map_passed_low(const struct done_map *map, int64_t low,
+					     int64_t generation);
 
 #endif /* RELAY_RULES_PIECES_H */

@@ -229,7 +229,7 @@ static const char *check_attempt(const struct relay_record *record, uint32_t *at
 	return NULL;
 }
 
-/* Only a relay writes these headers, into a bucket: whatever else has them, or a wrong one, has 0. */
+/* Only a relay writes these headers, into a bucket. Other ones, and wrong ones, are ignored. */
 static void read_tries(const struct relay_record *record, struct relay_decision *decision)
 {
 	uint64_t number;

@@ -213,7 +213,7 @@ enum relay_action {
 	RELAY_DELIVER,	/* write it to its target at once */
 	RELAY_BURY,	/* its last attempt failed: write it to its target's dead letters */
 	RELAY_TAKE_BACK, /* it takes another record back: write it to the topic of those */
-	RELAY_DROP,	/* never decided, but set by callers: it was taken back, nothing is written */
+	RELAY_DROP,	/* set by callers: it was taken back, nothing is written */
 	RELAY_ACTIONS
 };
 

@@ -81,6 +81,41 @@ int watermark_read(struct watermark *mark, int64_t offset)
 	return 0;
 }
 
+int watermark_undo(struct watermark *mark, int64_t offset)
+{
+	int64_t low = offset < mark->low ? offset : mark->low;
+	uint64_t span = mark->next - low;
+	int error;
+
+	if (offset >= mark->next)
+		return -EINVAL;
+	if (watermark_is_pending(mark, offset))
+		return -EEXIST;
+	if (span > WATERMARK_SPAN_MAX)
+		return -ENOSPC;
+	error = grow(mark, span);
+	if (error)
+		return error;
+	/* Bits of the ring that are not in the window are clear: those that join it are done. */
+	mark->low = low;
+	mark->pending++;
+	*word_of(mark, offset) |= bit_of(offset);
+	return 0;
+}
+
+uint64_t watermark_done_word(const struct watermark *mark, int64_t offset)
+{
+	int64_t read = mark->next - offset;
+	uint64_t pending = 0;
+
+	if (read <= 0)
+		return 0;
+	/* Without anything pending, the ring may have no memory. */
+	if (mark->pending && offset + WORD_BITS > mark->low)
+		pending = *word_of(mark, offset);
+	return ~pending & (read < WORD_BITS ? (1ULL << read) - 1 : ~0ULL);
+}
+
 size_t watermark_bytes(const struct watermark *mark)
 {
 	return mark->size > SIZE_MIN ? mark->size / 8 : 0;

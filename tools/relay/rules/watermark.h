@@ -54,6 +54,19 @@ int watermark_read(struct watermark *mark, int64_t offset);
 /* An offset is done. Returns false if it was not pending. */
 bool watermark_done(struct watermark *mark, int64_t offset);
 
+/*
+ * An offset that was done is pending again: the transaction in which it was done was aborted.
+ * @low may move down to it. Returns 0; -EINVAL if it is not below @next; -EEXIST if it is
+ * pending; -ENOSPC if the window would become too long; -ENOMEM.
+ */
+int watermark_undo(struct watermark *mark, int64_t offset);
+
+/*
+ * Which of 64 offsets are done? Bit i is that of @offset + i; @offset is a multiple of 64. All
+ * offsets below @low are done, and none from @next on.
+ */
+uint64_t watermark_done_word(const struct watermark *mark, int64_t offset);
+
 /* Was the offset read, and is it not done? */
 bool watermark_is_pending(const struct watermark *mark, int64_t offset);
 
