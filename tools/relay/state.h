@@ -28,6 +28,7 @@
 #include "relay/rules/watermark.h"
 
 struct relay;
+struct relay_checks;
 struct relay_target;
 
 /**
@@ -275,8 +276,8 @@ struct relay {
 
 	rd_kafka_t *consumer;
 	rd_kafka_t *producer;
-	/* Receives the answer about topics' settings; NULL: none is expected. */
-	rd_kafka_queue_t *settings;
+	/* The checks of topics, see settings.c; NULL: before they begin. */
+	struct relay_checks *settings;
 	/* The consumer's queue; for each client, an eventfd that tells of records in its queue. */
 	rd_kafka_queue_t *reader;
 	int reader_fd;

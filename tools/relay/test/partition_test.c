@@ -5,7 +5,6 @@
 
 #include "common/util.h"
 #include "relay/partition.h"
-#include "relay/settings.h"
 #include "relay/test/fixture_lib.h"
 
 static void read_error(rd_kafka_resp_err_t error)
@@ -249,41 +248,4 @@ TEST(records_behind_a_head_that_is_to_be_read_again_are_not_read_before_it)
 	ASSERT(bucket()->paused);
 	revoke_partitions("delays-b600s", 1);
 	ASSERT_LE(bucket()->committed, 3);
-}
-
-/* --- settings of topics ----------------------------------------------------------------- */
-
-TEST(topics_that_would_lose_records_are_recognised_by_their_settings)
-{
-	static const struct {
-		const char *topic;
-		const char *name;
-		const char *value;
-		enum relay_opinion opinion;
-	} settings[] = {
-		{ "delays-b1228800s", "retention.ms", "-1", RELAY_RIGHT },
-		{ "delays-b1228800s", "retention.ms", "2457600000", RELAY_RIGHT },
-		{ "delays-b1228800s", "retention.ms", "2457599999", RELAY_WRONG },
-		{ "delays-b600s", "retention.ms", "604800000", RELAY_RIGHT },
-		{ "delays-b600s", "retention.ms", "60000", RELAY_WRONG },
-		{ "delays-b600s", "retention.bytes", "-1", RELAY_RIGHT },
-		{ "delays-b600s", "retention.bytes", "1000000000", RELAY_DOUBTFUL },
-		{ "delays-b600s", "cleanup.policy", "delete", RELAY_RIGHT },
-		{ "delays-b600s", "cleanup.policy", "compact", RELAY_WRONG },
-		{ "delays-b600s", "cleanup.policy", "compact,delete", RELAY_WRONG },
-		{ "delays-b600s", "segment.bytes", "1", RELAY_RIGHT },
-		{ "delays", "cleanup.policy", "compact", RELAY_WRONG },
-		{ "delays", "retention.ms", "604800000", RELAY_RIGHT },
-		{ "delays", "retention.ms", "1000", RELAY_WRONG },
-		{ "delays.invalid", "cleanup.policy", "compact", RELAY_RIGHT },
-	};
-	size_t i;
-
-	open_relay();
-	for (i = 0; i < ARRAY_SIZE(settings); i++) {
-		test_about("%s %s=%s", settings[i].topic, settings[i].name, settings[i].value);
-		ASSERT_EQ(relay_settings_judge(&relay.rules, settings[i].topic,
-					       settings[i].name, settings[i].value),
-			  settings[i].opinion);
-	}
 }

@@ -16,6 +16,8 @@ from ledger import PATIENCE_S, Ledger, Reader, now_ms, wait_for
 from tap import equal, holds, note
 
 DAY_S = 24 * 3600
+# Buckets below the horizon, in seconds.
+SMALL_WIDTHS = (10, 60)
 # The mock answers a fetch only after this time, even if there are records meanwhile.
 FETCH = ("-X", "fetch.wait.max.ms=20")
 # Assignments reads lines of this level.
@@ -177,9 +179,12 @@ class Scene:
                         *options]
         self.options += self.more_options(scale, policies)
         self.horizon_ms = horizon_s * 1000 // scale
-        widths = [horizon_s << n for n in range(22) if horizon_s << n <= 30 * DAY_S]
+        widths = [width for width in SMALL_WIDTHS if width < horizon_s]
+        widths += [horizon_s << n for n in range(22) if horizon_s << n <= 30 * DAY_S]
         self.buckets = [f"{self.topic}-b{width}s" for width in widths]
         self.topics = self.name_topics(targets)
+        # These have no records that are to be delivered: the ledger does not read them.
+        self.tables = {f"{self.topic}-done": partitions, f"{self.topic}-cancelled": partitions}
         self.assignments = Assignments(self.relays)
         self.make_topics()
         if apart:
@@ -222,7 +227,7 @@ class Scene:
         return options
 
     def name_topics(self, targets):
-        """All topics: {name: partitions}."""
+        """All topics with records: {name: partitions}."""
         topics = {self.topic: self.partitions, f"{self.topic}.invalid": 1}
         topics |= {bucket: self.partitions for bucket in self.buckets}
         for name, partitions in targets.items():
@@ -231,9 +236,9 @@ class Scene:
 
     def make_topics(self):
         """Create the topics; if the cluster supports CreateTopics, the relay creates its own."""
-        topics = dict(self.topics)
+        topics = self.topics | self.tables
         if not self.cluster.is_mock:
-            for topic in self.topics:
+            for topic in list(topics):
                 if not topic.startswith(self.topic + ".to."):
                     del topics[topic]
         self.cluster.make_topics(topics)
@@ -245,7 +250,7 @@ class Scene:
 
     def move_apart(self, broker):
         """Make @apart the leader of the targets; the broker before it has all other topics."""
-        for topic, partitions in self.topics.items():
+        for topic, partitions in (self.topics | self.tables).items():
             for number in range(partitions):
                 self.cluster.tell("leader", topic, number,
                                   broker - (not topic.startswith(self.topic + ".to.")))
