@@ -21,6 +21,7 @@
 #include "relay/doubt.h"
 #include "relay/group.h"
 #include "relay/kafka.h"
+#include "relay/lag.h"
 #include "relay/loop.h"
 #include "relay/page.h"
 #include "relay/partition.h"
@@ -89,7 +90,9 @@ static int open_metrics(struct loop *loop)
 
 static int open_clients(struct loop *loop)
 {
-	return relay_client_open(&loop->relay);
+	int status = relay_client_open(&loop->relay);
+
+	return status || !loop->metrics ? status : relay_lag_open(&loop->relay);
 }
 
 static int open_topics(struct loop *loop)
@@ -143,6 +146,7 @@ static int open_all(struct loop *loop)
 
 static void close_all(struct loop *loop)
 {
+	relay_lag_close(&loop->relay);
 	relay_client_close(&loop->relay);
 	if (loop->metrics)
 		metrics_close(loop->metrics);

@@ -104,6 +104,7 @@ static void wake_probe(struct relay *relay, struct relay_waker *waker)
 
 	if (!entry) {
 		target->failing = false;
+		target->held_since_ms = 0;
 	} else if (!target->failing) {
 		send_held(relay, target);
 	} else if (entry->isolated && target->nr_sending) {
@@ -129,6 +130,8 @@ static struct relay_target *get_target(struct relay *relay, const char *name)
 	snprintf(target->name, sizeof(target->name), "%s", name);
 	TAILQ_INIT(&target->held);
 	target->probe.wake = wake_probe;
+	target->labelled = relay->nr_labels < RELAY_LABELS_MAX;
+	relay->nr_labels += target->labelled;
 	RB_INSERT(relay_targets, &relay->targets, target);
 	return target;
 }
@@ -139,6 +142,14 @@ static void put_target(struct relay *relay, struct relay_target *target)
 		return;
 	LIST_INSERT_HEAD(&relay->unused, target, unused);
 	target->is_unused = true;
+}
+
+/* Nothing is to be written to it: whether that can be done is not known any more. */
+static void reset_target(struct relay *relay, struct relay_target *target)
+{
+	relay_wake_never(relay, &target->probe);
+	target->failing = false;
+	target->held_since_ms = 0;
 }
 
 /*
@@ -154,6 +165,12 @@ static void free_unused(struct relay *relay)
 		target->is_unused = false;
 		if (target->nr || target->invalid)
 			continue;
+		if (target->labelled) {
+			reset_target(relay, target);
+			continue;
+		}
+		relay->stats.written_other += target->written;
+		relay->stats.parked_again_other += target->parked_again;
 		relay_wake_never(relay, &target->probe);
 		RB_REMOVE(relay_targets, &relay->targets, target);
 		free(target);
@@ -255,6 +272,8 @@ static void hold_failed(struct relay *relay, struct relay_entry *entry, rd_kafka
 
 	log_failure(target, error);
 	hold(relay, entry);
+	if (!target->held_since_ms)
+		target->held_since_ms = relay_boot_ms();
 	if (!target->failing)
 		target->backoff_ms = BACKOFF_MIN_MS;
 	else if (!relay_wake_pending(&target->probe) && target->backoff_ms < BACKOFF_MAX_MS)
@@ -300,6 +319,7 @@ static void recover(struct relay *relay, struct relay_target *target)
 	}
 	log_say(LOG_NOTICE, "%s can be written again", target->name);
 	target->failing = false;
+	target->held_since_ms = 0;
 	send_held(relay, target);
 }
 
@@ -543,6 +563,7 @@ static void note_lateness(struct relay *relay, const struct relay_entry *entry)
 static void succeed(struct relay *relay, struct relay_entry *entry)
 {
 	relay->stats.sent[entry->decision.action]++;
+	entry->target->written++;
 	note_lateness(relay, entry);
 	entry->target->invalid = false;
 	recover(relay, entry->target);

@@ -206,6 +206,11 @@ RB_HEAD(relay_partitions, relay_partition);
  * @probe: wakes when the next entry is tried.
  * @backoff_ms: the time between two tries.
  * @logged_ms: when the failure was last logged, by the clock since boot.
+ * @labelled: its counters have a label of their own on the page of metrics: it is kept while the
+ *	relay runs. The others are counted together.
+ * @written: records that it has acknowledged.
+ * @parked_again: records that were parked because it cannot be written.
+ * @held_since_ms: since when it fails, by the clock since boot; 0: it does not fail.
  * @name: its name.
  */
 struct relay_target {
@@ -221,8 +226,15 @@ struct relay_target {
 	struct relay_waker probe;
 	uint64_t backoff_ms;
 	uint64_t logged_ms;
+	bool labelled;
+	uint64_t written;
+	uint64_t parked_again;
+	uint64_t held_since_ms;
 	char name[RELAY_TOPIC_MAX + 1];
 };
+
+/* Targets that are labelled. */
+#define RELAY_LABELS_MAX	100
 
 RB_HEAD(relay_targets, relay_target);
 LIST_HEAD(relay_unused, relay_target);
@@ -237,6 +249,17 @@ LIST_HEAD(relay_unused, relay_target);
  * @rebalances: how often partitions were assigned or revoked.
  * @commit_errors: commits that failed.
  * @standstills: how often the process stood still so long that it may have lost its partitions.
+ * @written_other: @written of targets that are not labelled, and were freed.
+ * @cancelled: records that were taken back, and not delivered.
+ * @cancelled_late: requests to take a record back that came too late to be sure of it.
+ * @cancels: ids that are known to be taken back, at the moment.
+ * @parked_again: records that were parked because their target cannot be written.
+ * @parked_again_other: as @written_other.
+ * @gave_way: near records that were parked because memory is short.
+ * @turns: transactions that were committed.
+ * @turns_aborted: transactions that were aborted.
+ * @map_pieces: pieces of the map of done offsets, of the assigned partitions, at the moment.
+ * @map_bytes: the memory that they take.
  * @late: from the due time of a record until its target acknowledged it.
  */
 struct relay_stats {
@@ -248,6 +271,17 @@ struct relay_stats {
 	uint64_t rebalances;
 	uint64_t commit_errors;
 	uint64_t standstills;
+	uint64_t written_other;
+	uint64_t cancelled;
+	uint64_t cancelled_late;
+	uint64_t cancels;
+	uint64_t parked_again;
+	uint64_t parked_again_other;
+	uint64_t gave_way;
+	uint64_t turns;
+	uint64_t turns_aborted;
+	uint64_t map_pieces;
+	uint64_t map_bytes;
 	struct histogram late;
 };
 
@@ -292,6 +326,8 @@ struct relay {
 	uint64_t nr_partitions;
 	struct relay_targets targets;
 	struct relay_unused unused;
+	/* How many targets are labelled. */
+	unsigned int nr_labels;
 	/* Entries that wait until the producer has room. */
 	struct relay_entries blocked;
 	/* All entries, and those of them that are near and those that librdkafka has. */
@@ -320,7 +356,8 @@ struct relay {
 	unsigned int doubt_asked;
 	uint64_t doubt_started_ms;
 	uint64_t doubt_asked_ms;
-	uint64_t lag_asked_ms;
+	/* Asks for the ends of partitions; NULL: nobody does. */
+	struct relay_lag *lag;
 	/* When it was last logged that a bucket has too few partitions, by the clock since boot. */
 	uint64_t put_off_logged_ms;
 	/* Brokers refuse metadata with an offset: commits have no text. */
