@@ -398,3 +398,11 @@ rd_kafka_event_t *cluster_ask_group(const struct cluster *cluster,
 	*group = groups[0];
 	return event;
 }
+
+/* Brokers write "/127.0.0.1". */
+const char *cluster_host(const rd_kafka_MemberDescription_t *member)
+{
+	const char *host = rd_kafka_MemberDescription_host(member) ?: "";
+
+	return host + (*host == '/');
+}

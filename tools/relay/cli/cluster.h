@@ -103,4 +103,7 @@ size_t cluster_parts(const struct cluster *cluster, struct scan_part **parts);
 rd_kafka_event_t *cluster_ask_group(const struct cluster *cluster,
 				    const rd_kafka_ConsumerGroupDescription_t **group);
 
+/* Where a member of the group runs. */
+const char *cluster_host(const rd_kafka_MemberDescription_t *member);
+
 #endif /* RELAY_CLI_CLUSTER_H */

@@ -198,7 +198,7 @@ char *command_text(const char *bytes, size_t len)
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		text[i] = bytes[i] > ' ' && bytes[i] < 0x7f ? bytes[i] : '?';
+		text[i] = bytes[i] >= ' ' && bytes[i] < 0x7f ? bytes[i] : '?';
 	text[len] = '\0';
 	return text;
 }

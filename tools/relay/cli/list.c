@@ -297,18 +297,94 @@ static const char *time_of(char text[COMMAND_TIME_TEXT], const json_t *row, cons
 	return json_is_integer(value) ? command_time_text(text, json_integer_value(value)) : "-";
 }
 
-static void print_row(const json_t *row)
+/* The columns of the table, and those of them that are as wide as their longest text. */
+enum column {
+	COLUMN_ID,
+	COLUMN_DUE,
+	COLUMN_TARGET,
+	COLUMN_PLACE,
+	COLUMN_TRIES,
+	COLUMN_HELD,
+	COLUMN_ERROR,
+	COLUMNS
+};
+
+/* The texts of a row; the caller frees them. */
+static void make_cells(const json_t *row, char *cells[COLUMNS])
 {
 	char due[COMMAND_TIME_TEXT], held[COMMAND_TIME_TEXT];
-	char *id = text_of(row, "id"), *target = text_of(row, "target");
 
-	printf("%-24s %-24s %-20s %s/%" PRIu64 "/%" PRIu64 "  %" PRIu64 "  %s  %s\n", id,
-	       time_of(due, row, "due_ms"), target,
-	       json_string_value(json_object_get(row, "topic")), number_of(row, "partition"),
-	       number_of(row, "offset"), number_of(row, "tries"),
-	       time_of(held, row, "held_since_ms"), state_of(row));
-	free(id);
-	free(target);
+	cells[COLUMN_ID] = text_of(row, "id");
+	cells[COLUMN_DUE] = strdup(time_of(due, row, "due_ms"));
+	cells[COLUMN_TARGET] = text_of(row, "target");
+	if (asprintf(&cells[COLUMN_PLACE], "%s/%" PRIu64 "/%" PRIu64,
+		     json_string_value(json_object_get(row, "topic")), number_of(row, "partition"),
+		     number_of(row, "offset")) < 0)
+		cells[COLUMN_PLACE] = NULL;
+	if (asprintf(&cells[COLUMN_TRIES], "%" PRIu64, number_of(row, "tries")) < 0)
+		cells[COLUMN_TRIES] = NULL;
+	cells[COLUMN_HELD] = strdup(time_of(held, row, "held_since_ms"));
+	cells[COLUMN_ERROR] = strdup(state_of(row));
+}
+
+static void free_cells(char *cells[COLUMNS])
+{
+	size_t i;
+
+	for (i = 0; i < COLUMNS; i++)
+		free(cells[i]);
+}
+
+static void widen(const char *const cells[COLUMNS], int width[COLUMNS])
+{
+	size_t i;
+
+	for (i = 0; i < COLUMNS; i++)
+		width[i] = MAX(width[i], (int)strlen(command_memory((void *)cells[i])));
+}
+
+static void print_cells(const char *const cells[COLUMNS], const int width[COLUMNS])
+{
+	size_t i;
+
+	for (i = 0; i < COLUMN_ERROR; i++)
+		printf("%-*s  ", width[i], cells[i]);
+	puts(cells[COLUMN_ERROR]);
+}
+
+/* Call @each for the texts of each row. */
+static void each_row(const struct list *list, int width[COLUMNS],
+		     void (*each)(const char *const cells[COLUMNS], int width[COLUMNS]))
+{
+	char *cells[COLUMNS];
+	size_t i;
+
+	for (i = 0; i < list->nr; i++) {
+		make_cells(list->row[i].json, cells);
+		each((const char *const *)cells, width);
+		free_cells(cells);
+	}
+}
+
+static void print_row(const char *const cells[COLUMNS], int width[COLUMNS])
+{
+	print_cells(cells, width);
+}
+
+static void print_table(const struct list *list)
+{
+	static const char *const heads[COLUMNS] = {
+		"id", "due", "target", "topic/partition/offset", "tries", "held since", "error",
+	};
+	int width[COLUMNS] = { 0 };
+
+	widen(heads, width);
+	each_row(list, width, widen);
+	print_cells(heads, width);
+	each_row(list, width, print_row);
+	if (list->left_out)
+		printf("and %" PRIu64 " more; --limit tells how many are printed\n",
+		       list->left_out);
 }
 
 static void print_rows(struct list *list)
@@ -317,19 +393,12 @@ static void print_rows(struct list *list)
 
 	cut(list);
 	if (!list->command.json)
-		printf("%-24s %-24s %-20s %s\n", "id", "due", "target",
-		       "topic/partition/offset  tries  held since  error");
-	for (i = 0; i < list->nr; i++) {
-		if (list->command.json) {
+		print_table(list);
+	for (i = 0; i < list->nr; i++)
+		if (list->command.json)
 			command_print_json(list->row[i].json);
-			continue;
-		}
-		print_row(list->row[i].json);
-		json_decref(list->row[i].json);
-	}
-	if (list->left_out && !list->command.json)
-		printf("and %" PRIu64 " more; --limit tells how many are printed\n",
-		       list->left_out);
+		else
+			json_decref(list->row[i].json);
 	free(list->row);
 }
 

@@ -191,6 +191,7 @@ static void read_commits(struct replay *replay)
 		replayed_init(&dead->written, low, committed->metadata, committed->metadata_size);
 		replayed_raise(&dead->chosen, replay->parts[i].from);
 		replayed_raise(&dead->written, replay->parts[i].from);
+		replay->before += dead->chosen.low - replay->parts[i].from;
 		replay->parts[i].from = dead->chosen.low;
 		replay->parts[i].context = dead;
 		dead->next = dead->chosen.low;

@@ -104,11 +104,13 @@ static void refuse_members(const struct skip *skip)
 	rd_kafka_event_t *event = cluster_ask_group(&skip->cluster, &group);
 	size_t nr = rd_kafka_ConsumerGroupDescription_member_count(group), i;
 
-	for (i = 0; i < nr; i++)
-		warnx("in the group: %s at %s", rd_kafka_MemberDescription_client_id(
-			rd_kafka_ConsumerGroupDescription_member(group, i)),
-		      rd_kafka_MemberDescription_host(
-			rd_kafka_ConsumerGroupDescription_member(group, i)));
+	for (i = 0; i < nr; i++) {
+		const rd_kafka_MemberDescription_t *member;
+
+		member = rd_kafka_ConsumerGroupDescription_member(group, i);
+		warnx("in the group: %s at %s", rd_kafka_MemberDescription_client_id(member),
+		      cluster_host(member));
+	}
 	if (nr)
 		errx(EXIT_CANNOT, "group %s has %zu members: stop all relays first. One that was "
 		     "killed is a member until its session.timeout.ms is over",
@@ -116,16 +118,25 @@ static void refuse_members(const struct skip *skip)
 	rd_kafka_event_destroy(event);
 }
 
+#define OFFSET_TEXT	32
+
+static const char *offset_text(char text[OFFSET_TEXT], int64_t offset)
+{
+	snprintf(text, OFFSET_TEXT, "%" PRId64, offset);
+	return offset < 0 ? "nothing" : text;
+}
+
 static int64_t choose(const struct skip *skip, const struct place *place)
 {
-	char why[PLACE_WHY];
+	char why[PLACE_WHY], committed[OFFSET_TEXT];
 
 	if (skip->to_begin)
 		return place->low;
 	if (skip->to < 0 && !place_stopped(place, why))
-		errx(EXIT_CANNOT, "%s [%" PRId64 "] is not stopped: %" PRId64 " is committed, and "
-		     "there are %" PRId64 " to %" PRId64 "; --to OFFSET moves it all the same",
-		     skip->topic, skip->partition, place->committed, place->low, place->end);
+		errx(EXIT_CANNOT, "%s [%" PRId64 "] is not stopped: %s is committed, and its "
+		     "offsets are %" PRId64 " to %" PRId64 "; --to OFFSET moves it all the same",
+		     skip->topic, skip->partition, offset_text(committed, place->committed),
+		     place->low, place->end);
 	if (skip->to < 0)
 		return place->low;
 	if (skip->to < place->low || skip->to > place->end)
@@ -139,11 +150,12 @@ static int64_t choose(const struct skip *skip, const struct place *place)
 static void explain(const struct place *place, int64_t to)
 {
 	int64_t start = place_start(place), committed = place->committed;
-	char why[PLACE_WHY];
+	char why[PLACE_WHY], text[OFFSET_TEXT];
 	uint64_t done;
 
-	printf("%s [%" PRId32 "]: %" PRId64 " is committed, and there are %" PRId64 " to %" PRId64
-	       "\n", place->topic, place->number, committed, place->low, place->end);
+	printf("%s [%" PRId32 "]: %s is committed, and its offsets are %" PRId64 " to %" PRId64
+	       "\n", place->topic, place->number, offset_text(text, committed), place->low,
+	       place->end);
 	if (place_stopped(place, why))
 		printf("it is stopped: %s\n", why);
 	if (committed >= 0 && committed < place->low)

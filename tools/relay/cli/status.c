@@ -282,15 +282,13 @@ static json_t *member_json(const rd_kafka_MemberDescription_t *member)
 {
 	const rd_kafka_MemberAssignment_t *assignment;
 	const rd_kafka_topic_partition_list_t *list;
-	const char *host = rd_kafka_MemberDescription_host(member) ?: "";
 
 	assignment = rd_kafka_MemberDescription_assignment(member);
 	list = assignment ? rd_kafka_MemberAssignment_partitions(assignment) : NULL;
-	/* Brokers write "/127.0.0.1". */
 	return json_pack("{s:s, s:s, s:s, s:i}", "member",
 			 rd_kafka_MemberDescription_consumer_id(member) ?: "", "client",
 			 rd_kafka_MemberDescription_client_id(member) ?: "", "host",
-			 host + (*host == '/'), "partitions", list ? list->cnt : 0);
+			 cluster_host(member), "partitions", list ? list->cnt : 0);
 }
 
 /* No broker tells the generation. The pieces of the map have that of their writer. */
