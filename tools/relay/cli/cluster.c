@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <unistd.h>
 
 #include "common/exit.h"
 #include "relay/cli/cluster.h"
+
+/* How long to wait before a question is put again. */
+#define AGAIN_MS	200
 
 /* --- topics ------------------------------------------------------------------------------- */
 
@@ -96,18 +100,68 @@ struct place *cluster_find(const struct cluster *cluster, const char *topic, int
 	return bsearch(&key, cluster->place, cluster->nr, sizeof(key), compare);
 }
 
+/* --- asking again ------------------------------------------------------------------------- */
+
+/* librdkafka 2.0.2 does not ask again itself, when it asks on behalf of an administrator. */
+bool cluster_again(rd_kafka_resp_err_t error, uint64_t end_ms)
+{
+	switch (error) {
+	case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
+	case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION:
+	case RD_KAFKA_RESP_ERR__TRANSPORT:
+	case RD_KAFKA_RESP_ERR__TIMED_OUT:
+		break;
+	default:
+		return false;
+	}
+	if (command_now_ms() > end_ms)
+		return false;
+	usleep(AGAIN_MS * 1000);
+	return true;
+}
+
 /* --- offsets ------------------------------------------------------------------------------ */
 
-/* The answers to a question about offsets, in the order of the list. */
+/* The error of an answer, or of one of its partitions. */
+static rd_kafka_resp_err_t times_error(rd_kafka_resp_err_t error,
+				       const rd_kafka_topic_partition_list_t *list)
+{
+	int i;
+
+	for (i = 0; !error && i < list->cnt; i++)
+		error = list->elems[i].err;
+	return error;
+}
+
+/*
+ * The answers to a question about offsets, in the order of the list. Partitions may have errors
+ * that last. Others pass: a topic was made, or a leader elected, a moment ago.
+ */
 static void ask_times(const struct cluster *cluster, rd_kafka_topic_partition_list_t *list)
 {
+	rd_kafka_topic_partition_list_t *question = rd_kafka_topic_partition_list_copy(list);
+	uint64_t end_ms = command_now_ms() + COMMAND_TIMEOUT_MS;
 	rd_kafka_resp_err_t error;
+	int i;
 
-	error = list->cnt ? rd_kafka_offsets_for_times(cluster->client, list,
-						       COMMAND_TIMEOUT_MS) : 0;
+	if (!list->cnt)
+		goto out;
+	do {
+		for (i = 0; i < list->cnt; i++) {
+			list->elems[i].offset = question->elems[i].offset;
+			list->elems[i].err = 0;
+		}
+		error = rd_kafka_offsets_for_times(cluster->client, list, COMMAND_TIMEOUT_MS);
+	} while (cluster_again(times_error(error, list), end_ms));
 	if (error)
 		errx(EXIT_CANNOT, "brokers do not say which offsets there are: %s",
 		     rd_kafka_err2str(error));
+out:
+	rd_kafka_topic_partition_list_destroy(question);
 }
 
 static rd_kafka_topic_partition_list_t *list_places(const struct cluster *cluster,
@@ -152,35 +206,48 @@ static int64_t note(struct place *place, const rd_kafka_topic_partition_t *answe
 	return -1;
 }
 
-static void ask_committed(struct cluster *cluster)
+/* The error of an answer about groups: of the whole, or of the group; @why is in words. */
+static rd_kafka_resp_err_t committed_error(rd_kafka_event_t *event, const char **why)
 {
-	rd_kafka_topic_partition_list_t *list = list_places(cluster, at_end, 0);
 	const rd_kafka_ListConsumerGroupOffsets_result_t *result;
-	const rd_kafka_topic_partition_list_t *answer;
-	rd_kafka_ListConsumerGroupOffsets_t *question;
 	const rd_kafka_group_result_t **groups;
-	rd_kafka_AdminOptions_t *options;
-	rd_kafka_queue_t *queue;
+	const rd_kafka_error_t *error;
+	size_t nr;
+
+	*why = event ? rd_kafka_event_error_string(event) : "time is over";
+	if (!event || rd_kafka_event_error(event))
+		return event ? rd_kafka_event_error(event) : RD_KAFKA_RESP_ERR__TIMED_OUT;
+	result = rd_kafka_event_ListConsumerGroupOffsets_result(event);
+	groups = rd_kafka_ListConsumerGroupOffsets_result_groups(result, &nr);
+	error = nr ? rd_kafka_group_result_error(groups[0]) : NULL;
+	*why = error ? rd_kafka_error_string(error) : "no answer";
+	return error ? rd_kafka_error_code(error) : nr ? 0 : RD_KAFKA_RESP_ERR__FAIL;
+}
+
+static rd_kafka_event_t *ask_group_offsets(const struct cluster *cluster,
+					   const rd_kafka_topic_partition_list_t *list)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(cluster->client);
+	rd_kafka_ListConsumerGroupOffsets_t *question;
 	rd_kafka_event_t *event;
+
+	question = rd_kafka_ListConsumerGroupOffsets_new(cluster->command->group, list);
+	rd_kafka_ListConsumerGroupOffsets(cluster->client, &question, 1, NULL, queue);
+	event = rd_kafka_queue_poll(queue, COMMAND_TIMEOUT_MS);
+	rd_kafka_ListConsumerGroupOffsets_destroy(question);
+	rd_kafka_queue_destroy(queue);
+	return event;
+}
+
+static void note_committed(struct cluster *cluster, rd_kafka_event_t *event)
+{
+	const rd_kafka_topic_partition_list_t *answer;
+	const rd_kafka_group_result_t **groups;
 	size_t nr;
 	int i;
 
-	queue = rd_kafka_queue_new(cluster->client);
-	options = rd_kafka_AdminOptions_new(cluster->client,
-					    RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
-	question = rd_kafka_ListConsumerGroupOffsets_new(cluster->command->group, list);
-	rd_kafka_ListConsumerGroupOffsets(cluster->client, &question, 1, options, queue);
-	event = rd_kafka_queue_poll(queue, COMMAND_TIMEOUT_MS);
-	if (!event || rd_kafka_event_error(event))
-		errx(EXIT_CANNOT, "brokers do not say what group %s has committed: %s",
-		     cluster->command->group,
-		     event ? rd_kafka_event_error_string(event) : "time is over");
-	result = rd_kafka_event_ListConsumerGroupOffsets_result(event);
-	groups = rd_kafka_ListConsumerGroupOffsets_result_groups(result, &nr);
-	if (!nr || rd_kafka_group_result_error(groups[0]))
-		errx(EXIT_CANNOT, "group %s: %s", cluster->command->group,
-		     nr ? rd_kafka_error_string(rd_kafka_group_result_error(groups[0])) :
-		     "no answer");
+	groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
+		rd_kafka_event_ListConsumerGroupOffsets_result(event), &nr);
 	answer = rd_kafka_group_result_partitions(groups[0]);
 	for (i = 0; i < answer->cnt; i++) {
 		struct place *place = cluster_find(cluster, answer->elems[i].topic,
@@ -189,10 +256,26 @@ static void ask_committed(struct cluster *cluster)
 		if (place)
 			place->committed = note(place, &answer->elems[i]);
 	}
+}
+
+static void ask_committed(struct cluster *cluster)
+{
+	rd_kafka_topic_partition_list_t *list = list_places(cluster, at_end, 0);
+	uint64_t end_ms = command_now_ms() + COMMAND_TIMEOUT_MS;
+	rd_kafka_event_t *event = ask_group_offsets(cluster, list);
+	rd_kafka_resp_err_t error;
+	const char *why;
+
+	while ((error = committed_error(event, &why)) && cluster_again(error, end_ms)) {
+		if (event)
+			rd_kafka_event_destroy(event);
+		event = ask_group_offsets(cluster, list);
+	}
+	if (error)
+		errx(EXIT_CANNOT, "brokers do not say what group %s has committed: %s",
+		     cluster->command->group, why);
+	note_committed(cluster, event);
 	rd_kafka_event_destroy(event);
-	rd_kafka_ListConsumerGroupOffsets_destroy(question);
-	rd_kafka_AdminOptions_destroy(options);
-	rd_kafka_queue_destroy(queue);
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -376,26 +459,55 @@ size_t cluster_parts(const struct cluster *cluster, struct scan_part **parts)
 
 /* --- the group ---------------------------------------------------------------------------- */
 
-rd_kafka_event_t *cluster_ask_group(const struct cluster *cluster,
-				    const rd_kafka_ConsumerGroupDescription_t **group)
+static rd_kafka_event_t *ask_description(const struct cluster *cluster)
 {
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(cluster->client);
-	const rd_kafka_ConsumerGroupDescription_t **groups;
 	const char *name = cluster->command->group;
 	rd_kafka_event_t *event;
-	size_t nr;
 
 	rd_kafka_DescribeConsumerGroups(cluster->client, &name, 1, NULL, queue);
 	event = rd_kafka_queue_poll(queue, COMMAND_TIMEOUT_MS);
 	rd_kafka_queue_destroy(queue);
+	return event;
+}
+
+static rd_kafka_resp_err_t description_error(rd_kafka_event_t *event, const char **why,
+					     const rd_kafka_ConsumerGroupDescription_t **group)
+{
+	const rd_kafka_ConsumerGroupDescription_t **groups;
+	const rd_kafka_error_t *error;
+	size_t nr;
+
+	*why = event ? rd_kafka_event_error_string(event) : "time is over";
 	if (!event || rd_kafka_event_error(event))
-		errx(EXIT_CANNOT, "brokers do not describe group %s: %s", name,
-		     event ? rd_kafka_event_error_string(event) : "time is over");
+		return event ? rd_kafka_event_error(event) : RD_KAFKA_RESP_ERR__TIMED_OUT;
 	groups = rd_kafka_DescribeConsumerGroups_result_groups(
 		rd_kafka_event_DescribeConsumerGroups_result(event), &nr);
+	*why = "no answer";
 	if (!nr)
-		errx(EXIT_CANNOT, "brokers do not describe group %s", name);
+		return RD_KAFKA_RESP_ERR__FAIL;
 	*group = groups[0];
+	error = rd_kafka_ConsumerGroupDescription_error(groups[0]);
+	*why = error ? rd_kafka_error_string(error) : NULL;
+	return error ? rd_kafka_error_code(error) : 0;
+}
+
+rd_kafka_event_t *cluster_ask_group(const struct cluster *cluster,
+				    const rd_kafka_ConsumerGroupDescription_t **group)
+{
+	uint64_t end_ms = command_now_ms() + COMMAND_TIMEOUT_MS;
+	rd_kafka_event_t *event = ask_description(cluster);
+	rd_kafka_resp_err_t error;
+	const char *why;
+
+	while ((error = description_error(event, &why, group)) && cluster_again(error, end_ms)) {
+		if (event)
+			rd_kafka_event_destroy(event);
+		event = ask_description(cluster);
+	}
+	if (error)
+		errx(EXIT_CANNOT, "brokers do not describe group %s: %s", cluster->command->group,
+		     why);
 	return event;
 }
 

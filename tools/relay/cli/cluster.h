@@ -98,10 +98,13 @@ size_t cluster_parts(const struct cluster *cluster, struct scan_part **parts);
 
 /*
  * Ask who is in the group. Returns an event that the caller destroys, and the description, which
- * belongs to it. Its error is not looked at.
+ * belongs to it.
  */
 rd_kafka_event_t *cluster_ask_group(const struct cluster *cluster,
 				    const rd_kafka_ConsumerGroupDescription_t **group);
+
+/* Is the error one that passes by itself, and is it not @end_ms yet? Then it waits a moment. */
+bool cluster_again(rd_kafka_resp_err_t error, uint64_t end_ms);
 
 /* Where a member of the group runs. */
 const char *cluster_host(const rd_kafka_MemberDescription_t *member);

@@ -191,7 +191,7 @@ static const char *in_words(rd_kafka_resp_err_t error)
 }
 
 /* The error of the answer: of the whole, of the group, or of the partition. */
-static rd_kafka_resp_err_t error_of(const rd_kafka_event_t *event)
+static rd_kafka_resp_err_t error_of(rd_kafka_event_t *event)
 {
 	const rd_kafka_AlterConsumerGroupOffsets_result_t *result;
 	const rd_kafka_topic_partition_list_t *list;
@@ -201,9 +201,9 @@ static rd_kafka_resp_err_t error_of(const rd_kafka_event_t *event)
 
 	if (!event)
 		return RD_KAFKA_RESP_ERR__TIMED_OUT;
-	if (rd_kafka_event_error((rd_kafka_event_t *)event))
-		return rd_kafka_event_error((rd_kafka_event_t *)event);
-	result = rd_kafka_event_AlterConsumerGroupOffsets_result((rd_kafka_event_t *)event);
+	if (rd_kafka_event_error(event))
+		return rd_kafka_event_error(event);
+	result = rd_kafka_event_AlterConsumerGroupOffsets_result(event);
 	groups = rd_kafka_AlterConsumerGroupOffsets_result_groups(result, &nr);
 	error = rd_kafka_group_result_error(groups[0]);
 	if (error)
@@ -212,25 +212,39 @@ static rd_kafka_resp_err_t error_of(const rd_kafka_event_t *event)
 	return list && list->cnt ? list->elems[0].err : 0;
 }
 
+static rd_kafka_event_t *alter(const struct skip *skip,
+			       const rd_kafka_topic_partition_list_t *list)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(skip->cluster.client);
+	rd_kafka_AlterConsumerGroupOffsets_t *question;
+	rd_kafka_event_t *event;
+
+	question = rd_kafka_AlterConsumerGroupOffsets_new(skip->command.group, list);
+	rd_kafka_AlterConsumerGroupOffsets(skip->cluster.client, &question, 1, NULL, queue);
+	event = rd_kafka_queue_poll(queue, COMMAND_TIMEOUT_MS);
+	rd_kafka_AlterConsumerGroupOffsets_destroy(question);
+	rd_kafka_queue_destroy(queue);
+	return event;
+}
+
+/* It may be done twice: the offset is the same. */
 static void set_offset(const struct skip *skip, int64_t to)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(skip->cluster.client);
-	rd_kafka_AlterConsumerGroupOffsets_t *question;
+	uint64_t end_ms = command_now_ms() + COMMAND_TIMEOUT_MS;
 	rd_kafka_resp_err_t error;
 	rd_kafka_event_t *event;
 
 	rd_kafka_topic_partition_list_add(list, skip->topic, skip->partition)->offset = to;
-	question = rd_kafka_AlterConsumerGroupOffsets_new(skip->command.group, list);
-	rd_kafka_AlterConsumerGroupOffsets(skip->cluster.client, &question, 1, NULL, queue);
-	event = rd_kafka_queue_poll(queue, COMMAND_TIMEOUT_MS);
-	error = error_of(event);
+	do {
+		event = alter(skip, list);
+		error = error_of(event);
+		if (event)
+			rd_kafka_event_destroy(event);
+	} while (error && cluster_again(error, end_ms));
 	if (error)
 		errx(EXIT_CANNOT, "the offset of group %s is not set: %s", skip->command.group,
 		     in_words(error));
-	rd_kafka_event_destroy(event);
-	rd_kafka_AlterConsumerGroupOffsets_destroy(question);
-	rd_kafka_queue_destroy(queue);
 	rd_kafka_topic_partition_list_destroy(list);
 }
 

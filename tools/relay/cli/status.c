@@ -5,7 +5,6 @@
  * Offsets tell how many records wait, and whether their bucket's width is over. Whether one of
  * them is late only it can tell: so the first record of each partition is read.
  */
-#include <err.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "common/exit.h"
 #include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
@@ -306,13 +304,9 @@ static json_t *group_json(struct status *status)
 {
 	const rd_kafka_ConsumerGroupDescription_t *group;
 	rd_kafka_event_t *event = cluster_ask_group(&status->cluster, &group);
-	const rd_kafka_error_t *error = rd_kafka_ConsumerGroupDescription_error(group);
 	json_t *members = json_array(), *json;
 	size_t i;
 
-	if (error)
-		errx(EXIT_CANNOT, "group %s: %s", status->command.group,
-		     rd_kafka_error_string(error));
 	for (i = 0; i < rd_kafka_ConsumerGroupDescription_member_count(group); i++)
 		json_array_append_new(members, member_json(
 			rd_kafka_ConsumerGroupDescription_member(group, i)));
