@@ -60,7 +60,7 @@ bool relay_create_topics(struct relay *relay, const struct relay_topics *topics,
 		new[nr] = new_topic(&topics->topic[i], partitions, replicas);
 		if (!new[nr])
 			continue;
-		log_say(LOG_NOTICE, "creating %s with %d partitions and %d replicas",
+		log_say(LOG_NOTICE, "creating %s with %d partitions and replication factor %d",
 			topics->topic[i].name, partitions, replicas);
 		nr++;
 	}
@@ -111,32 +111,31 @@ bool relay_create_partitions(struct relay *relay, const struct relay_topics *top
 /* --- answers -------------------------------------------------------------------------- */
 
 /* Another relay may have done the same first. What is missing then is found when it is judged. */
-static int urgency_of(rd_kafka_resp_err_t error)
+static bool is_fine(rd_kafka_resp_err_t error)
 {
-	switch (error) {
-	case RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS:
-	case RD_KAFKA_RESP_ERR_INVALID_PARTITIONS:
-		return LOG_DEBUG;
-	default:
-		return LOG_ERR;
-	}
+	return !error || error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS ||
+		error == RD_KAFKA_RESP_ERR_INVALID_PARTITIONS;
 }
 
-static void log_errors(const rd_kafka_topic_result_t **results, size_t nr)
+static bool check_results(const rd_kafka_topic_result_t **results, size_t nr)
 {
+	bool fine = true;
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
 		rd_kafka_resp_err_t error = rd_kafka_topic_result_error(results[i]);
 
-		if (error)
-			log_say(urgency_of(error), "%s: %s", rd_kafka_topic_result_name(results[i]),
-				rd_kafka_topic_result_error_string(results[i]) ?:
-				rd_kafka_err2str(error));
+		if (is_fine(error))
+			continue;
+		log_say(LOG_ERR, "%s: %s", rd_kafka_topic_result_name(results[i]),
+			rd_kafka_topic_result_error_string(results[i]) ?:
+			rd_kafka_err2str(error));
+		fine = false;
 	}
+	return fine;
 }
 
-static void log_result(rd_kafka_event_t *event)
+static bool check_event(rd_kafka_event_t *event)
 {
 	const rd_kafka_CreatePartitions_result_t *added;
 	const rd_kafka_CreateTopics_result_t *created;
@@ -149,14 +148,15 @@ static void log_result(rd_kafka_event_t *event)
 		results = rd_kafka_CreateTopics_result_topics(created, &nr);
 	else
 		results = rd_kafka_CreatePartitions_result_topics(added, &nr);
-	log_errors(results, nr);
+	return check_results(results, nr);
 }
 
-void relay_create_answered(rd_kafka_event_t *event)
+bool relay_create_answered(rd_kafka_event_t *event)
 {
+	bool fine = !rd_kafka_event_error(event) && check_event(event);
+
 	if (rd_kafka_event_error(event))
-		log_say(LOG_WARNING, "creating topics: %s", rd_kafka_event_error_string(event));
-	else
-		log_result(event);
+		log_say(LOG_ERR, "creating topics: %s", rd_kafka_event_error_string(event));
 	rd_kafka_event_destroy(event);
+	return fine;
 }

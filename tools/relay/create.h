@@ -16,7 +16,7 @@ bool relay_create_topics(struct relay *relay, const struct relay_topics *topics,
 bool relay_create_partitions(struct relay *relay, const struct relay_topics *topics,
 			     rd_kafka_queue_t *queue);
 
-/* Log the errors in an answer, and free it. */
-void relay_create_answered(rd_kafka_event_t *event);
+/* Log the errors in an answer, and free it. Returns whether there were none. */
+bool relay_create_answered(rd_kafka_event_t *event);
 
 #endif /* RELAY_CREATE_H */

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,9 @@
 
 /* The relay's end waits for this at most. */
 #define TIMEOUT_MS	5000
+
+#define ADDRESS_SIZE	300
+#define WHY_SIZE	512
 
 /**
  * struct relay_query - a question in a thread
@@ -81,5 +85,43 @@ const struct rd_kafka_metadata *relay_query_end(struct relay_query *query)
 	pthread_join(query->thread, NULL);
 	metadata = query->metadata;
 	free_query(query);
+	return metadata;
+}
+
+/* --- one broker ----------------------------------------------------------------------- */
+
+/* It connects to this broker alone, as long as nothing else is asked of it. */
+static rd_kafka_t *client_of(rd_kafka_t *like, const struct rd_kafka_metadata_broker *broker)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_dup(rd_kafka_conf(like));
+	char address[ADDRESS_SIZE], why[WHY_SIZE];
+	rd_kafka_t *client = NULL;
+
+	/* An address of IPv6 has colons. */
+	snprintf(address, sizeof(address), strchr(broker->host, ':') ? "[%s]:%d" : "%s:%d",
+		 broker->host, broker->port);
+	/* It would complain of each setting that only a consumer has. */
+	rd_kafka_conf_set(conf, "log_level", "0", why, sizeof(why));
+	if (!rd_kafka_conf_set(conf, "bootstrap.servers", address, why, sizeof(why)))
+		client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+	if (!client) {
+		log_say(LOG_DEBUG, "cannot ask %s: %s", address, why);
+		rd_kafka_conf_destroy(conf);
+	}
+	return client;
+}
+
+const struct rd_kafka_metadata *relay_query_broker(rd_kafka_t *client,
+						   const struct rd_kafka_metadata_broker *broker,
+						   int timeout_ms)
+{
+	const struct rd_kafka_metadata *metadata = NULL;
+	rd_kafka_t *own = client_of(client, broker);
+
+	if (!own)
+		return NULL;
+	if (rd_kafka_metadata(own, 1, NULL, &metadata, timeout_ms))
+		metadata = NULL;
+	rd_kafka_destroy(own);
 	return metadata;
 }

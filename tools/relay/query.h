@@ -26,4 +26,12 @@ bool relay_query_is_over(const struct relay_query *query);
  */
 const struct rd_kafka_metadata *relay_query_end(struct relay_query *query);
 
+/*
+ * Ask one broker for all topics, by a client of its own that is configured as @client is. Blocks
+ * up to @timeout_ms. Returns the answer, as above; NULL: there is none.
+ */
+const struct rd_kafka_metadata *relay_query_broker(rd_kafka_t *client,
+						   const struct rd_kafka_metadata_broker *broker,
+						   int timeout_ms);
+
 #endif /* RELAY_QUERY_H */

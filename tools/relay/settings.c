@@ -109,6 +109,7 @@ static void described(struct relay *relay, rd_kafka_event_t *event)
 	if (relay_described(&checks->topics, event, &checks->silent) && checks->at_start)
 		relay_end(relay, EXIT_CANNOT);
 	checks->at_start = false;
+	log_say(LOG_DEBUG, "the topics are checked");
 	rest(relay);
 }
 

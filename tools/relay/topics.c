@@ -15,15 +15,17 @@
 #include "common/exit.h"
 #include "common/log.h"
 #include "relay/create.h"
+#include "relay/query.h"
 #include "relay/settings.h"
 #include "relay/state.h"
 #include "relay/topics.h"
 
 #define TIMEOUT_MS	30000
 
-/* How long brokers may take to know a topic that was created. */
-#define QUERY_TIMES	20
-#define QUERY_EVERY_MS	500
+/* How long brokers may take to know a topic that was created; and one to answer. */
+#define KNOWN_MS	60000
+#define QUERY_MS	3000
+#define QUERY_EVERY_MS	200
 
 /* More replicas than this are not wanted, unless an option says so. */
 #define REPLICAS	3
@@ -139,7 +141,8 @@ static void judge_replicas(const struct relay_topic *topic, int replicas)
 {
 	if (topic->replicas < replicas)
 		log_say(LOG_WARNING,
-			"%s has %d replicas, and should have %d: it can lose records with a broker",
+			"%s has replication factor %d, and should have %d: it can lose records "
+			"with a broker",
 			topic->name, topic->replicas, replicas);
 }
 
@@ -167,71 +170,118 @@ bool relay_topics_judge(const struct relay_topics *topics, const struct relay_op
 
 /* --- at the start --------------------------------------------------------------------- */
 
-/* Returns an exit status. */
-static int query(struct relay *relay, struct relay_topics *topics)
+/* Returns NULL and logs that, if brokers do not answer. */
+static const struct rd_kafka_metadata *query(struct relay *relay)
 {
 	const struct rd_kafka_metadata *metadata;
 	rd_kafka_resp_err_t error;
 
 	error = rd_kafka_metadata(relay->consumer, 1, NULL, &metadata, TIMEOUT_MS);
-	if (error) {
-		log_say(LOG_ERR, "%s does not answer: %s", relay->options.brokers,
-			rd_kafka_err2str(error));
-		return EXIT_CANNOT;
-	}
-	relay_topics_fill(topics, metadata);
-	rd_kafka_metadata_destroy(metadata);
-	return 0;
+	if (!error)
+		return metadata;
+	log_say(LOG_ERR, "%s does not answer: %s", relay->options.brokers,
+		rd_kafka_err2str(error));
+	return NULL;
 }
 
-static void wait_answer(rd_kafka_queue_t *queue)
+/* Returns whether it was done. */
+static bool wait_answer(rd_kafka_queue_t *queue)
 {
 	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
 
 	if (event)
-		relay_create_answered(event);
-	else
-		log_say(LOG_ERR, "creating topics: brokers do not answer");
+		return relay_create_answered(event);
+	log_say(LOG_ERR, "creating topics: brokers do not answer");
+	return false;
 }
 
-static void create(struct relay *relay, const struct relay_topics *topics)
+/* Returns whether all is there now, because it was created. */
+static bool create(struct relay *relay, const struct relay_topics *topics)
 {
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(relay->consumer);
+	bool created = !relay_topics_complete(topics);
 
 	if (relay_create_topics(relay, topics, queue))
-		wait_answer(queue);
+		created &= wait_answer(queue);
 	if (relay_create_partitions(relay, topics, queue))
-		wait_answer(queue);
+		created &= wait_answer(queue);
 	rd_kafka_queue_destroy(queue);
+	return created;
 }
 
-/* Wait for what was created: other brokers may know it only a while later. */
-static int wait_until_complete(struct relay *relay, struct relay_topics *topics)
+/* Does this broker know that all is complete? */
+static bool knows(struct relay *relay, const struct rd_kafka_metadata_broker *broker)
 {
-	unsigned int times;
-	int status;
+	const struct rd_kafka_metadata *metadata;
+	struct relay_topics topics;
 
-	for (times = 0; times < QUERY_TIMES; times++) {
-		status = query(relay, topics);
-		if (status || relay_topics_complete(topics))
-			return status;
+	metadata = relay_query_broker(relay->consumer, broker, QUERY_MS);
+	if (!metadata)
+		return false;
+	relay_topics_init(&topics, &relay->options, &relay->rules);
+	relay_topics_fill(&topics, metadata);
+	rd_kafka_metadata_destroy(metadata);
+	return relay_topics_complete(&topics);
+}
+
+static bool all_know(struct relay *relay, const struct rd_kafka_metadata *metadata)
+{
+	int i;
+
+	for (i = 0; i < metadata->broker_cnt; i++)
+		if (!knows(relay, &metadata->brokers[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Wait until all brokers know what was created. The one that coordinates the group is asked for
+ * the partitions when they are assigned; those that it does not know yet would remain without a
+ * relay until the next rebalance.
+ */
+static void wait_until_known(struct relay *relay, const struct rd_kafka_metadata *metadata)
+{
+	uint64_t end_ms = relay_boot_ms() + KNOWN_MS;
+
+	while (!all_know(relay, metadata)) {
+		if (relay_boot_ms() > end_ms) {
+			log_say(LOG_WARNING,
+				"not all brokers know the topics: some partitions may have no relay "
+				"until another relay starts or ends");
+			break;
+		}
 		usleep(QUERY_EVERY_MS * 1000);
 	}
-	return 0;
+}
+
+/* Create what is missing. Returns the new metadata; NULL: brokers do not answer. */
+static const struct rd_kafka_metadata *complete(struct relay *relay, struct relay_topics *topics,
+						const struct rd_kafka_metadata *metadata)
+{
+	if (create(relay, topics))
+		wait_until_known(relay, metadata);
+	rd_kafka_metadata_destroy(metadata);
+	metadata = query(relay);
+	if (metadata)
+		relay_topics_fill(topics, metadata);
+	return metadata;
 }
 
 int relay_topics_open(struct relay *relay)
 {
+	const struct rd_kafka_metadata *metadata = query(relay);
 	struct relay_topics topics;
-	int status;
 
+	if (!metadata)
+		return EXIT_CANNOT;
 	relay_topics_init(&topics, &relay->options, &relay->rules);
-	status = query(relay, &topics);
-	if (!status && relay->options.create) {
-		create(relay, &topics);
-		status = wait_until_complete(relay, &topics);
-	}
-	if (!status && relay_topics_judge(&topics, &relay->options))
-		status = EXIT_CANNOT;
-	return status ?: relay_settings_start(relay, &topics);
+	relay_topics_fill(&topics, metadata);
+	if (relay->options.create)
+		metadata = complete(relay, &topics, metadata);
+	if (!metadata)
+		return EXIT_CANNOT;
+	rd_kafka_metadata_destroy(metadata);
+	if (relay_topics_judge(&topics, &relay->options))
+		return EXIT_CANNOT;
+	return relay_settings_start(relay, &topics);
 }

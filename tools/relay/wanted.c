@@ -87,7 +87,7 @@ static const struct rule rules[] = {
 	{ "cleanup.policy", RELAY_TOPIC_INVALID, NOT_JUDGED, "delete", NULL, NULL, RELAY_RIGHT,
 	  NULL },
 	{ "retention.ms", WAITING, AT_LEAST, NULL, retention_ms, least_retention_ms,
-	  RELAY_DOUBTFUL, "records that wait are deleted after it" },
+	  RELAY_DOUBTFUL, "records that wait longer are deleted" },
 	{ "retention.bytes", WAITING, SAME, "-1", NULL, NULL, RELAY_DOUBTFUL,
 	  "it deletes records that wait" },
 	{ "message.timestamp.type", WAITING, SAME, "LogAppendTime", NULL, NULL, RELAY_DOUBTFUL,

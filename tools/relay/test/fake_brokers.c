@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alarm/test/fake_alarm.h"
 #include "relay/create.h"
 #include "relay/describe.h"
 #include "relay/query.h"
@@ -63,6 +64,7 @@ static const struct rd_kafka_metadata *metadata_of(const char *name)
 
 	pass_time();
 	metadata->broker_cnt = brokers.nr_brokers;
+	metadata->brokers = calloc(brokers.nr_brokers, sizeof(*metadata->brokers));
 	metadata->topics = calloc(brokers.nr + 1, sizeof(*metadata->topics));
 	for (i = 0; i < brokers.nr; i++) {
 		if (!brokers.topics[i].known || (*name && strcmp(brokers.topics[i].name, name)))
@@ -97,6 +99,7 @@ void rd_kafka_metadata_destroy(const struct rd_kafka_metadata *metadata)
 	for (i = 0; i < metadata->topic_cnt; i++)
 		free(metadata->topics[i].partitions);
 	free(metadata->topics);
+	free(metadata->brokers);
 	free((void *)metadata);
 }
 
@@ -125,6 +128,18 @@ const struct rd_kafka_metadata *relay_query_end(struct relay_query *query)
 		metadata = metadata_of(query->topic);
 	free(query);
 	return metadata;
+}
+
+const struct rd_kafka_metadata *relay_query_broker(rd_kafka_t *client,
+						   const struct rd_kafka_metadata_broker *broker,
+						   int timeout_ms)
+{
+	(void)client;
+	(void)broker;
+	(void)timeout_ms;
+	fake_advance(NSEC_PER_SEC);
+	brokers.nr_broker_queries++;
+	return brokers.down ? NULL : metadata_of("");
 }
 
 /* --- requests ------------------------------------------------------------------------- */
@@ -207,9 +222,10 @@ rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *queue, int timeout_ms)
 	return (rd_kafka_event_t *)&brokers;
 }
 
-void relay_create_answered(rd_kafka_event_t *event)
+bool relay_create_answered(rd_kafka_event_t *event)
 {
 	ASSERT(event);
+	return !brokers.refuse;
 }
 
 bool relay_described(const struct relay_topics *topics, rd_kafka_event_t *event, bool *silent)

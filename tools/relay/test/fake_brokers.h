@@ -34,6 +34,7 @@ struct fake_topic {
  * @wrong: settings would lose records.
  * @nr_counts: how often a single topic was asked for.
  * @nr_lists: how often all topics were asked for.
+ * @nr_broker_queries: how often a single broker was asked.
  * @nr_creates: how often topics were created.
  * @nr_adds: how often partitions were added.
  * @nr_describes: how often settings were asked for.
@@ -51,6 +52,7 @@ struct fake_brokers {
 	bool wrong;
 	unsigned int nr_counts;
 	unsigned int nr_lists;
+	unsigned int nr_broker_queries;
 	unsigned int nr_creates;
 	unsigned int nr_adds;
 	unsigned int nr_describes;

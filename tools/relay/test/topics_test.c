@@ -159,14 +159,42 @@ TEST(missing_topics_are_created_with_three_replicas_or_as_many_as_there_are_brok
 	stop();
 }
 
-TEST(the_start_waits_until_brokers_know_the_topics_that_were_created)
+TEST(the_start_waits_until_all_brokers_know_the_topics_that_were_created)
 {
 	prepare(true);
-	brokers.slow = 3;
+	brokers.slow = 5;
 	catch_stderr();
 	ASSERT_EQ(relay_topics_open(&relay), 0);
 	ASSERT_EQ(brokers.nr_creates, 1);
+	/* Until then the first one, and then all of them. */
+	ASSERT_EQ(brokers.nr_broker_queries, 4 + 3 - 1);
 	ASSERT_EQ(times_said("there is no topic"), 0);
+	stop();
+	/* Nothing was created. */
+	brokers.nr_broker_queries = 0;
+	ASSERT_EQ(relay_topics_open(&relay), 0);
+	ASSERT_EQ(brokers.nr_broker_queries, 0);
+	stop();
+}
+
+TEST(what_brokers_refuse_to_create_is_missing_at_once)
+{
+	prepare(true);
+	brokers.refuse = true;
+	catch_stderr();
+	ASSERT_EQ(relay_topics_open(&relay), EXIT_CANNOT);
+	ASSERT(has_said("there is no topic delays-done, and --create did not work"));
+	ASSERT_EQ(brokers.nr_broker_queries, 0);
+	stop();
+}
+
+TEST(the_start_does_not_wait_for_ever)
+{
+	prepare(true);
+	brokers.slow = 63;
+	catch_stderr();
+	ASSERT_EQ(relay_topics_open(&relay), 0);
+	ASSERT(has_said("not all brokers know the topics"));
 	stop();
 }
 
@@ -183,7 +211,7 @@ TEST(too_few_partitions_and_replicas_are_named_and_do_not_end_the_relay)
 	ASSERT(has_said("delays-b60s has 3 partitions, and should have 4, and --create was not "
 			"given: partitions of delays from number 3 on wait"));
 	ASSERT(has_said("delays-done has 2 partitions, and should have 4"));
-	ASSERT(has_said("delays-cancelled has 1 replicas, and should have 3"));
+	ASSERT(has_said("delays-cancelled has replication factor 1, and should have 3"));
 	ASSERT_EQ(times_said("should have"), 3);
 	stop();
 }
@@ -223,10 +251,10 @@ TEST(all_is_checked_each_hour_and_what_is_wrong_is_said_each_time)
 	run_s(2 * MINUTE_S);
 	ASSERT_EQ(brokers.nr_lists, 1);
 	ASSERT_EQ(brokers.nr_describes, 2);
-	ASSERT_EQ(times_said("delays-b10s has 1 replicas, and should have 3"), 1);
+	ASSERT_EQ(times_said("delays-b10s has replication factor 1, and should have 3"), 1);
 	run_s(HOUR_S);
 	ASSERT_EQ(brokers.nr_describes, 3);
-	ASSERT_EQ(times_said("delays-b10s has 1 replicas, and should have 3"), 2);
+	ASSERT_EQ(times_said("delays-b10s has replication factor 1, and should have 3"), 2);
 	stop();
 }
 
