@@ -285,8 +285,8 @@ void relay_options_parse(struct relay_options *options, int argc, char **argv)
 	static const struct option_table table = {
 		.rules = rules,
 		.nr = ARRAY_SIZE(rules),
-		.doc = "Delay and retry records of Kafka, until SIGTERM or SIGINT.\v"
-		       "These commands tell and change what the relays have; each has --help:\n\n"
+		.doc = "Delay and retry records of Kafka, until SIGTERM or SIGINT.\n"
+		       "\vThese commands tell and change what the relays have; each has --help:\n\n"
 		       "  status     show the group, what waits, and what is wrong\n"
 		       "  list       list the records that wait\n"
 		       "  replay     write dead letters to the topic of delays again\n"

@@ -241,13 +241,14 @@ static rd_kafka_event_t *ask_group_offsets(const struct cluster *cluster,
 
 static void note_committed(struct cluster *cluster, rd_kafka_event_t *event)
 {
+	const rd_kafka_ListConsumerGroupOffsets_result_t *result;
 	const rd_kafka_topic_partition_list_t *answer;
 	const rd_kafka_group_result_t **groups;
 	size_t nr;
 	int i;
 
-	groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
-		rd_kafka_event_ListConsumerGroupOffsets_result(event), &nr);
+	result = rd_kafka_event_ListConsumerGroupOffsets_result(event);
+	groups = rd_kafka_ListConsumerGroupOffsets_result_groups(result, &nr);
 	answer = rd_kafka_group_result_partitions(groups[0]);
 	for (i = 0; i < answer->cnt; i++) {
 		struct place *place = cluster_find(cluster, answer->elems[i].topic,
@@ -429,8 +430,8 @@ const char *place_stopped(const struct place *place, char why[PLACE_WHY])
 		snprintf(why, PLACE_WHY, "nothing is committed, and the records before %" PRId64
 			 " are deleted", place->low);
 	else if (floor >= 0 && floor < place->low)
-		snprintf(why, PLACE_WHY, "records %" PRId64 " to %" PRId64 " are deleted, which no "
-			 "relay has committed", floor, place->low - 1);
+		snprintf(why, PLACE_WHY, "records %" PRId64 " to %" PRId64
+			 " are deleted, which no relay has committed", floor, place->low - 1);
 	else if (floor > place->end)
 		snprintf(why, PLACE_WHY, "the committed offset %" PRId64 " is beyond the end, %"
 			 PRId64, floor, place->end);
@@ -474,6 +475,7 @@ static rd_kafka_event_t *ask_description(const struct cluster *cluster)
 static rd_kafka_resp_err_t description_error(rd_kafka_event_t *event, const char **why,
 					     const rd_kafka_ConsumerGroupDescription_t **group)
 {
+	const rd_kafka_DescribeConsumerGroups_result_t *result;
 	const rd_kafka_ConsumerGroupDescription_t **groups;
 	const rd_kafka_error_t *error;
 	size_t nr;
@@ -481,8 +483,8 @@ static rd_kafka_resp_err_t description_error(rd_kafka_event_t *event, const char
 	*why = event ? rd_kafka_event_error_string(event) : "time is over";
 	if (!event || rd_kafka_event_error(event))
 		return event ? rd_kafka_event_error(event) : RD_KAFKA_RESP_ERR__TIMED_OUT;
-	groups = rd_kafka_DescribeConsumerGroups_result_groups(
-		rd_kafka_event_DescribeConsumerGroups_result(event), &nr);
+	result = rd_kafka_event_DescribeConsumerGroups_result(event);
+	groups = rd_kafka_DescribeConsumerGroups_result_groups(result, &nr);
 	*why = "no answer";
 	if (!nr)
 		return RD_KAFKA_RESP_ERR__FAIL;

@@ -171,13 +171,15 @@ static json_t *optional(bool known, uint64_t value)
 	return known ? json_integer(value) : json_null();
 }
 
+#define JSON_ROW	"{s:o, s:o, s:o, s:s, s:i, s:I, s:I, s:I, s:o, s:b, s:b, s:o}"
+
 static json_t *make_json(const struct record *record, const struct place *place, int64_t offset,
 			 bool cancelled)
 {
 	json_t *target = record->target.data ?
 		command_json_text(record->target.data, record->target.len) : json_null();
 
-	return command_memory(json_pack("{s:o, s:o, s:o, s:s, s:i, s:I, s:I, s:I, s:o, s:b, s:b, s:o}",
+	return command_memory(json_pack(JSON_ROW,
 		"id", command_json_text(record->id.data, record->id.len),
 		"due_ms", optional(record->has_due, record->due_ms),
 		"target", target, "topic", place->topic, "partition", place->number,
@@ -211,7 +213,7 @@ static struct total *find_total(struct list *list, const struct record *record)
 	struct total *total = command_memory(calloc(1, sizeof(*total) + strlen(target) + 1));
 	struct total *found;
 
-	strcpy(total->target, target);
+	memcpy(total->target, target, strlen(target));
 	free(target);
 	found = RB_INSERT(totals, &list->totals, total);
 	if (found)
@@ -402,17 +404,24 @@ static void print_rows(struct list *list)
 	free(list->row);
 }
 
+static void print_json_total(const struct total *total)
+{
+	json_t *json = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "target", total->target,
+				 "records", (json_int_t)total->records,
+				 "held", (json_int_t)total->held,
+				 "taken_back", (json_int_t)total->cancelled,
+				 "first_due_ms", optional(total->first_ms, total->first_ms),
+				 "last_due_ms", optional(total->first_ms, total->last_ms));
+
+	command_print_json(json);
+}
+
 static void print_total(const struct list *list, const struct total *total)
 {
 	char first[COMMAND_TIME_TEXT] = "-", last[COMMAND_TIME_TEXT] = "-";
 
 	if (list->command.json) {
-		command_print_json(json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}",
-			"target", total->target, "records", (json_int_t)total->records,
-			"held", (json_int_t)total->held,
-			"taken_back", (json_int_t)total->cancelled,
-			"first_due_ms", optional(total->first_ms, total->first_ms),
-			"last_due_ms", optional(total->first_ms, total->last_ms)));
+		print_json_total(total);
 		return;
 	}
 	if (total->first_ms) {

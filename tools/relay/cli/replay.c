@@ -3,7 +3,7 @@
  * twheel-relay replay: dead letters are written to the topic of delays again.
  *
  * Which ones were replayed is remembered in the commits of a group of its own, so that the next
- * time these are passed over. A commit follows the acknowledgement of what it covers: if the
+ * time these are passed over. A commit follows the reports about what it covers: if the
  * command is killed between the two, these records are replayed once more, with the same ids.
  *
  * For each partition there are two sets: the offsets that are chosen, and those of them that are
@@ -217,9 +217,9 @@ static void commit(struct replay *replay)
 	}
 	error = rd_kafka_commit(replay->cluster.client, list, 0);
 	if (error)
-		errx(EXIT_CANNOT, "%" PRIu64 " records are replayed, but group %s cannot remember "
-		     "that, so the next time they are replayed again: %s", replay->not_committed,
-		     replay->group, rd_kafka_err2str(error));
+		errx(EXIT_CANNOT, "%" PRIu64
+		     " records will be replayed again, as group %s cannot remember them: %s",
+		     replay->not_committed, replay->group, rd_kafka_err2str(error));
 	replay->not_committed = 0;
 	rd_kafka_topic_partition_list_destroy(list);
 }
@@ -287,18 +287,21 @@ static void write_record(struct replay *replay, struct dead *dead,
 	rd_kafka_resp_err_t error;
 
 	*sent = (struct sent){ dead, message->offset };
-	while ((error = rd_kafka_producev(replay->producer,
-			RD_KAFKA_V_TOPIC(replay->command.topic),
-			RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-			RD_KAFKA_V_KEY(message->key, message->key_len),
-			RD_KAFKA_V_VALUE(message->payload, message->len),
-			RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(sent),
-			RD_KAFKA_V_END)) == RD_KAFKA_RESP_ERR__QUEUE_FULL)
-		rd_kafka_poll(replay->producer, 100);
-	if (!error) {
-		replay->in_flight++;
+	/* Its report may come within the following poll. */
+	replay->in_flight++;
+	do {
+		error = rd_kafka_producev(replay->producer,
+					  RD_KAFKA_V_TOPIC(replay->command.topic),
+					  RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+					  RD_KAFKA_V_KEY(message->key, message->key_len),
+					  RD_KAFKA_V_VALUE(message->payload, message->len),
+					  RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(sent),
+					  RD_KAFKA_V_END);
+		rd_kafka_poll(replay->producer, error ? 100 : 0);
+	} while (error == RD_KAFKA_RESP_ERR__QUEUE_FULL);
+	if (!error)
 		return;
-	}
+	replay->in_flight--;
 	replay->error = error;
 	rd_kafka_headers_destroy(headers);
 	free(sent);
@@ -398,7 +401,6 @@ static bool read_record(const struct scan_part *part, const rd_kafka_message_t *
 		return true;
 	}
 	write_record(replay, dead, message);
-	rd_kafka_poll(replay->producer, 0);
 	if (replay->not_committed >= COMMIT_EVERY)
 		commit(replay);
 	return true;
@@ -469,8 +471,8 @@ static int sum_up(const struct replay *replay)
 		status = EXIT_CANNOT;
 	}
 	if (replay->full) {
-		warnx("group %s has no room to remember more single records: replay all of %s, "
-		      "or the records up to a time (--until)", replay->group, replay->topic);
+		warnx("group %s has no room to remember more single records: replay all of %s",
+		      replay->group, replay->topic);
 		status = EXIT_CANNOT;
 	}
 	if (replay->error) {

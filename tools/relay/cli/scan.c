@@ -94,7 +94,8 @@ void scan(rd_kafka_t *client, struct scan_part *parts, size_t nr, scan_record *r
 		struct scan_part *part;
 
 		if (!message && command_now_ms() > end_ms)
-			errx(EXIT_CANNOT, "brokers do not answer: %zu partitions are not read", left);
+			errx(EXIT_CANNOT, "brokers do not answer: %zu partitions are not read",
+			     left);
 		if (!message)
 			continue;
 		part = message->rkt ? find(parts, nr, message) : NULL;

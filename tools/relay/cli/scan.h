@@ -32,8 +32,8 @@ typedef bool scan_record(const struct scan_part *part, const rd_kafka_message_t 
 			 void *context);
 
 /*
- * Read @nr partitions, each in the order of its offsets. The order of @parts may change. The program
- * ends if brokers do not answer, or do not let it read.
+ * Read @nr partitions, each in the order of its offsets. The order of @parts may change. The
+ * program ends if brokers do not answer, or do not let it read.
  */
 void scan(rd_kafka_t *client, struct scan_part *parts, size_t nr, scan_record *record,
 	  void *context);

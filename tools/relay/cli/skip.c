@@ -112,8 +112,8 @@ static void refuse_members(const struct skip *skip)
 		      cluster_host(member));
 	}
 	if (nr)
-		errx(EXIT_CANNOT, "group %s has %zu members: stop all relays first. One that was "
-		     "killed is a member until its session.timeout.ms is over",
+		errx(EXIT_CANNOT,
+		     "group %s has %zu members: stop all relays first; one that was killed stays for its session.timeout.ms",
 		     skip->command.group, nr);
 	rd_kafka_event_destroy(event);
 }
@@ -133,8 +133,8 @@ static int64_t choose(const struct skip *skip, const struct place *place)
 	if (skip->to_begin)
 		return place->low;
 	if (skip->to < 0 && !place_stopped(place, why))
-		errx(EXIT_CANNOT, "%s [%" PRId64 "] is not stopped: %s is committed, and its "
-		     "offsets are %" PRId64 " to %" PRId64 "; --to OFFSET moves it all the same",
+		errx(EXIT_CANNOT, "%s [%" PRId64 "] is not stopped: %s is committed, of %" PRId64
+		     " to %" PRId64 "; --to OFFSET moves it all the same",
 		     skip->topic, skip->partition, offset_text(committed, place->committed),
 		     place->low, place->end);
 	if (skip->to < 0)

@@ -226,17 +226,17 @@ static void add_place(struct status *status, const struct heads *heads,
 
 static void add_topic(struct status *status, const struct place *place, const struct sums *sums)
 {
+	uint64_t width_s = place->width_ms * status->command.scale / 1000;
 	json_t *topic = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-		"topic", place->topic,
-		"width_s", (json_int_t)(place->width_ms * status->command.scale / 1000),
-		"partitions", (json_int_t)sums->partitions,
-		"waiting", (json_int_t)sums->waiting,
-		"not_ready", (json_int_t)sums->not_ready,
-		"done_above", (json_int_t)sums->done_above,
-		"oldest_ms", (json_int_t)sums->oldest_ms,
-		"late_ms", (json_int_t)sums->late_ms,
-		"late_partitions", (json_int_t)sums->late,
-		"stopped", (json_int_t)sums->stopped);
+				  "topic", place->topic, "width_s", (json_int_t)width_s,
+				  "partitions", (json_int_t)sums->partitions,
+				  "waiting", (json_int_t)sums->waiting,
+				  "not_ready", (json_int_t)sums->not_ready,
+				  "done_above", (json_int_t)sums->done_above,
+				  "oldest_ms", (json_int_t)sums->oldest_ms,
+				  "late_ms", (json_int_t)sums->late_ms,
+				  "late_partitions", (json_int_t)sums->late,
+				  "stopped", (json_int_t)sums->stopped);
 
 	json_array_append_new(status->topics, command_memory(topic));
 }
@@ -276,17 +276,19 @@ static json_t *count_invalid(const struct status *status)
 
 /* --- the group ---------------------------------------------------------------------------- */
 
-static json_t *member_json(const rd_kafka_MemberDescription_t *member)
+static void add_member(json_t *members, const rd_kafka_MemberDescription_t *member)
 {
 	const rd_kafka_MemberAssignment_t *assignment;
 	const rd_kafka_topic_partition_list_t *list;
+	json_t *json;
 
 	assignment = rd_kafka_MemberDescription_assignment(member);
 	list = assignment ? rd_kafka_MemberAssignment_partitions(assignment) : NULL;
-	return json_pack("{s:s, s:s, s:s, s:i}", "member",
-			 rd_kafka_MemberDescription_consumer_id(member) ?: "", "client",
-			 rd_kafka_MemberDescription_client_id(member) ?: "", "host",
-			 cluster_host(member), "partitions", list ? list->cnt : 0);
+	json = json_pack("{s:s, s:s, s:s, s:i}",
+			 "member", rd_kafka_MemberDescription_consumer_id(member) ?: "",
+			 "client", rd_kafka_MemberDescription_client_id(member) ?: "",
+			 "host", cluster_host(member), "partitions", list ? list->cnt : 0);
+	json_array_append_new(members, json);
 }
 
 /* No broker tells the generation. The pieces of the map have that of their writer. */
@@ -305,18 +307,18 @@ static json_t *group_json(struct status *status)
 	const rd_kafka_ConsumerGroupDescription_t *group;
 	rd_kafka_event_t *event = cluster_ask_group(&status->cluster, &group);
 	json_t *members = json_array(), *json;
+	rd_kafka_consumer_group_state_t state;
 	size_t i;
 
 	for (i = 0; i < rd_kafka_ConsumerGroupDescription_member_count(group); i++)
-		json_array_append_new(members, member_json(
-			rd_kafka_ConsumerGroupDescription_member(group, i)));
+		add_member(members, rd_kafka_ConsumerGroupDescription_member(group, i));
 	if (!json_array_size(members))
 		complain(status, "no relay is in group %s", status->command.group);
-	json = json_pack("{s:s, s:s, s:o, s:o}", "group", status->command.group, "state",
-			 rd_kafka_consumer_group_state_name(
-				rd_kafka_ConsumerGroupDescription_state(group)),
-			 "generation_of_map", latest_generation(&status->cluster), "members",
-			 members);
+	state = rd_kafka_ConsumerGroupDescription_state(group);
+	json = json_pack("{s:s, s:s, s:o, s:o}", "group", status->command.group,
+			 "state", rd_kafka_consumer_group_state_name(state),
+			 "generation_of_map", latest_generation(&status->cluster),
+			 "members", members);
 	rd_kafka_event_destroy(event);
 	return command_memory(json);
 }
@@ -400,7 +402,7 @@ static void print(const struct status *status, json_t *all)
 	printf("\n%s" RELAY_INVALID_SUFFIX ": %" PRIu64 " records\n", status->command.topic,
 	       number_of(all, "invalid"));
 	if (!status->has_map)
-		puts("There is no map of done offsets: what is done above the committed offsets counts as waiting.");
+		puts("There is no map of what is done: all that is not committed counts as waiting.");
 	print_problems(status->problems);
 }
 

@@ -422,11 +422,12 @@ TEST(what_would_end_a_label_is_escaped)
 static void produce(unsigned int nr)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_mock_cluster_t *cluster;
 	char why[256], *brokers;
 	rd_kafka_t *producer;
 
-	brokers = strdup(rd_kafka_mock_cluster_bootstraps(
-		rd_kafka_handle_mock_cluster(relay.consumer)));
+	cluster = rd_kafka_handle_mock_cluster(relay.consumer);
+	brokers = strdup(rd_kafka_mock_cluster_bootstraps(cluster));
 	set(conf, "bootstrap.servers", brokers);
 	producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
 	ASSERT(producer);
