@@ -9,28 +9,33 @@
 /* From this version on: leader epochs (rd_kafka_message_leader_epoch()), and seek (#4230). */
 #define VERSION_EPOCHS	0x02010000
 
-/* Major, minor and revision of a version: a byte each. */
-#define VERSION_FORMAT		"%d.%d.%d"
-#define VERSION_OF(version)	(version) >> 24 & 255, (version) >> 16 & 255, (version) >> 8 & 255
+#define VERSION_SIZE	16
+
+/* Major, minor and revision are a byte each. */
+static const char *format_version(int version, char text[VERSION_SIZE])
+{
+	snprintf(text, VERSION_SIZE, "%d.%d.%d", version >> 24 & 255, version >> 16 & 255,
+		 version >> 8 & 255);
+	return text;
+}
 
 bool relay_library_describe(int built, int runs, char text[RELAY_LIBRARY_TEXT])
 {
-	char builder[64] = "";
+	/* What the library has, but the headers at the build had not, is not used. */
+	bool lacks = built < VERSION_EPOCHS || runs < VERSION_EPOCHS;
+	char builder[VERSION_SIZE], runner[VERSION_SIZE], built_for[64] = "";
 
-	/* What the library has, but its headers had not, is not used. */
 	if (built >> 8 != runs >> 8)
-		snprintf(builder, sizeof(builder), " (built for " VERSION_FORMAT ")",
-			 VERSION_OF(built));
-	if (built >= VERSION_EPOCHS && runs >= VERSION_EPOCHS) {
-		snprintf(text, RELAY_LIBRARY_TEXT, "librdkafka " VERSION_FORMAT "%s",
-			 VERSION_OF(runs), builder);
-		return false;
-	}
-	snprintf(text, RELAY_LIBRARY_TEXT,
-		 "librdkafka " VERSION_FORMAT "%s lacks what 2.1 has: leader epochs, so only "
-		 "timestamps show that a topic lost its end in an unclean election; and a seek "
-		 "that waits for its answer (librdkafka#4230)", VERSION_OF(runs), builder);
-	return true;
+		snprintf(built_for, sizeof(built_for), " (built for %s)",
+			 format_version(built, builder));
+	if (lacks)
+		snprintf(text, RELAY_LIBRARY_TEXT,
+			 "librdkafka %s%s lacks what 2.1 has: leader epochs, so only timestamps show that a topic lost its end in an unclean election; and a seek that waits for its answer (librdkafka#4230)",
+			 format_version(runs, runner), built_for);
+	else
+		snprintf(text, RELAY_LIBRARY_TEXT, "librdkafka %s%s",
+			 format_version(runs, runner), built_for);
+	return lacks;
 }
 
 void relay_say_library(void)

@@ -132,17 +132,17 @@ static void judge_partitions(const struct relay_topics *topics, unsigned int i, 
 	int least = relay_topics_least(topics, i);
 
 	if (topic->partitions < least)
-		log_say(LOG_ERR, "%s has %d partitions, and should have %d, %s: partitions of %s "
-			"from number %d on wait for that", topic->name, topic->partitions, least,
-			hint, topics->topic[0].name, topic->partitions);
+		log_say(LOG_ERR,
+			"%s has %d partitions, and should have %d, %s: partitions of %s from number %d on wait",
+			topic->name, topic->partitions, least, hint, topics->topic[0].name,
+			topic->partitions);
 }
 
 static void judge_replicas(const struct relay_topic *topic, int replicas)
 {
 	if (topic->replicas < replicas)
 		log_say(LOG_WARNING,
-			"%s has replication factor %d, and should have %d: it can lose records "
-			"with a broker",
+			"%s has replication factor %d, and should have %d: the loss of a broker can lose records",
 			topic->name, topic->replicas, replicas);
 }
 
@@ -246,8 +246,7 @@ static void wait_until_known(struct relay *relay, const struct rd_kafka_metadata
 	while (!all_know(relay, metadata)) {
 		if (relay_boot_ms() > end_ms) {
 			log_say(LOG_WARNING,
-				"not all brokers know the topics: some partitions may have no relay "
-				"until another relay starts or ends");
+				"not all brokers know the topics: some partitions may have no relay until another relay starts or ends");
 			break;
 		}
 		usleep(QUERY_EVERY_MS * 1000);

@@ -75,9 +75,9 @@ TEST(options_have_defaults)
 
 TEST(options_have_the_values_that_are_given)
 {
-	parse("--delivery exactly-once --instance=relay-1.a_B --hold=0 --hold-max=366d --replicas=5");
+	parse("--delivery exactly-once --instance=r-1.a_B --hold=0 --hold-max=366d --replicas=5");
 	ASSERT_EQ(options.delivery, RELAY_EXACTLY_ONCE);
-	ASSERT(!strcmp(options.instance, "relay-1.a_B"));
+	ASSERT(!strcmp(options.instance, "r-1.a_B"));
 	ASSERT_EQ(options.hold_ms, 0);
 	ASSERT_EQ(options.hold_max_ms, RELAY_HOLD_MAX_LIMIT_MS);
 	ASSERT_EQ(options.replicas, 5);

@@ -13,15 +13,19 @@
 static const struct relay_topic delays = {
 	.name = "delays", .role = RELAY_TOPIC_DELAYS, .least_ms = 2 * HOUR_MS, .replicas = 3,
 };
+
 static const struct relay_topic bucket = {
 	.name = "delays-b3600s", .role = RELAY_TOPIC_BUCKET, .least_ms = 2 * HOUR_MS, .replicas = 3,
 };
+
 static const struct relay_topic done = {
 	.name = "delays-done", .role = RELAY_TOPIC_DONE, .replicas = 3,
 };
+
 static const struct relay_topic cancelled = {
 	.name = "delays-cancelled", .role = RELAY_TOPIC_CANCELLED, .replicas = 3,
 };
+
 static const struct relay_topic invalid = {
 	.name = "delays.invalid", .role = RELAY_TOPIC_INVALID, .replicas = 3,
 };
@@ -129,8 +133,10 @@ TEST(settings_are_judged)
 		{ &bucket, "cleanup.policy", "compact", RELAY_WRONG, "delete" },
 		{ &bucket, "cleanup.policy", "compact,delete", RELAY_WRONG, "delete" },
 		{ &delays, "cleanup.policy", "compact", RELAY_WRONG, "delete" },
-		{ &delays, "message.timestamp.type", "CreateTime", RELAY_DOUBTFUL, "LogAppendTime" },
-		{ &bucket, "message.timestamp.type", "CreateTime", RELAY_DOUBTFUL, "LogAppendTime" },
+		{ &delays, "message.timestamp.type", "CreateTime", RELAY_DOUBTFUL,
+		  "LogAppendTime" },
+		{ &bucket, "message.timestamp.type", "CreateTime", RELAY_DOUBTFUL,
+		  "LogAppendTime" },
 		{ &bucket, "segment.bytes", "1073741824", RELAY_RIGHT, "" },
 		{ &done, "cleanup.policy", "delete", RELAY_WRONG, "compact" },
 		{ &done, "cleanup.policy", "compact,delete", RELAY_WRONG, "compact" },

@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 
-import process
 from cluster import RELAY, need_mock
 from ledger import PATIENCE_S, now_ms, wait_for
 from scene import DAY_S, Scene, TooLate
