@@ -14,6 +14,7 @@
 #include "common/exit.h"
 #include "common/log.h"
 #include "common/util.h"
+#include "relay/client/option.h"
 #include "relay/commit.h"
 #include "relay/doubt.h"
 #include "relay/group.h"
@@ -288,7 +289,7 @@ void relay_client_group(const struct relay *relay, char name[RELAY_GROUP_MAX])
 	if (relay->options.group)
 		snprintf(name, RELAY_GROUP_MAX, "%s", relay->options.group);
 	else
-		snprintf(name, RELAY_GROUP_MAX, "twheelq-%s", relay->options.topic);
+		snprintf(name, RELAY_GROUP_MAX, CLIENT_GROUP_PREFIX "%s", relay->options.topic);
 }
 
 static bool set_group(rd_kafka_conf_t *conf, const struct relay *relay)

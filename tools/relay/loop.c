@@ -23,6 +23,7 @@
 #include "relay/doubt.h"
 #include "relay/group.h"
 #include "relay/kafka.h"
+#include "relay/lag.h"
 #include "relay/loop.h"
 #include "relay/map.h"
 #include "relay/near.h"
@@ -95,7 +96,9 @@ static int open_metrics(struct loop *loop)
 
 static int open_clients(struct loop *loop)
 {
-	return relay_client_open(&loop->relay);
+	int status = relay_client_open(&loop->relay);
+
+	return status || !loop->metrics ? status : relay_lag_open(&loop->relay);
 }
 
 static int open_topics(struct loop *loop)
@@ -176,6 +179,7 @@ static void close_all(struct loop *loop)
 {
 	struct relay *relay = &loop->relay;
 
+	relay_lag_close(relay);
 	relay_turn_close(relay);
 	relay_work_close(relay);
 	relay_check_close(relay);

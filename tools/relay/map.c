@@ -68,12 +68,14 @@ static struct relay_range *get_range(struct relay_partition *partition, int64_t 
 	range->newest_ms = -1;
 	range->epoch = -1;
 	RB_INSERT(relay_ranges, &partition->ranges, range);
+	partition->nr_ranges++;
 	return range;
 }
 
 static void free_range(struct relay_partition *partition, struct relay_range *range)
 {
 	RB_REMOVE(relay_ranges, &partition->ranges, range);
+	partition->nr_ranges--;
 	free(range);
 }
 
@@ -110,7 +112,12 @@ void relay_map_free(struct relay_partition *partition)
 
 size_t relay_map_bytes(const struct relay_partition *partition)
 {
-	return partition->before.bytes;
+	return partition->before.bytes + partition->nr_ranges * sizeof(struct relay_range);
+}
+
+uint64_t relay_map_pieces(const struct relay_partition *partition)
+{
+	return partition->before.bytes / sizeof(struct done_piece) + partition->nr_ranges;
 }
 
 /* --- writes --------------------------------------------------------------------------- */

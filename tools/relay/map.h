@@ -46,7 +46,8 @@ void relay_map_acknowledge(struct relay *relay, struct relay_map_write *write);
 /* Forget what is known of a partition. */
 void relay_map_free(struct relay_partition *partition);
 
-/* The memory of @ranges and @before. */
+/* The memory of @ranges and @before, and the number of pieces that they are. */
 size_t relay_map_bytes(const struct relay_partition *partition);
+uint64_t relay_map_pieces(const struct relay_partition *partition);
 
 #endif /* RELAY_MAP_H */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The options of twheel-relay. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
-#include "relay/config.h"
+#include "relay/client/option.h"
 #include "relay/options.h"
 
 #define MS_PER_S	1000ULL
@@ -24,9 +23,6 @@
 /* Room for the numbers of a policy. */
 #define POLICY_TEXT	256
 #define SCALE_MAX	10000000ULL
-
-/* Leaves room for the width of a bucket, for ".invalid" and for "-cancelled". */
-#define TOPIC_MAX	(RELAY_TOPIC_MAX - 16)
 
 /* The most replicas: a number that every cluster refuses is probably a mistake. */
 #define REPLICAS_MAX	100
@@ -42,18 +38,6 @@ static void *get_memory(struct argp_state *state, size_t size)
 	if (!memory)
 		argp_failure(state, EXIT_CANNOT, ENOMEM, "an option");
 	return memory;
-}
-
-/* Split "NAME=VALUE", and return the value. */
-static char *split(struct argp_state *state, const char *option, char *arg)
-{
-	char *equals = strchr(arg, '=');
-
-	if (!equals || equals == arg)
-		argp_error(state, "%s \"%s\" is not NAME=VALUE", option, arg);
-	else
-		*equals++ = '\0';
-	return equals;
 }
 
 /* "MAX,BASE,FACTOR,CAP,JITTER": the words of a policy, with commas between them. */
@@ -75,7 +59,7 @@ static void parse_policies(struct argp_state *state, char *arg, void *values)
 {
 	struct relay_options *options = values;
 	struct relay_policy *policy = get_memory(state, sizeof(*policy));
-	const char *text = split(state, "--policy", arg);
+	const char *text = client_option_split(state, "--policy", arg);
 
 	policy->target = arg;
 	if (!parse_policy(&policy->policy, text))
@@ -87,49 +71,29 @@ static void parse_policies(struct argp_state *state, char *arg, void *values)
 static void parse_setting(struct argp_state *state, char *arg, void *values)
 {
 	struct relay_options *options = values;
-	struct relay_setting *setting = get_memory(state, sizeof(*setting));
 
-	setting->value = split(state, "-X", arg);
-	setting->name = arg;
-	STAILQ_INSERT_TAIL(&options->settings, setting, entry);
+	client_option_setting(state, arg, &options->settings);
 }
 
 static void parse_config(struct argp_state *state, char *path, void *values)
 {
 	struct relay_options *options = values;
-	char why[RELAY_CONFIG_WHY];
 
-	if (!relay_config_read(path, &options->settings, why))
-		argp_failure(state, EXIT_CANNOT, 0, "--config: %s", why);
-	if (relay_config_is_open(path))
-		log_say(LOG_WARNING, "everybody can read %s; chmod o-r if it has a secret", path);
-}
-
-/* The characters of a topic's name. */
-static void check_name(struct argp_state *state, const char *option, const char *arg, size_t max)
-{
-	size_t len = 0;
-
-	while (isalnum((unsigned char)arg[len]) || (arg[len] && strchr("._-", arg[len])))
-		len++;
-	if (!len || arg[len] || len > max)
-		argp_error(state, "%s \"%s\" is not up to %zu letters, digits and \"._-\"", option,
-			   arg, max);
+	client_option_config(state, path, &options->settings);
 }
 
 static void parse_topic(struct argp_state *state, char *arg, void *values)
 {
 	struct relay_options *options = values;
 
-	check_name(state, "--topic", arg, TOPIC_MAX);
-	options->topic = arg;
+	options->topic = client_option_topic(state, arg);
 }
 
 static void parse_instance(struct argp_state *state, char *arg, void *values)
 {
 	struct relay_options *options = values;
 
-	check_name(state, "--instance", arg, RELAY_INSTANCE_MAX);
+	client_check_name(state, "--instance", arg, RELAY_INSTANCE_MAX);
 	options->instance = arg;
 }
 
@@ -321,7 +285,13 @@ void relay_options_parse(struct relay_options *options, int argc, char **argv)
 	static const struct option_table table = {
 		.rules = rules,
 		.nr = ARRAY_SIZE(rules),
-		.doc = "Delay and retry records of Kafka, until SIGTERM or SIGINT.",
+		.doc = "Delay and retry records of Kafka, until SIGTERM or SIGINT.\n"
+		       "\vThese commands tell and change what the relays have; each has --help:\n\n"
+		       "  status     show the group, what waits, and what is wrong\n"
+		       "  list       list the records that wait\n"
+		       "  replay     write dead letters to the topic of delays again\n"
+		       "  skip       let a stopped partition go on\n"
+		       "  run        relay, as without a command",
 		.check = check_options,
 	};
 
@@ -343,7 +313,6 @@ void relay_options_parse(struct relay_options *options, int argc, char **argv)
 
 void relay_options_free(struct relay_options *options)
 {
-	struct relay_setting *setting;
 	struct relay_policy *policy;
 
 	if (options->has_targets)
@@ -353,8 +322,5 @@ void relay_options_free(struct relay_options *options)
 		STAILQ_REMOVE_HEAD(&options->policies, entry);
 		free(policy);
 	}
-	while ((setting = STAILQ_FIRST(&options->settings))) {
-		STAILQ_REMOVE_HEAD(&options->settings, entry);
-		free(setting);
-	}
+	client_settings_free(&options->settings);
 }

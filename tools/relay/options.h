@@ -8,6 +8,7 @@
 #include <bsd/sys/queue.h>
 
 #include "alarm/alarm.h"
+#include "relay/client/config.h"
 #include "relay/rules/rules.h"
 
 /* What is promised about a record that its target has: see "Delivery" in the README. */
@@ -28,26 +29,7 @@ struct relay_policy {
 	STAILQ_ENTRY(relay_policy) entry;
 };
 
-/**
- * struct relay_setting - a setting of librdkafka
- * @name: its name.
- * @value: its value. It may be a secret, so no message has it.
- * @path: the file that it is from; NULL: the command line.
- * @line: its line in the file.
- * @entry: in the list.
- * @text: the memory of name and value, if it is from a file.
- */
-struct relay_setting {
-	const char *name;
-	const char *value;
-	const char *path;
-	unsigned int line;
-	STAILQ_ENTRY(relay_setting) entry;
-	char text[];
-};
-
 STAILQ_HEAD(relay_policies, relay_policy);
-STAILQ_HEAD(relay_settings, relay_setting);
 
 /**
  * struct relay_options - the options, or their defaults

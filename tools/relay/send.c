@@ -145,6 +145,8 @@ static struct relay_target *get_target(struct relay *relay, const char *name, bo
 	target->is_own = is_own;
 	target->checked = is_own;
 	target->probe.wake = wake_target;
+	target->labelled = relay->nr_labels < RELAY_LABELS_MAX;
+	relay->nr_labels += target->labelled;
 	RB_INSERT(relay_targets, &relay->targets, target);
 	relay->nr_targets++;
 	return target;
@@ -161,7 +163,7 @@ static void put_target(struct relay *relay, struct relay_target *target)
 /* Is it worth to remember a target that has no entries? */
 static bool is_remembered(const struct relay *relay, const struct relay_target *target)
 {
-	return target->nr || target->checking ||
+	return target->nr || target->checking || target->labelled ||
 		((target->checked || target->failing || target->invalid) &&
 		 relay->nr_targets < IDLE_MAX);
 }
@@ -179,6 +181,8 @@ static void free_unused(struct relay *relay)
 		target->is_unused = false;
 		if (is_remembered(relay, target))
 			continue;
+		relay->stats.written_other += target->written;
+		relay->stats.parked_again_other += target->parked_again;
 		relay_wake_never(relay, &target->probe);
 		RB_REMOVE(relay_targets, &relay->targets, target);
 		relay->nr_targets--;

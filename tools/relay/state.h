@@ -225,6 +225,7 @@ RB_HEAD(relay_ranges, relay_range);
  *	assigned.
  * @use_low: the group had no committed offset: the map's low offset counts.
  * @ranges: what the map gets from us.
+ * @nr_ranges: how many there are.
  * @newest_ms: the newest timestamp of all records that are done; negative: none.
  * @epoch: the latest leader epoch of them; negative: unknown.
  * @last_epoch: the leader epoch of the last record that was read; negative: unknown.
@@ -270,6 +271,7 @@ struct relay_partition {
 	struct done_map before;
 	bool use_low;
 	struct relay_ranges ranges;
+	uint64_t nr_ranges;
 	int64_t newest_ms;
 	int32_t epoch;
 	int32_t last_epoch;
@@ -355,6 +357,8 @@ TAILQ_HEAD(relay_map_writes, relay_map_write);
  * @is_tried: one was tried since the last failure.
  * @backoff_ms: the time between two tries.
  * @logged_ms: when the failure was last logged, by the clock since boot.
+ * @labelled: its counters have a label of their own on the page of metrics: it is kept while the
+ *	relay runs. The others are counted together.
  * @written: records that it has acknowledged.
  * @parked_again: records that were parked because it cannot be written.
  * @name: its name.
@@ -380,10 +384,14 @@ struct relay_target {
 	bool is_tried;
 	uint64_t backoff_ms;
 	uint64_t logged_ms;
+	bool labelled;
 	uint64_t written;
 	uint64_t parked_again;
 	char name[RELAY_TOPIC_MAX + 1];
 };
+
+/* Targets that are labelled. */
+#define RELAY_LABELS_MAX	100
 
 RB_HEAD(relay_targets, relay_target);
 LIST_HEAD(relay_unused, relay_target);
@@ -404,6 +412,8 @@ LIST_HEAD(relay_loads, relay_load);
  * @parked_again: records that were parked because their target could not be written.
  * @cancelled: records that were taken back.
  * @cancelled_late: records that take back another one less than 5 s before it is due.
+ * @written_other: @written of targets that are not labelled, and were freed.
+ * @parked_again_other: as @written_other.
  * @turns: transactions that were committed.
  * @turns_aborted: transactions that were aborted, or whose end is unknown.
  * @late: from the due time of a record until its target acknowledged it.
@@ -424,6 +434,8 @@ struct relay_stats {
 	uint64_t cancelled_late;
 	uint64_t turns;
 	uint64_t turns_aborted;
+	uint64_t written_other;
+	uint64_t parked_again_other;
 	struct histogram late;
 };
 
@@ -493,6 +505,8 @@ struct relay {
 	struct relay_targets targets;
 	uint64_t nr_targets;
 	struct relay_unused unused;
+	/* How many targets are labelled. */
+	unsigned int nr_labels;
 	/* Entries that wait until the producer has room, or for the next turn. */
 	struct relay_entries blocked;
 	/* Entries that were taken back, and are freed soon. */
@@ -538,7 +552,8 @@ struct relay {
 	unsigned int doubt_asked;
 	uint64_t doubt_started_ms;
 	uint64_t doubt_asked_ms;
-	uint64_t lag_asked_ms;
+	/* Asks for the ends of partitions; NULL: nobody does. */
+	struct relay_lag *lag;
 	/* When it was last logged that a bucket has too few partitions, by the clock since boot. */
 	uint64_t put_off_logged_ms;
 };
