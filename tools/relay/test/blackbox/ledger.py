@@ -9,7 +9,6 @@ parked, and each time that it arrived.
 
 import collections
 import ctypes
-import functools
 import threading
 import time
 import uuid
@@ -18,6 +17,7 @@ from confluent_kafka import (OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcept
                              TopicPartition)
 
 import tap
+import wire
 from tap import equal, holds
 
 # A busy machine may take ten times as long as an idle one.
@@ -105,11 +105,6 @@ class Reader:
             "fetch.message.max.bytes": 8 << 20, "receive.message.max.bytes": 100 << 20,
             "isolation.level": "read_committed", "enable.partition.eof": True,
         })
-        # The ends of partitions have to include what is not committed yet.
-        self.asking = Consumer({
-            "bootstrap.servers": address, "group.id": "ledger", "log_level": 0,
-            "isolation.level": "read_uncommitted",
-        })
         self.records = collections.defaultdict(list)
         self.next = {}
         self.over = False
@@ -151,31 +146,50 @@ class Reader:
         self.next[where] = max(self.next.get(where, 0), end.offset())
 
     def ends(self, topic, number):
-        """The lowest and the next offset; equal if the partition does not exist."""
+        """The lowest and the next offset of a partition, of what is committed; equal if it does not
+        exist."""
         try:
-            return self.asking.get_watermark_offsets(TopicPartition(topic, number), 60)
+            return self.consumer.get_watermark_offsets(TopicPartition(topic, number), 60)
         except KafkaException as error:
             if error.args[0].code() not in NOT_THERE:
                 raise
             return 0, 0
 
-    def is_at(self, partition, low, high):
-        """Was all of a partition read?"""
-        return low == high or self.next.get(partition, -1) >= high
+    def high_watermarks(self):
+        """{(topic, partition): the next offset} of those that exist, also of what is not committed
+        yet; None if a broker does not say."""
+        metadata = self.consumer.list_topics(timeout=60)
+        brokers = {number: f"{broker.host}:{broker.port}"
+                   for number, broker in metadata.brokers.items()}
+        led = collections.defaultdict(list)
+        for topic, number in self.partitions:
+            if topic in metadata.topics and number in metadata.topics[topic].partitions:
+                leader = metadata.topics[topic].partitions[number].leader
+                led[brokers.get(leader)].append((topic, number))
+        ends = {}
+        for leader, partitions in led.items():
+            ends |= wire.ends(leader, partitions)
+        return None if None in ends.values() else ends
 
     def catch_up(self):
         """Wait until all records that exist now were read."""
-        for topic, number in self.partitions:
-            ends = self.ends(topic, number)
-            wait_for(functools.partial(self.is_at, (topic, number), *ends),
-                     f"{topic} [{number}] up to {ends[1]}")
+        def ask():
+            try:
+                ends.append(self.high_watermarks())
+            except (OSError, KafkaException):
+                return False
+            return ends[-1] is not None
+        ends = []
+        wait_for(ask, "the ends of partitions")
+        for where, end in ends[-1].items():
+            wait_for(lambda where=where, end=end: end == 0 or self.next.get(where, -1) >= end,
+                     f"{where[0]} [{where[1]}] up to {end}")
 
     def close(self):
         """Stop the thread."""
         self.over = True
         self.thread.join()
         self.consumer.close()
-        self.asking.close()
 
 
 class Sent:
