@@ -6,7 +6,8 @@ import re
 import socket
 import subprocess
 
-from cluster import RELAY, need_mock
+import process
+from cluster import RELAY, need_mock, need_own, uses_mock
 from ledger import PATIENCE_S, now_ms, wait_for
 from scene import DAY_S, Scene, TooLate
 from suite import in_time, suite
@@ -178,10 +179,10 @@ def other_records_come_while_the_topic_of_invalid_ones_cannot_be_written():
 
 @suite.together
 def a_record_too_large_for_its_target_goes_to_the_topic_of_invalid_ones():
-    need_mock("a target with a limit of its own")
-    with Scene(partitions=1, apart=APART) as scene:
+    need_own("a target with a limit of its own")
+    with Scene(partitions=1, apart=APART if uses_mock() else None) as scene:
         relay = scene.start()
-        scene.cluster.tell("error", APART, "Produce", 2, "MSG_SIZE_TOO_LARGE")
+        scene.cluster.limit(scene.target("t"), 400000, APART)
         sent = scene.send(delay=200, key=b"k", value=b"x" * 500000)
         scene.ledger.flush()
         sent.where = f"{scene.topic}.invalid"
@@ -296,7 +297,7 @@ OWN = ["", "-done", "-cancelled", ".invalid", "-b10s", "-b60s",
 
 @suite.together
 def topics_that_are_missing_are_named():
-    need_mock("topics that are made by hand")
+    need_own("topics that are made by hand")
     with Scene() as scene:
         topic = scene.topic + "-2"
         status, said = outcome(scene, "--topic", topic)
