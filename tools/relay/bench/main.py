@@ -22,7 +22,6 @@ from confluent_kafka.admin import AdminClient
 from programs import BY_NAME_ONLY, LOAD, PROGRAMS, CannotRun
 from tap import Skip
 
-OUT = os.path.abspath(".build/bench-relay")
 CASES = ("drain", "steady", "kill", "restart")
 DELAY_MS = 1000
 DELAY_MAX_MS = 3600000
@@ -126,6 +125,7 @@ class Run:
         self.ended = self.marks()
         self.program.stop()
         figures = self.ledger.close()
+        self.ended["written"] = self.bench.logs.written(self.topic, but=self.topic)
         self.result("memory", self.program.memory, "bytes")
         for name in ("cpu", "brokers_cpu"):
             self.result(name, (self.ended[name] - self.begun[name]) * 1e6 / self.count, "us")
@@ -141,6 +141,9 @@ class Run:
         if not event and last > first:
             self.result("per_s", (self.count - figures["lost"][0])
                         / (last - self.begun["time"]), "per_s")
+        for name in ("early", "strange"):
+            if figures[name][0]:
+                raise CannotRun(f"{figures[name][0]:.0f} records were {name}")
 
     def result(self, name, value, unit):
         """A result of this case and program."""
@@ -162,11 +165,11 @@ class Bench:
 
     def __init__(self, options):
         self.options = options
-        self.out = OUT
+        self.out = options.out
         self.replicas = 3
         self.patience_s = QUICK_PATIENCE_S if options.quick else PATIENCE_S
         self.kafka = brokers.Brokers(
-            self.replicas, version=options.version, directory=os.path.join(OUT, "brokers"),
+            self.replicas, version=options.version, directory=os.path.join(self.out, "brokers"),
             properties=PROPERTIES, jvm=brokers.QUICK_START if options.quick else ("-Xmx512m",))
         self.admin = AdminClient({"bootstrap.servers": self.kafka.address, "log_level": 0})
         self.logs = measure.Logs(self.kafka)
@@ -297,6 +300,7 @@ def parse_options():
     parser.add_argument("--partitions", type=int, default=6)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--version", default="3.9", choices=brokers.VERSIONS)
+    parser.add_argument("--out", type=os.path.abspath, default=".build/bench-relay")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_args()
     for case in options.cases:
@@ -305,9 +309,11 @@ def parse_options():
     options.complete = not (options.cases or options.only or options.quick)
     options.cases = options.cases or list(CASES)
     options.only = options.only or [name for name in PROGRAMS if name not in BY_NAME_ONLY]
-    options.count = options.count or (3000 if options.quick else 1000000)
-    options.rate = options.rate or (600 if options.quick else 5000)
-    options.scale = options.scale or (1200 if options.quick else 60)
+    defaults = ({"count": 3000, "rate": 600, "scale": 1200} if options.quick else
+                {"count": 1000000, "rate": 5000, "scale": 60})
+    for name, value in defaults.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
     for name in ("count", "rate", "scale", "partitions", "threads"):
         if getattr(options, name) < 1:
             parser.error(f"--{name} wants at least 1")
@@ -317,20 +323,20 @@ def parse_options():
     return options
 
 
-def prepare():
+def prepare(out):
     """Build what is run, and forget the last run."""
     for folder in ("tools/relay", "tools/relay/bench"):
         target = ["twheel-relay"] if folder == "tools/relay" else []
         if subprocess.run(["make", "-s", "-C", folder, *target], check=False).returncode:
             sys.exit(2)
-    shutil.rmtree(OUT, ignore_errors=True)
-    os.makedirs(OUT)
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
 
 
 def measure_all(options):
     """Run the cases; False if one failed."""
     brokers.need(options.version)
-    prepare()
+    prepare(options.out)
     bench = Bench(options)
     try:
         for line in report.where():
@@ -352,11 +358,11 @@ def main():
         except Skip as why:
             print(why)
             return 77
-    elif not os.path.exists(os.path.join(OUT, "all")):
+    elif not os.path.exists(os.path.join(options.out, "all")):
         print("run: there was no run", file=sys.stderr)
         return 2
-    status = report.show(OUT, options.complete)
-    print(f"All results: {OUT}/results, relay.json, table.md")
+    status = report.show(options.out, options.complete)
+    print(f"All results: {options.out}/results, relay.json, table.md")
     return status if good else 2
 
 
