@@ -402,7 +402,7 @@ static void print(const struct status *status, json_t *all)
 	printf("\n%s" RELAY_INVALID_SUFFIX ": %" PRIu64 " records\n", status->command.topic,
 	       number_of(all, "invalid"));
 	if (!status->has_map)
-		puts("There is no map of what is done: all that is not committed counts as waiting.");
+		puts("There is no map of what is done: what is not committed counts as waiting.");
 	print_problems(status->problems);
 }
 

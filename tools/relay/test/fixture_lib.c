@@ -29,6 +29,8 @@ void open_relay(void)
 	RB_INIT(&relay.partitions);
 	RB_INIT(&relay.targets);
 	TAILQ_INIT(&relay.blocked);
+	/* Tests check that targets are freed, which those with a label are not. */
+	relay.nr_labels = RELAY_LABELS_MAX;
 	relay_rules_init(&relay.rules, "delays", H_MS, 1);
 	alarms_open(&relay.alarms, ALARM_AUTO);
 	kafka.relay = &relay;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The relay's producing: targets that fail, are full, or refuse records. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "relay/send.h"
@@ -48,6 +49,45 @@ TEST(a_record_that_is_refused_at_once_does_not_disturb_those_behind_it)
 	ASSERT_EQ(low_of(0), 5);
 	ASSERT_EQ(relay.nr_entries, 0);
 	ASSERT(RB_EMPTY(&relay.targets));
+}
+
+/* Counters of targets would go backwards on the page if these were freed and made anew. */
+TEST(a_target_with_a_label_is_kept_and_does_not_fail_for_ever)
+{
+	struct relay_target *target;
+
+	open_relay();
+	relay.nr_labels = RELAY_LABELS_MAX - 1;
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	fake_report_all("target", 0);
+	turn();
+	target = RB_MIN(relay_targets, &relay.targets);
+	ASSERT(target && target->labelled);
+	ASSERT_EQ(target->written, 1);
+	ASSERT_EQ(target->nr, 0);
+	read_due(1, "target");
+	fake_report_all("target", RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+	turn();
+	ASSERT_GT(target->held_since_ms, 0);
+	revoke_partitions("delays", 1);
+	wait_ms(MINUTE_MS);
+	ASSERT_EQ(RB_MIN(relay_targets, &relay.targets), target);
+	ASSERT_EQ(target->held_since_ms, 0);
+	ASSERT(!target->failing);
+	RB_REMOVE(relay_targets, &relay.targets, target);
+	free(target);
+}
+
+TEST(targets_beyond_the_labels_are_freed_and_their_counters_stay)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	fake_report_all("target", 0);
+	turn();
+	ASSERT(RB_EMPTY(&relay.targets));
+	ASSERT_EQ(relay.stats.written_other, 1);
 }
 
 /* A batch is reported as one: the target refuses it if record 3 is in it. */
