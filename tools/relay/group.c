@@ -290,6 +290,8 @@ static void revoke(struct relay *relay, const rd_kafka_topic_partition_list_t *l
 	relay->revoking = true;
 	relay_load_abandon(relay);
 	relay->suspended = -1;
+	/* Only what the last end has left open counts. */
+	relay->unclean = false;
 	if (lost) {
 		relay_turn_wait(relay);
 		forget_all(relay);

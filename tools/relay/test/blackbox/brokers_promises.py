@@ -9,6 +9,8 @@ import re
 import signal
 import time
 
+from confluent_kafka import Consumer, TopicPartition
+
 from ledger import now_ms, wait_for
 from scene import Scene, TooLate, short_session
 from suite import in_time, many, suite
@@ -364,6 +366,19 @@ def take_back(scene, numbers):
     scene.ledger.flush()
 
 
+def wait_until_taken_back(scene, count):
+    """Wait until so many ids are in the topic of those: from then on the promise counts."""
+    topic = f"{scene.topic}-cancelled"
+    consumer = Consumer({"bootstrap.servers": scene.cluster.address, "group.id": "ends"})
+
+    def ends():
+        return sum(consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=30)[1]
+                   for number in range(scene.partitions))
+
+    wait_for(lambda: ends() >= count, f"{count} ids in {topic}")
+    consumer.close()
+
+
 @each_mode
 def records_that_are_taken_back_5_s_before_they_are_due_do_not_come(times, options):
     with Scene(partitions=6, horizon_s=4 * times, options=[*options, *short_session(times)]
@@ -377,6 +392,7 @@ def records_that_are_taken_back_5_s_before_they_are_due_do_not_come(times, optio
         scene.reader.catch_up()
         back = set(random.sample(numbers, 200))
         take_back(scene, back)
+        wait_until_taken_back(scene, len(back))
         done_ms = now_ms()
         inputs = scene.ledger.inputs()
         soonest = min(scene.ledger.sent[number].due(inputs[number][0].made_ms)[0]
