@@ -40,7 +40,7 @@
 /* Do we know its lowest offset, and is none of its records missing? */
 static bool may_commit(const struct relay_partition *partition)
 {
-	return partition->state != PARTITION_LOADING && !(partition->pauses & PAUSE_STOPPED);
+	return partition->state == PARTITION_READY && !partition->is_void;
 }
 
 /* Is a commit due? Unchanged offsets, too: old brokers forget them after a day. */

@@ -479,6 +479,7 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 	}
 	if (goes_back(partition, entry)) {
 		relay_entry_free(relay, entry);
+		partition->is_void = true;
 		stop_partition(relay, partition,
 			       "the leader epoch goes back: the topic was made anew");
 		return;
@@ -661,7 +662,8 @@ void relay_partition_loaded(struct relay *relay, struct relay_loaded *loaded, in
 	if (loaded->text)
 		relay_map_import(relay, partition, loaded->text, loaded->committed);
 	account_mark(relay, partition);
-	if (*loaded->why)
+	partition->is_void = *loaded->why;
+	if (partition->is_void)
 		stop_partition(relay, partition, loaded->why);
 	relay->assign_again = true;
 	log_say(LOG_DEBUG, "%s [%" PRId32 "] is ours from offset %" PRId64, partition->topic,

@@ -440,10 +440,8 @@ static void recover(struct relay *relay, struct relay_target *target)
 		target->failing = false;
 		target->logged_ms = 0;
 	}
-	if (!TAILQ_EMPTY(&target->held)) {
-		relay_wake_never(relay, &target->probe);
-		look_after(relay, target, 0);
-	}
+	relay_wake_never(relay, &target->probe);
+	send_held(relay, target);
 }
 
 /* The target cannot be written. */

@@ -206,6 +206,7 @@ RB_HEAD(relay_ranges, relay_range);
  * @width_ms: the width of the bucket; 0 if the topic is not a bucket.
  * @state: its state.
  * @loaded: it is loading, and waits only for the ids that were taken back.
+ * @is_void: what is known of it is not about the records that it has now: it is not committed.
  * @generation: see piece_generation().
  * @mark: which offsets are done.
  * @mark_bytes: the memory that @mark, @ranges and @before take.
@@ -256,6 +257,7 @@ struct relay_partition {
 	uint64_t width_ms;
 	enum relay_partition_state state;
 	bool loaded;
+	bool is_void;
 	int64_t generation;
 	struct watermark mark;
 	size_t mark_bytes;

@@ -617,7 +617,7 @@ static bool is_dirty(const struct relay_partition *partition, bool is_idle)
 {
 	return partition->in_turn ||
 		(is_idle && partition->state == PARTITION_READY &&
-		 !(partition->pauses & PAUSE_STOPPED) &&
+		 !partition->is_void &&
 		 (partition->dirty || partition->mark.low != partition->committed));
 }
 
@@ -627,7 +627,7 @@ static void take_partitions(struct relay *relay, struct relay_turn *turn, bool i
 
 	turn->offsets = rd_kafka_topic_partition_list_new(16);
 	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
-		if (partition->state == PARTITION_READY)
+		if (partition->state == PARTITION_READY && !partition->is_void)
 			any = partition;
 		if (is_dirty(partition, is_idle))
 			take_partition(relay, turn, partition);
