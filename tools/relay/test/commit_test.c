@@ -28,24 +28,6 @@ static void commit_first(void)
 	wait_ms(20 * SECOND_MS);
 }
 
-TEST(a_revoke_commits_again_what_an_earlier_commit_could_not)
-{
-	open_relay();
-	assign_partitions("delays", 1);
-	commit_first();
-	read_due(1, "target");
-	fake_report_all("target", 0);
-	relay_commit(&relay);
-	ASSERT_EQ(kafka.nr_unanswered, 1);
-	/* The answer comes too late. */
-	fake_drop_commit();
-	revoke_partitions("delays", 1);
-	assign_partitions("delays", 1);
-	read_near(0, 1);
-	read_record(&(struct record){ .offset = 1, .made_ms = NOW_MS });
-	ASSERT_EQ(fake_count("target", false), 1);
-}
-
 TEST(a_commit_that_could_not_start_is_tried_again)
 {
 	open_relay();

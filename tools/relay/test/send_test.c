@@ -22,7 +22,7 @@ static void report_one(void)
 /* Targets are remembered: does one of them have entries? */
 static bool have_entries(void)
 {
-	const struct relay_target *target;
+	struct relay_target *target;
 
 	RB_FOREACH(target, relay_targets, &relay.targets)
 		if (target->nr)
