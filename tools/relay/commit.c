@@ -95,6 +95,7 @@ static void note_commit(struct relay *relay, const rd_kafka_topic_partition_t *c
 	partition->commit_done = MAX((uintptr_t)committed->opaque, partition->done_at_assign);
 	partition->done_committed = MIN(partition->commit_done, partition->done_mapped);
 	relay_map_passed(relay, partition, committed->offset);
+	relay_partition_account(relay, partition);
 }
 
 static void log_failure(struct relay *relay, rd_kafka_resp_err_t error)
@@ -256,7 +257,7 @@ static struct relay_partition *find_any(struct relay *relay)
 
 bool relay_commit_ask(struct relay *relay)
 {
-	struct relay_partition *partition = find_any(relay);
+	struct relay_partition *partition = relay->revoking ? NULL : find_any(relay);
 	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t error;
 

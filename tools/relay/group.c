@@ -312,10 +312,13 @@ void relay_group_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t error,
 	struct relay *relay = context;
 
 	relay->stats.rebalances++;
-	relay_doubt_end(relay);
+	/* A relay may have stood still while it joined, so an assignment does not end the doubt. */
 	if (error == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
 		assign(relay, list);
-	} else if (error == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
+		return;
+	}
+	relay_doubt_end(relay);
+	if (error == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
 		revoke(relay, list);
 	} else {
 		log_say(LOG_ERR, "rebalance: %s", rd_kafka_err2str(error));

@@ -330,7 +330,7 @@ static bool may_read(struct relay *relay, struct relay_partition *partition, int
 /* --- undecided entries ---------------------------------------------------------------- */
 
 /* The window takes its memory from the same limit as records. */
-static void account_mark(struct relay *relay, struct relay_partition *partition)
+void relay_partition_account(struct relay *relay, struct relay_partition *partition)
 {
 	size_t bytes = watermark_bytes(&partition->mark);
 
@@ -371,7 +371,7 @@ static bool decide_first(struct relay *relay, struct relay_partition *partition)
 		return false;
 	}
 	error = watermark_read(&partition->mark, entry->offset);
-	account_mark(relay, partition);
+	relay_partition_account(relay, partition);
 	if (error == -ENOMEM)
 		end_for_memory(relay, "the list of done offsets");
 	else if (error)
@@ -527,7 +527,7 @@ static void note_done(struct relay *relay, const struct relay_entry *entry)
 
 	watermark_done(&partition->mark, entry->offset);
 	relay_map_note(relay, partition, entry->offset, entry->timestamp_ms, entry->epoch);
-	account_mark(relay, partition);
+	relay_partition_account(relay, partition);
 	partition->dirty = true;
 }
 
@@ -576,7 +576,7 @@ void relay_partition_undo(struct relay *relay, const struct relay_entry *entry)
 
 	if (watermark_undo(&partition->mark, entry->offset))
 		end_for_memory(relay, "the list of done offsets");
-	account_mark(relay, partition);
+	relay_partition_account(relay, partition);
 	partition->dirty = true;
 }
 
@@ -661,7 +661,7 @@ void relay_partition_loaded(struct relay *relay, struct relay_loaded *loaded, in
 	inherit_low(partition);
 	if (loaded->text)
 		relay_map_import(relay, partition, loaded->text, loaded->committed);
-	account_mark(relay, partition);
+	relay_partition_account(relay, partition);
 	partition->is_void = *loaded->why;
 	if (partition->is_void)
 		stop_partition(relay, partition, loaded->why);
@@ -690,7 +690,7 @@ void relay_partition_forget(struct relay *relay, struct relay_partition *partiti
 	relay->nr_partitions--;
 	watermark_free(&partition->mark);
 	relay_map_free(partition);
-	account_mark(relay, partition);
+	relay_partition_account(relay, partition);
 	free(partition->topic);
 	free(partition);
 }

@@ -45,6 +45,9 @@ void relay_partition_backpressure(struct relay *relay);
 /* The same for partitions that were just assigned. */
 void relay_partition_backpressure_all(struct relay *relay);
 
+/* What is known of its done offsets has changed: account the memory of that. */
+void relay_partition_account(struct relay *relay, struct relay_partition *partition);
+
 int relay_partition_compare(const struct relay_partition *a, const struct relay_partition *b);
 RB_PROTOTYPE(relay_partitions, relay_partition, node, relay_partition_compare);
 

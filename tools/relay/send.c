@@ -65,6 +65,9 @@
 /* How many failing targets are remembered that have no entries. */
 #define IDLE_MAX	10000
 
+/* How long a name that is not valid for a topic is not asked for again. */
+#define INVALID_MS	60000
+
 /* When a record whose bucket has too few partitions is tried again. */
 #define PUT_OFF_MS	10000
 
@@ -282,8 +285,10 @@ static bool is_about_batch(rd_kafka_resp_err_t error)
  */
 static rd_kafka_resp_err_t translate_error(struct relay_target *target, rd_kafka_resp_err_t error)
 {
-	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION)
+	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION) {
 		target->invalid = true;
+		target->checked = false;
+	}
 	return target->invalid && is_missing(error) ? RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION : error;
 }
 
@@ -489,6 +494,8 @@ static void note_check(struct relay *relay, const char *topic, rd_kafka_resp_err
 	target->checking = false;
 	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION) {
 		target->invalid = true;
+		/* Until then all records for it are refused without another question. */
+		target->try_ms = relay_boot_ms() + INVALID_MS;
 		refuse_held(relay, target);
 	} else if (!error || is_about_batch(error)) {
 		recover(relay, target);
@@ -782,7 +789,7 @@ static void send_or_hold(struct relay *relay, struct relay_entry *entry)
 {
 	struct relay_target *target = entry->target;
 
-	if (target->invalid) {
+	if (target->invalid && relay_boot_ms() < target->try_ms) {
 		handle_write_error(relay, entry, RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION);
 	} else if (target->failing) {
 		if (!try_target(relay, target, entry))

@@ -444,6 +444,7 @@ static void note_committed(struct relay *relay, const rd_kafka_topic_partition_t
 	partition->commit_ms = relay_boot_ms();
 	partition->done_committed = partition->commit_done = partition->done;
 	relay_map_passed(relay, partition, committed->offset);
+	relay_partition_account(relay, partition);
 }
 
 static void finish_committed(struct relay *relay, struct relay_turn *turn)
