@@ -65,11 +65,10 @@ static bool is_checking(void)
 /* Wait for the threads that load partitions and ask for targets. */
 static void settle(void)
 {
-	do {
-		relay_work_poll(&relay);
-		relay_group_update(&relay);
+	while (!LIST_EMPTY(&relay.loads) || is_checking()) {
 		usleep(100);
-	} while (!LIST_EMPTY(&relay.loads) || is_checking());
+		relay_work_poll(&relay);
+	}
 	relay_group_update(&relay);
 }
 

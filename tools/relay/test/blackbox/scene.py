@@ -204,7 +204,8 @@ class Scene:
             self.move_apart(apart)
         self.addresses = self.cluster.addresses()
         self.ledger = Ledger(self.cluster.address, self.topic, scale, policies, producer or {})
-        self.ledger.reader = self.reader = Reader(self.cluster.address, self.topics)
+        self.ledger.reader = self.reader = Reader(
+            self.cluster.address, self.topics | {f"{self.topic}-done": partitions})
 
     def __enter__(self):
         return self
@@ -329,8 +330,24 @@ class Scene:
         return any(words in relay.said_now() for relay in self.relays)
 
     def committed(self):
-        """{(topic, partition): Committed}."""
-        return wire.committed(self.addresses, self.group, self.source_partitions())
+        """{(topic, partition): Committed}, with what the map says is done."""
+        found = wire.committed(self.addresses, self.group, self.source_partitions())
+        for where, pieces in self.pieces().items():
+            found[where].add_pieces(pieces)
+        return found
+
+    def pieces(self):
+        """{(topic, partition): (first offset, bits) of each piece of the map}."""
+        self.reader.catch_up()
+        values = {record.key: record.value
+                  for record in list(self.reader.records[f"{self.topic}-done"])}
+        pieces = {}
+        for key, value in values.items():
+            topic, partition, begin, _ = key.decode().split(":")
+            if value and begin != "low":
+                # Before the bits there are a version, a time and an epoch.
+                pieces.setdefault((topic, int(partition)), []).append((int(begin), value[13:]))
+        return pieces
 
     def went_on(self, record, ways):
         """Was the record written to its next topic, by one of the @ways of its number?"""

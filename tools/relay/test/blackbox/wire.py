@@ -153,6 +153,12 @@ class Committed:
             self.runs.append((end + pending, end + pending + done))
             end += pending + done
 
+    def add_pieces(self, pieces):
+        """Add the pieces of the map: (first offset, bits)."""
+        for begin, bits in pieces:
+            self.runs += [(begin + 8 * i + bit, begin + 8 * i + bit + 1)
+                          for i, byte in enumerate(bits) for bit in range(8) if byte >> bit & 1]
+
     def is_done(self, offset):
         """Was the offset done when this was committed?"""
         return offset < self.offset or any(begin <= offset < end for begin, end in self.runs)
