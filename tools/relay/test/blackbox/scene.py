@@ -204,8 +204,8 @@ class Scene:
             self.move_apart(apart)
         self.addresses = self.cluster.addresses()
         self.ledger = Ledger(self.cluster.address, self.topic, scale, policies, producer or {})
-        self.ledger.reader = self.reader = Reader(
-            self.cluster.address, self.topics | {f"{self.topic}-done": partitions})
+        self.ledger.reader = self.reader = Reader(self.cluster.address, self.topics)
+        self.map = Reader(self.cluster.address, {f"{self.topic}-done": partitions})
 
     def __enter__(self):
         return self
@@ -219,6 +219,7 @@ class Scene:
     def close(self):
         """Stop all that was started here."""
         self.reader.close()
+        self.map.close()
         self.assignments.close()
         for relay in self.relays:
             relay.close()
@@ -338,9 +339,9 @@ class Scene:
 
     def pieces(self):
         """{(topic, partition): (first offset, bits) of each piece of the map}."""
-        self.reader.catch_up()
+        self.map.catch_up()
         values = {record.key: record.value
-                  for record in list(self.reader.records[f"{self.topic}-done"])}
+                  for record in list(self.map.records[f"{self.topic}-done"])}
         pieces = {}
         for key, value in values.items():
             topic, partition, begin, _ = key.decode().split(":")
