@@ -6,6 +6,7 @@
  * Prints lines "result NAME VALUE UNIT", for tools/bench/judge.
  */
 #include <err.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #define COUNT_MAX	1000000000ULL
 #define SIZE_MAX_BYTES	1000000ULL
 
-volatile sig_atomic_t load_ends;
+atomic_bool load_ends;
 
 static const struct {
 	const char *name;
@@ -136,7 +137,7 @@ static void check_options(struct argp_state *state, const void *values)
 static void on_signal(int number)
 {
 	(void)number;
-	load_ends = 1;
+	load_ends = true;
 }
 
 int main(int argc, char **argv)
