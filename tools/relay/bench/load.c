@@ -45,6 +45,8 @@ static rd_kafka_t *open_client(const struct load *load, rd_kafka_type_t type,
 	rd_kafka_t *client;
 
 	set(conf, "bootstrap.servers", load->brokers);
+	/* Errors only: new brokers let clients wait for their coordinators. */
+	set(conf, "log_level", "3");
 	for (; settings->name; settings++)
 		set(conf, settings->name, settings->value);
 	client = rd_kafka_new(type, conf, why, sizeof(why));
