@@ -54,6 +54,7 @@ final class StreamsDelay implements Processor<byte[], byte[], byte[], byte[]> {
     public void init(ProcessorContext<byte[], byte[]> context) {
         this.context = context;
         store = context.getStateStore(STORE);
+        deliveredMs = 0; // a task that begins anew has an older store
         context.schedule(INTERVAL, PunctuationType.WALL_CLOCK_TIME, this::deliver);
     }
 

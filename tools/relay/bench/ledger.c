@@ -204,7 +204,6 @@ static void print_lateness(const struct ledger *ledger)
 	print("p99", ledger->late_us[nr * 99 / 100] / 1e3, "ms");
 	print("p99.9", ledger->late_us[nr * 999 / 1000] / 1e3, "ms");
 	print("max", ledger->late_us[nr - 1] / 1e3, "ms");
-	print("first", ledger->first_us / 1e6, "s");
 	print("last", ledger->last_us / 1e6, "s");
 }
 

@@ -6,6 +6,7 @@
  * Prints lines "result NAME VALUE UNIT", for tools/bench/judge.
  */
 #include <err.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #define COUNT_MAX	1000000000ULL
 #define SIZE_MAX_BYTES	1000000ULL
 
-volatile sig_atomic_t load_ends;
+atomic_bool load_ends;
 
 static const struct {
 	const char *name;
@@ -44,6 +45,8 @@ static rd_kafka_t *open_client(const struct load *load, rd_kafka_type_t type,
 	rd_kafka_t *client;
 
 	set(conf, "bootstrap.servers", load->brokers);
+	/* Errors only: new brokers let clients wait for their coordinators. */
+	set(conf, "log_level", "3");
 	for (; settings->name; settings++)
 		set(conf, settings->name, settings->value);
 	client = rd_kafka_new(type, conf, why, sizeof(why));
@@ -136,7 +139,7 @@ static void check_options(struct argp_state *state, const void *values)
 static void on_signal(int number)
 {
 	(void)number;
-	load_ends = 1;
+	load_ends = true;
 }
 
 int main(int argc, char **argv)

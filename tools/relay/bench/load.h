@@ -4,7 +4,7 @@
 #define RELAY_BENCH_LOAD_H
 
 #include <librdkafka/rdkafka.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,7 +58,7 @@ struct setting {
 };
 
 /* SIGTERM or SIGINT has come. */
-extern volatile sig_atomic_t load_ends;
+extern atomic_bool load_ends;
 
 /* A client with these settings, the last of which has no name. Errors end the program. */
 rd_kafka_t *load_client(const struct load *load, rd_kafka_type_t type,

@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient
 from programs import BY_NAME_ONLY, LOAD, PROGRAMS, CannotRun
 from tap import Skip
 
-CASES = ("drain", "steady", "kill", "restart")
+CASES = ("drain", "burst", "steady", "kill", "restart")
 DELAY_MS = 1000
 DELAY_MAX_MS = 3600000
 # Brokers as they are when nobody hurries their cleaning for a test.
@@ -116,12 +116,14 @@ class Run:
         return self.produce(rate=self.bench.options.rate, delay=DELAY_MS // scale,
                             delay_max=DELAY_MAX_MS // scale)
 
-    def finish(self, producer=None, event=None):
-        """Wait until all has come, end everything, and write the results."""
+    def finish(self, producer=None, event=None, since=None):
+        """Wait until all has come, end everything, and write the results. Records are counted
+        from the time @since on."""
         if producer and producer.wait():
             raise CannotRun(f"the producer has ended with {producer.returncode}")
         if not self.ledger.wait_all():
-            self.bench.say(f"{self.name}: not all has come within {self.ledger.limit_s} s")
+            self.bench.say(f"{self.name}: not all has come within {self.ledger.limit_s} s\n"
+                           + self.program.said())
         self.ended = self.marks()
         self.program.stop()
         figures = self.ledger.close()
@@ -135,12 +137,10 @@ class Run:
             series = measure.Series(self.ledger.series)
             self.result("late_until", series.late_until(event), "s")
         last, _ = figures.pop("last", (0, ""))
-        first, _ = figures.pop("first", (0, ""))
         for name, (value, unit) in figures.items():
             self.result(name, value, unit)
-        if not event and last > first:
-            self.result("per_s", (self.count - figures["lost"][0])
-                        / (last - self.begun["time"]), "per_s")
+        if since and last > since:
+            self.result("per_s", (self.count - figures["lost"][0]) / (last - since), "per_s")
         for name in ("early", "strange"):
             if figures[name][0]:
                 raise CannotRun(f"{figures[name][0]:.0f} records were {name}")
@@ -215,7 +215,13 @@ class Bench:
         if run.produce(due=int(time.time() * 1000)).wait():
             raise CannotRun("the producer has failed")
         run.start()
-        run.finish()
+        run.finish(since=run.begun["time"])
+
+    def burst(self, run):
+        """All become due at the same time, after they were read."""
+        run.start()
+        due = time.time() + self.options.burst_s
+        run.finish(run.produce(due=int(due * 1000)), since=due)
 
     def steady(self, run):
         """Lateness."""
@@ -250,7 +256,7 @@ class Bench:
 
     def count_of(self, case):
         """How many records a case has."""
-        if case in ("drain", "steady"):
+        if case in ("drain", "burst", "steady"):
             return self.options.count
         return self.options.rate * (self.options.before_s + self.options.after_s)
 
@@ -319,6 +325,7 @@ def parse_options():
             parser.error(f"--{name} wants at least 1")
     # Before the fault, as many records wait as ever will.
     options.before_s = DELAY_MAX_MS // options.scale // 1000
+    options.burst_s = 5 if options.quick else 60
     options.after_s = 5 if options.quick else 40
     return options
 

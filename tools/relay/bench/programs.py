@@ -55,6 +55,11 @@ class Program:
             self.processes[number] = brokers.launch(self.command(number), stdout=log, stderr=log,
                                                     stdin=subprocess.DEVNULL)
 
+    def said(self):
+        """The ends of the logs."""
+        return "".join(brokers.read(os.path.join(self.directory, name))[-1000:]
+                       for name in sorted(os.listdir(self.directory)) if "log." in name)
+
     def has_joined(self, processes=1):
         """Is the group stable, with all partitions assigned to so many processes?"""
         for number, process in self.processes.items():

@@ -22,6 +22,8 @@ FAULT = [("late until, s", "late_until", 1, 1), ("latest, s", "max", 1e3, 1), *C
 TABLES = {
     "drain": ("all are due at the start", [
         ("records/s", "per_s", 1, 0), CPU, BROKERS, MEMORY, WRITTEN, *COUNTS]),
+    "burst": ("all become due at once", [
+        ("records/s", "per_s", 1, 0), CPU, BROKERS, MEMORY, WRITTEN, *COUNTS]),
     "steady": ("a steady rate", [*LATENESS, CPU, BROKERS, MEMORY, WRITTEN, *COUNTS]),
     "kill": ("kill -9 of one of two", FAULT),
     "restart": ("both of two are started again in order", FAULT),
