@@ -8,7 +8,10 @@
 /* Start to write to the map and to commit all that has changed. */
 void relay_commit(struct relay *relay);
 
-/* Commit all partitions, and wait for a limited time. Returns whether all are committed. */
+/*
+ * Commit all partitions, and wait for a limited time. Returns whether the group has
+ * answered. It may have refused: the map says what is done all the same.
+ */
 bool relay_commit_wait(struct relay *relay);
 
 /* Callback for librdkafka. */

@@ -203,32 +203,46 @@ void relay_map_free_writes(struct relay_map_writes *list)
 
 /* --- what there is to write ----------------------------------------------------------- */
 
-/* Fill in what is done in a range. Returns whether the low offset does not say that already. */
+/*
+ * All offsets below this one are known to Kafka as done, or will be together with what is written
+ * now. With at least once the group may refuse the commit of the low offset, as it does in some
+ * rebalances: so the map says what is done from the last one on that was acknowledged.
+ */
+static int64_t known_from(const struct relay *relay, const struct relay_partition *partition)
+{
+	return relay->turn ? partition->mark.low :
+		MIN(partition->mark.low, MAX(partition->committed, 0));
+}
+
+/* Fill in what is done in a range. Returns whether a part of that is not known. */
 static bool fill_piece(const struct relay_partition *partition, const struct relay_range *range,
-		       struct piece *piece)
+		       int64_t known, struct piece *piece)
 {
 	int64_t end = MIN(range->begin + PIECE_SPAN, partition->mark.next);
-	int64_t first = MAX(range->begin, partition->mark.low);
+	int64_t first = MAX(range->begin, known);
 	unsigned int i;
 
 	*piece = (struct piece){ .newest_ms = range->newest_ms, .epoch = range->epoch };
 	for (i = 0; i < PIECE_WORDS; i++)
 		piece->bits[i] = watermark_done_word(&partition->mark, range->begin + i * 64);
+	if (first < partition->mark.low)
+		return true;
 	return first < end && watermark_find(&partition->mark, first, false) < end;
 }
 
 static void collect_ranges(struct relay *relay, struct relay_partition *partition,
 			   struct relay_map_writes *list)
 {
+	int64_t known = known_from(relay, partition);
 	struct relay_range *range, *next;
 	struct piece piece;
 
 	RB_FOREACH_SAFE(range, relay_ranges, &partition->ranges, next) {
-		bool passed = range->begin + PIECE_SPAN <= partition->mark.low;
+		bool passed = range->begin + PIECE_SPAN <= known;
 
 		if (passed && !range->written) {
 			free_range(partition, range);
-		} else if (range->dirty && fill_piece(partition, range, &piece)) {
+		} else if (range->dirty && fill_piece(partition, range, known, &piece)) {
 			add_write(list, new_piece(relay, partition, range->begin,
 						  partition->generation, &piece));
 			range->written = true;
