@@ -19,7 +19,6 @@ import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.ScramCredentialInfo;
 import org.apache.kafka.clients.admin.ScramMechanism;
 import org.apache.kafka.clients.admin.TransactionListing;
-import org.apache.kafka.clients.admin.UserScramCredentialAlteration;
 import org.apache.kafka.clients.admin.UserScramCredentialUpsertion;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.acl.AccessControlEntry;
@@ -78,12 +77,12 @@ public class Admin {
 	}
 
 	private Object addUser(JsonNode line) throws Exception {
-		List<UserScramCredentialAlteration> changes = new ArrayList<>();
+		// One request changes a user once.
 		for (ScramMechanism mechanism : List.of(ScramMechanism.SCRAM_SHA_256,
 							ScramMechanism.SCRAM_SHA_512))
-			changes.add(new UserScramCredentialUpsertion(line.get("user").asText(),
-				new ScramCredentialInfo(mechanism, 4096), line.get("password").asText()));
-		admin.alterUserScramCredentials(changes).all().get();
+			admin.alterUserScramCredentials(List.of(new UserScramCredentialUpsertion(
+				line.get("user").asText(), new ScramCredentialInfo(mechanism, 4096),
+				line.get("password").asText()))).all().get();
 		return null;
 	}
 

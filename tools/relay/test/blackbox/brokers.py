@@ -128,7 +128,7 @@ def wait_for(condition, text, seconds=PATIENCE_S):
     end = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > end:
-            raise process.NotUp(f"it did not come within {seconds} s: {text()}")
+            raise process.NotUp(f"not within {seconds} s: {text()}")
         time.sleep(0.02)
     return value
 
@@ -552,17 +552,23 @@ class Brokers(Cluster):
         numbers = numbers or list(self.brokers)
         for number in numbers:
             broker = self.broker(number)
-            wait_for(broker.has_started, lambda: f"broker {number}: {self.said()}")
-        for number in self.running():
-            wait_for(lambda: set(numbers) <= self.seen_by(number),
-                     lambda: f"broker {number} knows only {self.seen_by(number)}")
+            wait_for(broker.has_started, self.said)
 
-    def seen_by(self, number):
-        """The ids of brokers that a broker knows."""
-        try:
-            return set(self.metadata(number).brokers)
-        except KafkaException:
-            return set()
+        def wrong(metadata):
+            missing = set(numbers) - set(metadata.brokers)
+            return missing and f"it does not know brokers {missing}"
+        self.wait_for_all(wrong)
+
+    def wait_for_all(self, wrong):
+        """Wait until, of the metadata of each broker that runs, wrong() has nothing to say."""
+        def look(number):
+            try:
+                return wrong(self.metadata(number))
+            except KafkaException as error:
+                return str(error)
+        for number in self.running():
+            wait_for(lambda one=number: not look(one),
+                     lambda one=number: f"by broker {one}: {look(one)}")
 
     def running(self):
         """The ids of those that run, and are not paused."""
@@ -646,40 +652,33 @@ class Brokers(Cluster):
             self.clients[number] = AdminClient(CLIENT | {"bootstrap.servers": address})
         return self.clients[number].list_topics(topic, timeout=10)
 
-    def partition(self, topic, partition):
-        """What a running broker knows about a partition: leader, replicas, isrs."""
-        def look():
-            for number in self.running():
-                with contextlib.suppress(KafkaException, KeyError):
-                    return self.metadata(number).topics[topic].partitions[partition]
-            return None
-        return wait_for(look, lambda: f"{topic} [{partition}] in the metadata")
-
-    def leader(self, topic, partition=0):
-        """The id of the leader."""
-        def look():
-            leader = self.partition(topic, partition).leader
-            return leader if leader in self.brokers else None
-        return wait_for(look, lambda: f"a leader of {topic} [{partition}]")
-
-    def hashed(self, topic, text):
-        """The leader of the partition of a topic of Kafka's own that a name belongs to."""
-        number = 0
-        data = text.encode("utf-16-be")
-        for index in range(0, len(data), 2):
-            number = (number * 31 + int.from_bytes(data[index:index + 2], "big")) & 0xffffffff
-        number &= 0x7fffffff
-        partitions = len(self.partitions(topic))
-        return self.leader(topic, number % partitions)
-
     def partitions(self, topic):
-        """The partitions of a topic, as soon as there are any."""
+        """{number: what a running broker knows of this partition: leader, replicas, isrs}."""
         def look():
             for number in self.running():
                 with contextlib.suppress(KafkaException, KeyError):
                     return self.metadata(number).topics[topic].partitions
             return None
-        return wait_for(look, lambda: f"the topic {topic}")
+        return wait_for(look, lambda: f"no {topic}")
+
+    def leader(self, topic, partition=0):
+        """The id of the leader, among the brokers that run. One that was killed is the leader
+        until the others notice."""
+        def look():
+            parts = self.partitions(topic)
+            leader = parts[partition].leader if partition in parts else None
+            return leader if leader in self.running() else None
+        return wait_for(look, lambda: f"no leader of {topic} [{partition}]")
+
+    def hashed(self, topic, text):
+        """The leader of the partition of Kafka's own topic that a name belongs to: the absolute
+        value of Java's String.hashCode(), by the number of partitions."""
+        number = 0
+        data = text.encode("utf-16-be")
+        for index in range(0, len(data), 2):
+            number = (number * 31 + int.from_bytes(data[index:index + 2], "big")) & 0xffffffff
+        number = min(number, (1 << 32) - number)
+        return self.leader(topic, number % len(self.partitions(topic)))
 
     def coordinator(self, group):
         """The id of the coordinator of a consumer group."""
@@ -704,20 +703,15 @@ class Brokers(Cluster):
     def wait_isr(self, *topics):
         """Wait until all replicas of these topics, by default of all, are in sync, by all
         brokers that run."""
-        def lacking(number):
-            try:
-                all_topics = self.metadata(number).topics
-            except KafkaException as error:
-                return str(error)
-            for name in topics or all_topics:
-                if name not in all_topics:
+        def wrong(metadata):
+            for name in topics or metadata.topics:
+                if name not in metadata.topics:
                     return f"{name} is missing"
-                for one in all_topics[name].partitions.values():
+                for one in metadata.topics[name].partitions.values():
                     if sorted(one.isrs) != sorted(one.replicas) or one.leader not in self.brokers:
                         return f"{name} [{one.id}] has {one.isrs} of {one.replicas}"
             return None
-        for number in self.running():
-            wait_for(lambda: not lacking(number), lambda: f"by broker {number}, {lacking(number)}")
+        self.wait_for_all(wrong)
 
     # --- changes ----------------------------------------------------------------
 
@@ -733,24 +727,20 @@ class Brokers(Cluster):
 
     def wait_partitions(self, topic, partitions):
         """Wait until all brokers that run know so many partitions, with leaders."""
-        def known(number):
-            with contextlib.suppress(KafkaException, KeyError):
-                parts = self.metadata(number).topics[topic].partitions.values()
-                return len(parts) == partitions and all(one.leader in self.brokers
-                                                        for one in parts)
-            return False
-        for number in self.running():
-            wait_for(lambda: known(number),
-                     lambda: f"broker {number} knows {partitions} partitions of {topic}")
+        def wrong(metadata):
+            if topic not in metadata.topics:
+                return f"there is no {topic}"
+            parts = metadata.topics[topic].partitions.values()
+            leaders = [one.leader for one in parts if one.leader in self.brokers]
+            return len(leaders) != partitions and f"{topic} has {len(leaders)} leaders"
+        self.wait_for_all(wrong)
 
     def delete_topics(self, *topics):
         """Delete topics; waits until no broker knows them."""
         self.metadata()
         for gone in self.clients[None].delete_topics(list(topics), operation_timeout=60).values():
             gone.result(PATIENCE_S)
-        for number in self.running():
-            wait_for(lambda: not set(topics) & set(self.metadata(number).topics),
-                     lambda: f"broker {number} still knows one of {topics}")
+        self.wait_for_all(lambda metadata: set(topics) & set(metadata.topics))
 
     def add_partitions(self, topic, partitions):
         """Have so many of them in all."""
