@@ -47,6 +47,7 @@ help:
 	@echo 'make bench     every benchmark, beside what else there is, and which targets are reached;'
 	@echo '               ARGS=--quick, fewer of everything: does it work?'
 	@echo 'make bench-queue  twheelq beside beanstalkd, and which targets are reached'
+	@echo 'make bench-relay  twheel-relay beside Kafka Streams, on three brokers; the same'
 	@echo 'make screenshots  draw the recordings of the README anew, from real runs'
 	@echo 'make setup     get packages and kernels for demo and test (they do it too)'
 	@echo 'make clean     remove what was built'
@@ -105,6 +106,7 @@ demo-relay:
 
 bench:
 	tools/vm/setup bench peers 6.1 uml
+	tools/vm/setup kafka || [ $$? = 77 ]
 	tools/bench/run $(ARGS)
 
 screenshots:
@@ -114,6 +116,10 @@ screenshots:
 
 bench-queue:
 	tools/queue/bench/run
+
+bench-relay:
+	tools/vm/setup queue-test kafka
+	tools/relay/bench/run $(ARGS)
 
 test:
 	tools/vm/setup
@@ -137,4 +143,4 @@ clean:
 
 .PHONY: all help modules tools lib twheelctl queue relay examples example-uring deb install \
 	uninstall modules_install setup demo demo-queue \
-	demo-relay bench screenshots bench-queue test test-kernels test-newcomer check-style clean
+	demo-relay bench screenshots bench-queue bench-relay test test-kernels test-newcomer check-style clean

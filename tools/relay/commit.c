@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commits: for each partition the lowest offset that is not done, and as text with it which
- * offsets above are done (rules/runs.c). The next reader of the partition skips these. So after
- * a rebalance no record comes twice, and after a crash only those that were done since the last
- * commit; more, if the text had no room for all records that were done out of order.
+ * Commits: for each partition the lowest offset that is not done. What is done above it is in the
+ * map (map.c). So after a rebalance no record comes twice, and after a crash only those that were
+ * done since the last tick. With exactly once, turns commit.
  *
  * Brokers store commits in a topic of their own, those of a request as one batch, whose size is
- * limited, and each text in full. So a request has few partitions, and a partition whose text
- * is long is not committed each second. Only one round of commits is in flight at a time: a
+ * limited: so a request has few partitions. Only one round of commits is in flight at a time: a
  * commit that waits behind it in a queue would be older than the one that is made afterwards.
  */
 #include <stdlib.h>
@@ -17,18 +15,15 @@
 #include "common/log.h"
 #include "relay/commit.h"
 #include "relay/doubt.h"
+#include "relay/map.h"
 #include "relay/partition.h"
 #include "relay/state.h"
 
 /* How long a revoke waits for its commit. */
 #define WAIT_MS		10000
 
-/* Partitions in a request: 256 KiB of text. The default of brokers' limit is 1 MiB. */
-#define PARTITIONS_MAX	64
-
-/* A partition whose text is longer than TEXT_SHORT is not committed more often than this. */
-#define TEXT_SHORT	512
-#define TEXT_EVERY_MS	8000
+/* Partitions in a request. */
+#define PARTITIONS_MAX	1000
 
 /* How often an unchanged offset is committed again. */
 #define ANEW_EVERY_MS	(3600 * 1000)
@@ -40,61 +35,31 @@
 #define LOG_EVERY_MS	60000
 #define FAILING_MS	60000
 
-/* --- the offset and the text ------------------------------------------------------------ */
+/* --- the offset ------------------------------------------------------------------------ */
+
+/* Do we know its lowest offset, and is none of its records missing? */
+static bool may_commit(const struct relay_partition *partition)
+{
+	return partition->state == PARTITION_READY && !partition->is_void;
+}
 
 /* Is a commit due? Unchanged offsets, too: old brokers forget them after a day. */
 static bool needs_commit(const struct relay_partition *partition)
 {
-	uint64_t now_ms = relay_boot_ms();
-
-	if (!partition->started || now_ms < partition->commit_ms)
-		return false;
-	return partition->dirty || partition->mark.low != partition->committed ||
-		now_ms >= partition->commit_ms + ANEW_EVERY_MS;
+	return may_commit(partition) &&
+		(partition->dirty || partition->mark.low != partition->committed ||
+		 relay_boot_ms() >= partition->commit_ms + ANEW_EVERY_MS);
 }
 
-/* Returns how many done records the text has no room for. */
-static uint64_t add_text(rd_kafka_topic_partition_t *to,
-			 const struct relay_partition *partition)
-{
-	const struct watermark *mark = &partition->mark;
-	char text[RUNS_TEXT_MAX];
-	uint64_t left_out;
-	size_t len = runs_write(mark, &partition->done_before, relay_now_ms(), text,
-				&left_out);
-
-	if (!len)
-		return 0;
-	to->metadata = strdup(text);
-	if (!to->metadata)
-		return watermark_done_above(mark);
-	to->metadata_size = len;
-	return left_out;
-}
-
-/* The commit carries the value that partition->done_committed gets when it has succeeded. */
-static void add_done_count(rd_kafka_topic_partition_t *to,
-			   const struct relay_partition *partition, uint64_t left_out)
-{
-	uint64_t ours = partition->done - partition->done_at_assign;
-
-	to->opaque = (void *)(uintptr_t)(partition->done - MIN(left_out, ours));
-}
-
-static void add_to_list(struct relay *relay, rd_kafka_topic_partition_list_t *list,
-			struct relay_partition *partition)
+/* It carries the value that partition->commit_done gets when it has succeeded. */
+static void add_to_list(rd_kafka_topic_partition_list_t *list, struct relay_partition *partition)
 {
 	rd_kafka_topic_partition_t *to;
-	uint64_t left_out;
 
 	to = rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
 	to->offset = partition->mark.low;
-	left_out = relay->no_text ? watermark_done_above(&partition->mark) :
-		add_text(to, partition);
-	add_done_count(to, partition, left_out);
+	to->opaque = (void *)(uintptr_t)partition->done;
 	partition->commit_ms = relay_boot_ms();
-	if (to->metadata_size > TEXT_SHORT)
-		partition->commit_ms += TEXT_EVERY_MS;
 	partition->dirty = false;
 }
 
@@ -114,23 +79,11 @@ static void set_dirty(struct relay *relay, const rd_kafka_topic_partition_list_t
 
 /* --- answers -------------------------------------------------------------------------- */
 
-static bool is_about_text(rd_kafka_resp_err_t error)
-{
-	return error == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE ||
-		error == RD_KAFKA_RESP_ERR_INVALID_COMMIT_OFFSET_SIZE;
-}
-
 static void note_commit(struct relay *relay, const rd_kafka_topic_partition_t *committed,
 			rd_kafka_resp_err_t error)
 {
 	struct relay_partition *partition;
 
-	if ((is_about_text(committed->err) || is_about_text(error)) && !relay->no_text) {
-		log_say(LOG_WARNING,
-			"brokers refuse %d bytes of metadata: after a crash, more records come twice",
-			RUNS_TEXT_MAX);
-		relay->no_text = true;
-	}
 	partition = relay_partition_find(relay, committed->topic, committed->partition);
 	if (!partition)
 		return;
@@ -139,7 +92,10 @@ static void note_commit(struct relay *relay, const rd_kafka_topic_partition_t *c
 		return;
 	}
 	partition->committed = committed->offset;
-	partition->done_committed = MAX((uintptr_t)committed->opaque, partition->done_at_assign);
+	partition->commit_done = MAX((uintptr_t)committed->opaque, partition->done_at_assign);
+	partition->done_committed = MIN(partition->commit_done, partition->done_mapped);
+	relay_map_passed(relay, partition, committed->offset);
+	relay_partition_account(relay, partition);
 }
 
 static void log_failure(struct relay *relay, rd_kafka_resp_err_t error)
@@ -234,7 +190,7 @@ static void commit(struct relay *relay, struct round *round, struct relay_partit
 {
 	if (!round->list)
 		round->list = rd_kafka_topic_partition_list_new(PARTITIONS_MAX);
-	add_to_list(relay, round->list, partition);
+	add_to_list(round->list, partition);
 	if (round->list->cnt == PARTITIONS_MAX)
 		send_request(relay, round);
 }
@@ -244,6 +200,10 @@ void relay_commit(struct relay *relay)
 	struct relay_partition *partition;
 	struct round round = { 0 };
 
+	/* Between a revoke and the next assignment, librdkafka could lose that (its issue 4059). */
+	if (relay->turn || relay->revoking)
+		return;
+	relay_map_flush(relay);
 	if (relay->nr_commits && relay_boot_ms() < relay->commits_started_ms + ROUND_MS)
 		return;
 	RB_FOREACH(partition, relay_partitions, &relay->partitions)
@@ -254,7 +214,8 @@ void relay_commit(struct relay *relay)
 	relay->commits_started_ms = relay_boot_ms();
 }
 
-static void wait_answers(const struct round *round)
+/* Returns whether all were answered. */
+static bool wait_answers(const struct round *round)
 {
 	uint64_t end_ms = relay_boot_ms() + WAIT_MS, now_ms = relay_boot_ms();
 	unsigned int nr = 0;
@@ -263,46 +224,47 @@ static void wait_answers(const struct round *round)
 		nr += rd_kafka_queue_poll_callback(round->queue, end_ms - now_ms);
 	if (nr < round->nr)
 		log_say(LOG_WARNING, "a commit was not answered for %d s", WAIT_MS / 1000);
+	return nr >= round->nr;
 }
 
-/* Commit all of the partitions, also unchanged ones: their commit in flight may fail. */
-void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
+/* Commit also unchanged ones: their commit in flight may fail. */
+bool relay_commit_wait(struct relay *relay)
 {
 	struct round round = { .queue = rd_kafka_queue_new(relay->consumer) };
 	struct relay_partition *partition;
-	int i;
+	bool answered;
 
-	for (i = 0; i < list->cnt; i++) {
-		partition = relay_partition_find(relay, list->elems[i].topic,
-						 list->elems[i].partition);
-		if (partition && partition->started)
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (may_commit(partition))
 			commit(relay, &round, partition);
-	}
 	send_request(relay, &round);
-	wait_answers(&round);
+	answered = wait_answers(&round);
 	rd_kafka_queue_destroy(round.queue);
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		answered &= !may_commit(partition) || !partition->dirty;
+	return answered;
 }
 
-static struct relay_partition *find_started(struct relay *relay)
+static struct relay_partition *find_any(struct relay *relay)
 {
 	struct relay_partition *partition;
 
 	RB_FOREACH(partition, relay_partitions, &relay->partitions)
-		if (partition->started)
+		if (may_commit(partition))
 			return partition;
 	return NULL;
 }
 
 bool relay_commit_ask(struct relay *relay)
 {
-	struct relay_partition *partition = find_started(relay);
+	struct relay_partition *partition = relay->revoking ? NULL : find_any(relay);
 	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t error;
 
 	if (!partition)
 		return false;
 	list = rd_kafka_topic_partition_list_new(1);
-	add_to_list(relay, list, partition);
+	add_to_list(list, partition);
 	error = rd_kafka_commit_queue(relay->consumer, list, relay->reader, report_asked, relay);
 	if (error)
 		set_dirty(relay, list);

@@ -5,11 +5,11 @@
 
 #include "relay/state.h"
 
-/* Start to commit all that has changed. */
+/* Start to write to the map and to commit all that has changed. */
 void relay_commit(struct relay *relay);
 
-/* Commit some partitions, and wait for the answer for a limited time. */
-void relay_commit_wait(struct relay *relay, const rd_kafka_topic_partition_list_t *list);
+/* Commit all partitions, and wait for a limited time. Returns whether all are committed. */
+bool relay_commit_wait(struct relay *relay);
 
 /* Callback for librdkafka. */
 void relay_commit_report(rd_kafka_t *client, rd_kafka_resp_err_t error,

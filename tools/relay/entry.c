@@ -14,6 +14,7 @@
 
 #include "common/util.h"
 #include "relay/entry.h"
+#include "relay/near.h"
 #include "relay/state.h"
 #include "relay/wake.h"
 
@@ -93,6 +94,17 @@ static const char *get_header(const char *at, struct header *header)
 	return at + length(header->value_len);
 }
 
+/* librdkafka knows the leader epochs of records from 2.1 on. */
+static int32_t epoch_of(const rd_kafka_message_t *message)
+{
+#if RD_KAFKA_VERSION >= 0x020100ff
+	return rd_kafka_message_leader_epoch(message);
+#else
+	(void)message;
+	return -1;
+#endif
+}
+
 static void fill(struct relay_entry *entry, const rd_kafka_message_t *message,
 		 const rd_kafka_headers_t *headers)
 {
@@ -112,6 +124,7 @@ static void fill(struct relay_entry *entry, const rd_kafka_message_t *message,
 	entry->timestamp_ms = rd_kafka_message_timestamp(message, &type);
 	if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
 		entry->timestamp_ms = -1;
+	entry->epoch = epoch_of(message);
 }
 
 struct relay_entry *relay_entry_new(struct relay *relay, const rd_kafka_message_t *message)
@@ -128,6 +141,7 @@ struct relay_entry *relay_entry_new(struct relay *relay, const rd_kafka_message_
 	if (!entry)
 		return NULL;
 	memset(entry, 0, sizeof(*entry));
+	entry->write = WRITE_ENTRY;
 	entry->size = size + MALLOC_BYTES;
 	fill(entry, message, headers);
 	relay->nr_entries++;
@@ -142,13 +156,21 @@ void relay_entry_decided(struct relay_entry *entry)
 	entry->partition->undecided_bytes -= entry->size;
 }
 
+void relay_entry_stays(struct relay *relay, struct relay_entry *entry)
+{
+	if (entry->gives_way)
+		relay->leaving_bytes -= entry->size;
+	entry->gives_way = false;
+}
+
 void relay_entry_free(struct relay *relay, struct relay_entry *entry)
 {
 	struct relay_partition *partition = entry->partition;
 
 	relay_wake_never(relay, &entry->waker);
 	if (entry->state == ENTRY_NEAR)
-		relay->nr_near--;
+		relay_near_remove(relay, entry);
+	relay_entry_stays(relay, entry);
 	if (partition && entry->state == ENTRY_UNDECIDED)
 		relay_entry_decided(entry);
 	if (partition)
@@ -180,7 +202,8 @@ static bool is_ours(const char *name)
 {
 	static const char *const names[] = {
 		RELAY_DELIVER_AT, RELAY_DELAY, RELAY_TARGET, RELAY_ID, RELAY_ATTEMPT,
-		RELAY_DUE, RELAY_PARKED, RELAY_ERROR,
+		RELAY_DUE, RELAY_PARKED, RELAY_ERROR, RELAY_TRIES, RELAY_HELD_SINCE,
+		RELAY_TIMESTAMP,
 	};
 	size_t i;
 
@@ -224,25 +247,24 @@ static rd_kafka_resp_err_t add_number(rd_kafka_headers_t *headers, const char *n
 	return add_text(headers, name, text);
 }
 
-/* An id from topic, partition and offset. */
-static rd_kafka_resp_err_t add_place(const struct relay_entry *entry,
-				     rd_kafka_headers_t *headers)
-{
-	char text[RELAY_TOPIC_MAX + 40];
-
-	snprintf(text, sizeof(text), "%s-%" PRId32 "-%" PRId64, entry->partition->topic,
-		 entry->partition->number, entry->offset);
-	return add_text(headers, RELAY_ID, text);
-}
-
-/* The id that the record has, or its place if this is its first appearance. */
-static rd_kafka_resp_err_t add_id(const struct relay_entry *entry, rd_kafka_headers_t *headers)
+struct relay_text relay_entry_id(const struct relay_entry *entry, char place[RELAY_PLACE_MAX])
 {
 	struct relay_text id = relay_entry_header(entry, RELAY_ID);
 
 	if (id.len)
-		return rd_kafka_header_add(headers, RELAY_ID, -1, id.data, id.len);
-	return add_place(entry, headers);
+		return id;
+	id.len = snprintf(place, RELAY_PLACE_MAX, "%s-%" PRId32 "-%" PRId64,
+			  entry->partition->topic, entry->partition->number, entry->offset);
+	id.data = place;
+	return id;
+}
+
+static rd_kafka_resp_err_t add_id(const struct relay_entry *entry, rd_kafka_headers_t *headers)
+{
+	char place[RELAY_PLACE_MAX];
+	struct relay_text id = relay_entry_id(entry, place);
+
+	return rd_kafka_header_add(headers, RELAY_ID, -1, id.data, id.len);
 }
 
 /* A refused record keeps its own id, if it had one. */
@@ -251,18 +273,48 @@ static rd_kafka_resp_err_t add_error(const struct relay_entry *entry,
 {
 	bool has_id = !entry->stripped && relay_entry_header(entry, RELAY_ID).len;
 
-	return (has_id ? 0 : add_place(entry, headers)) ?:
+	return (has_id ? 0 : add_id(entry, headers)) ?:
 		add_text(headers, RELAY_ERROR, entry->decision.reason);
 }
 
-/* The headers that the relay needs when it reads the parked record again. */
+/* The timestamp with which the record first appeared. */
+static rd_kafka_resp_err_t add_timestamp(const struct relay_entry *entry,
+					 rd_kafka_headers_t *headers)
+{
+	struct relay_text first = relay_entry_header(entry, RELAY_TIMESTAMP);
+
+	if (first.len)
+		return rd_kafka_header_add(headers, RELAY_TIMESTAMP, -1, first.data, first.len);
+	if (entry->timestamp_ms < 0)
+		return 0;
+	return add_number(headers, RELAY_TIMESTAMP, entry->timestamp_ms);
+}
+
+/* How often its target could not be written, and since when. */
+static rd_kafka_resp_err_t add_tries(const struct relay_entry *entry,
+				     rd_kafka_headers_t *headers)
+{
+	if (!entry->decision.tries)
+		return 0;
+	return add_number(headers, RELAY_TRIES, entry->decision.tries) ?:
+		add_number(headers, RELAY_HELD_SINCE, entry->decision.held_since_ms);
+}
+
+/*
+ * The headers that the relay needs when it reads the parked record again. A record whose dead
+ * letters cannot be written has that topic as its target.
+ */
 static rd_kafka_resp_err_t add_parked(const struct relay_entry *entry,
 				      rd_kafka_headers_t *headers)
 {
 	struct relay_text target = relay_entry_header(entry, RELAY_TARGET);
+	char name[RELAY_TOPIC_MAX + 1];
 
-	return rd_kafka_header_add(headers, RELAY_TARGET, -1, target.data, target.len) ?:
-		add_number(headers, RELAY_PARKED, relay_now_ms());
+	snprintf(name, sizeof(name), "%.*s%s", (int)target.len, target.data,
+		 entry->is_dead ? RELAY_DEAD_SUFFIX : "");
+	return add_text(headers, RELAY_TARGET, name) ?:
+		add_number(headers, RELAY_PARKED, relay_now_ms()) ?:
+		add_tries(entry, headers);
 }
 
 static rd_kafka_resp_err_t add_ours(const struct relay_entry *entry,
@@ -275,12 +327,13 @@ static rd_kafka_resp_err_t add_ours(const struct relay_entry *entry,
 	return add_id(entry, headers) ?:
 		add_number(headers, RELAY_DUE, decision->due_ms) ?:
 		add_number(headers, RELAY_ATTEMPT, decision->attempt) ?:
+		add_timestamp(entry, headers) ?:
 		(decision->action == RELAY_PARK ? add_parked(entry, headers) : 0);
 }
 
 rd_kafka_headers_t *relay_entry_headers(const struct relay_entry *entry)
 {
-	rd_kafka_headers_t *headers = rd_kafka_headers_new(entry->nr_headers + 4);
+	rd_kafka_headers_t *headers = rd_kafka_headers_new(entry->nr_headers + 8);
 
 	if (headers && !copy_headers(entry, headers) && !add_ours(entry, headers))
 		return headers;

@@ -2,170 +2,307 @@
 /*
  * The consumer group: partitions are assigned and revoked.
  *
- *	            assign: read from the committed offset
- *	  (others') --------------------------------------> ours
- *	      ^                                               | revoke: send no more
- *	      |  forget                                       v
- *	      +------- commit <------- wait for the reports of records in flight
+ * The group revokes all partitions of all members before it assigns them anew (its protocol is
+ * the eager one, see README.md). That is made cheap: a relay keeps what it has of a partition
+ * while it is suspended, and goes on at once if it gets the partition back in the next
+ * generation. Nobody else can have had it in between.
+ *
+ *	            assign              loaded: read from the committed offset
+ *	  (others') -------> loading ------------------------------------------> ready
+ *	      ^                                                                 |     ^
+ *	      |                          revoke: write no more, wait for what   |     | assign, in the
+ *	      |                          is in flight, commit                   v     | next generation
+ *	      +------------------------------------------------------------ suspended-+
+ *	          assign: it is not among them
  *
  * A partition that was lost (the group has assigned it to another relay already) is forgotten
- * at once: the other relay delivers again what was done since the last commit.
+ * at once. At least once: the other relay delivers again what was done since the last commit.
  */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "common/exit.h"
 #include "common/log.h"
+#include "relay/cancels.h"
 #include "relay/commit.h"
 #include "relay/doubt.h"
 #include "relay/group.h"
+#include "relay/load.h"
+#include "relay/map.h"
 #include "relay/partition.h"
 #include "relay/send.h"
 #include "relay/state.h"
+#include "relay/turn.h"
 
 /* How many records are read in a turn of the loop. */
 #define BATCH		500
 
-/* How long a revoke waits for reports. */
+/* How long a revoke waits for reports in all, and for the next one. */
 #define FLUSH_MS	10000
-#define POLL_MS		100
+#define QUIET_MS	2000
+#define POLL_MS		50
 
-/* How long to wait for committed offsets, how often to ask, and the pause in between. */
-#define ASK_MS		10000
-#define ASK_TIMES	6
-#define ASK_AGAIN_MS	200
+/* --- the generation ------------------------------------------------------------------- */
+
+/* What rd_kafka_consumer_group_metadata_write() writes begins with this, and the generation. */
+#define METADATA_MAGIC	"CGMDv2:"
+
+/* librdkafka 2.0 tells the generation only in a buffer. */
+static int32_t generation_of(const rd_kafka_consumer_group_metadata_t *metadata)
+{
+	size_t size = 0, magic = strlen(METADATA_MAGIC);
+	int32_t generation = -1;
+	void *buffer = NULL;
+	rd_kafka_error_t *error = rd_kafka_consumer_group_metadata_write(metadata, &buffer, &size);
+
+	if (!error && size >= magic + sizeof(generation) &&
+	    !memcmp(buffer, METADATA_MAGIC, magic))
+		memcpy(&generation, (char *)buffer + magic, sizeof(generation));
+	rd_kafka_error_destroy(error);
+	/* It is librdkafka's allocation. */
+	rd_kafka_mem_free(NULL, buffer);
+	return generation;
+}
+
+rd_kafka_consumer_group_metadata_t *relay_group_metadata(struct relay *relay)
+{
+	rd_kafka_consumer_group_metadata_t *metadata;
+
+	if (relay->revoking || rd_kafka_assignment_lost(relay->consumer))
+		return NULL;
+	metadata = rd_kafka_consumer_group_metadata(relay->consumer);
+	if (!metadata || generation_of(metadata) >= 0)
+		return metadata;
+	rd_kafka_consumer_group_metadata_destroy(metadata);
+	return NULL;
+}
+
+int32_t relay_group_generation(struct relay *relay)
+{
+	rd_kafka_consumer_group_metadata_t *metadata =
+		rd_kafka_consumer_group_metadata(relay->consumer);
+	int32_t generation = metadata ? generation_of(metadata) : -1;
+
+	if (metadata)
+		rd_kafka_consumer_group_metadata_destroy(metadata);
+	return generation;
+}
+
+/* --- what librdkafka reads -------------------------------------------------------------- */
+
+static bool is_read(const struct relay_partition *partition)
+{
+	return partition->state == PARTITION_READY && !(partition->pauses & PAUSE_STOPPED);
+}
+
+/* librdkafka forgets pauses when it begins to read a partition, in some versions. */
+static void pause_again(struct relay *relay)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	struct relay_partition *partition;
+
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (is_read(partition) && partition->is_paused)
+			rd_kafka_topic_partition_list_add(list, partition->topic,
+							  partition->number);
+	if (list->cnt)
+		rd_kafka_pause_partitions(relay->consumer, list);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* Tell librdkafka to read all partitions that are ready, each from where it stands. */
+static void apply_assignment(struct relay *relay)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
+	struct relay_partition *partition;
+	rd_kafka_resp_err_t error;
+
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (is_read(partition))
+			rd_kafka_topic_partition_list_add(list, partition->topic,
+							  partition->number)->offset =
+				partition->next;
+	error = rd_kafka_assign(relay->consumer, list);
+	if (error)
+		log_say(LOG_ERR, "cannot read the assigned partitions: %s",
+			rd_kafka_err2str(error));
+	rd_kafka_topic_partition_list_destroy(list);
+	relay_partition_backpressure_all(relay);
+	pause_again(relay);
+}
+
+/* Partitions that were loaded, and whose ids that were taken back are known, are ready. */
+void relay_group_update(struct relay *relay)
+{
+	struct relay_partition *partition;
+	bool changed = false;
+
+	if (!relay->assign_again || relay->revoking)
+		return;
+	relay->assign_again = false;
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (partition->state == PARTITION_LOADING && partition->loaded &&
+		    relay_cancels_ready(relay, partition->number)) {
+			partition->state = PARTITION_READY;
+			changed = true;
+		}
+	if (changed)
+		apply_assignment(relay);
+}
 
 /* --- assigned ------------------------------------------------------------------------- */
 
-/* An error for one partition does not mean that nothing is committed for it. */
-static rd_kafka_resp_err_t error_of(const rd_kafka_topic_partition_list_t *list)
-{
-	int i;
-
-	for (i = 0; i < list->cnt; i++)
-		if (list->elems[i].err)
-			return list->elems[i].err;
-	return 0;
-}
-
-/* Ask for the committed offsets. Returns false if there is no answer. */
-static bool ask_committed(struct relay *relay, rd_kafka_topic_partition_list_t *list)
-{
-	rd_kafka_resp_err_t error;
-	int times;
-
-	for (times = 1; times <= ASK_TIMES; times++) {
-		error = rd_kafka_committed(relay->consumer, list, ASK_MS) ?: error_of(list);
-		if (!error)
-			return true;
-		log_say(LOG_WARNING, "cannot read the committed offsets, try %d of %d: %s",
-			times, ASK_TIMES, rd_kafka_err2str(error));
-		usleep(ASK_AGAIN_MS * 1000);
-	}
-	return false;
-}
-
-/*
- * Read from the committed offset or, if there is none, from the beginning, and from nowhere
- * else: an offset that does not exist is an error.
- */
-static void add_partition(struct relay *relay, rd_kafka_topic_partition_t *assigned)
-{
-	relay_partition_add(relay, assigned);
-	if (assigned->offset < 0)
-		assigned->offset = RD_KAFKA_OFFSET_BEGINNING;
-	log_say(LOG_DEBUG, "%s [%" PRId32 "] is ours from offset %" PRId64, assigned->topic,
-		assigned->partition, assigned->offset);
-}
-
-static void assign(struct relay *relay, rd_kafka_topic_partition_list_t *list)
-{
-	int i;
-
-	log_say(LOG_INFO, "%d partitions are assigned", list->cnt);
-	if (list->cnt && !ask_committed(relay, list)) {
-		log_say(LOG_ERR, "cannot read the committed offsets: ending");
-		relay_end(relay, EX_UNAVAILABLE);
-		return;
-	}
-	for (i = 0; i < list->cnt; i++)
-		add_partition(relay, &list->elems[i]);
-	rd_kafka_assign(relay->consumer, list);
-	relay_partition_backpressure_all(relay);
-}
-
-/* --- revoked -------------------------------------------------------------------------- */
-
-static struct relay_partition *find_partition(struct relay *relay,
-					      const rd_kafka_topic_partition_list_t *list, int i)
-{
-	return relay_partition_find(relay, list->elems[i].topic, list->elems[i].partition);
-}
-
-static bool is_in_flight(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
-{
-	struct relay_partition *partition;
-	int i;
-
-	for (i = 0; i < list->cnt; i++) {
-		partition = find_partition(relay, list, i);
-		if (partition && partition->nr_sending)
-			return true;
-	}
-	return false;
-}
-
-static void flush(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
-{
-	uint64_t end_ms = relay_boot_ms() + FLUSH_MS;
-
-	while (is_in_flight(relay, list) && relay_boot_ms() < end_ms)
-		relay_send_poll(relay, POLL_MS);
-	if (is_in_flight(relay, list))
-		log_say(LOG_WARNING,
-			"some records have no delivery report yet, and may come twice");
-}
-
-static void forget_partitions(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
-{
-	int i;
-
-	for (i = 0; i < list->cnt; i++) {
-		struct relay_partition *partition = find_partition(relay, list, i);
-
-		if (partition)
-			relay_partition_forget(relay, partition);
-	}
-}
-
-/* Forget all partitions, as if they were lost. */
 static void forget_all(struct relay *relay)
 {
 	struct relay_partition *partition;
 
-	relay->revoking = true;
 	while ((partition = RB_MIN(relay_partitions, &relay->partitions)))
 		relay_partition_forget(relay, partition);
-	relay->revoking = false;
 }
 
-static void revoke_partitions(struct relay *relay, rd_kafka_topic_partition_list_t *list)
+static bool is_in(const rd_kafka_topic_partition_list_t *list,
+		  const struct relay_partition *partition)
+{
+	return rd_kafka_topic_partition_list_find((rd_kafka_topic_partition_list_t *)list,
+						  partition->topic, partition->number);
+}
+
+/* Go on with the suspended partitions that are assigned to us again, and forget the others. */
+static void resume_partitions(struct relay *relay, const rd_kafka_topic_partition_list_t *list,
+			      int32_t generation)
+{
+	bool next = relay->suspended >= 0 && generation == relay->suspended + 1;
+	struct relay_partition *partition, *after;
+
+	RB_FOREACH_SAFE(partition, relay_partitions, &relay->partitions, after) {
+		if (next && partition->state == PARTITION_SUSPENDED && is_in(list, partition)) {
+			partition->state = PARTITION_READY;
+			relay->stats.kept++;
+		} else {
+			relay_partition_forget(relay, partition);
+		}
+	}
+	relay->suspended = -1;
+}
+
+static void add_partitions(struct relay *relay, const rd_kafka_topic_partition_list_t *list,
+			   int32_t group_generation)
+{
+	int64_t generation = piece_generation(group_generation, relay_now_ms());
+	int i;
+
+	for (i = 0; i < list->cnt; i++)
+		if (!relay_partition_find(relay, list->elems[i].topic,
+					  list->elems[i].partition))
+			relay_partition_add(relay, list->elems[i].topic, list->elems[i].partition,
+					    generation);
+}
+
+/* Partitions are in the order of their numbers. */
+void relay_group_load(struct relay *relay)
+{
+	struct relay_partition *partition;
+	int32_t last = -1;
+
+	relay_load_abandon(relay);
+	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
+		if (partition->state != PARTITION_LOADING || partition->loaded ||
+		    partition->number == last)
+			continue;
+		last = partition->number;
+		relay_load_start(relay, last);
+	}
+}
+
+static void assign(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
+{
+	int32_t generation = relay_group_generation(relay);
+
+	resume_partitions(relay, list, generation);
+	log_say(LOG_INFO, "%d partitions are assigned", list->cnt);
+	add_partitions(relay, list, generation);
+	relay->revoking = false;
+	relay_group_load(relay);
+	relay->assign_again = true;
+	apply_assignment(relay);
+}
+
+/* --- revoked -------------------------------------------------------------------------- */
+
+/*
+ * Wait for the reports of all that is in flight. A target that does not answer is not waited for
+ * when nothing else comes any more.
+ */
+static void flush(struct relay *relay)
+{
+	uint64_t now_ms = relay_boot_ms(), end_ms = now_ms + FLUSH_MS, quiet_ms = now_ms;
+	uint64_t nr = relay->nr_reports;
+
+	while (relay->nr_sending && now_ms < end_ms && now_ms < quiet_ms + QUIET_MS) {
+		relay_send_poll(relay, POLL_MS);
+		now_ms = relay_boot_ms();
+		if (relay->nr_reports != nr)
+			quiet_ms = now_ms;
+		nr = relay->nr_reports;
+	}
+	if (!relay->nr_sending)
+		return;
+	relay->unclean = true;
+	log_say(LOG_WARNING, "%" PRIu64 " records have no delivery report yet, and may come twice",
+		relay->nr_sending);
+	/* What has not left yet must not be written after another relay has written it. */
+	rd_kafka_purge(relay->producer, RD_KAFKA_PURGE_F_QUEUE);
+	relay_send_poll(relay, 0);
+}
+
+/* At least once: everything that is done becomes known to the next owner. */
+static void finish_once(struct relay *relay)
+{
+	flush(relay);
+	relay_map_wait(relay);
+	relay_map_flush(relay);
+	relay->unclean |= !relay_commit_wait(relay);
+	relay->unclean |= !relay_map_wait(relay);
+}
+
+static void suspend_partitions(struct relay *relay)
+{
+	struct relay_partition *partition, *after;
+
+	RB_FOREACH_SAFE(partition, relay_partitions, &relay->partitions, after) {
+		if (partition->state == PARTITION_READY)
+			partition->state = PARTITION_SUSPENDED;
+		else
+			relay_partition_forget(relay, partition);
+	}
+}
+
+/* The whole assignment is revoked at once. */
+static void revoke(struct relay *relay, const rd_kafka_topic_partition_list_t *list)
 {
 	bool lost = rd_kafka_assignment_lost(relay->consumer);
 
 	log_say(LOG_INFO, "%d partitions are %s", list->cnt, lost ? "lost" : "revoked");
-	/* The whole assignment is revoked at once. */
 	relay->revoking = true;
-	if (!lost) {
-		flush(relay, list);
-		relay_commit_wait(relay, list);
+	relay_load_abandon(relay);
+	relay->suspended = -1;
+	/* Only what the last end has left open counts. */
+	relay->unclean = false;
+	if (lost) {
+		relay_turn_wait(relay);
+		forget_all(relay);
+	} else {
+		if (relay->turn)
+			relay->unclean |= !relay_turn_wait(relay);
+		else
+			finish_once(relay);
+		relay->suspended = relay_group_generation(relay);
+		suspend_partitions(relay);
 	}
-	forget_partitions(relay, list);
-	relay->revoking = false;
 	rd_kafka_assign(relay->consumer, NULL);
 }
 
@@ -175,15 +312,19 @@ void relay_group_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t error,
 	struct relay *relay = context;
 
 	relay->stats.rebalances++;
+	/* A relay may have stood still while it joined, so an assignment does not end the doubt. */
 	if (error == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
 		assign(relay, list);
 		return;
 	}
 	relay_doubt_end(relay);
 	if (error == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
-		revoke_partitions(relay, list);
+		revoke(relay, list);
 	} else {
 		log_say(LOG_ERR, "rebalance: %s", rd_kafka_err2str(error));
+		relay->revoking = true;
+		relay_load_abandon(relay);
+		relay_turn_wait(relay);
 		forget_all(relay);
 		rd_kafka_assign(client, NULL);
 	}
@@ -239,9 +380,33 @@ bool relay_group_read(struct relay *relay)
 	return true;
 }
 
+/* The end of a transaction is unknown: what is done has to be read from Kafka again. */
+void relay_group_reload(struct relay *relay)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
+	int32_t generation = relay_group_generation(relay);
+	struct relay_partition *partition;
+
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
+	forget_all(relay);
+	if (!relay->revoking) {
+		add_partitions(relay, list, generation);
+		relay_group_load(relay);
+		apply_assignment(relay);
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 void relay_group_leave(struct relay *relay)
 {
 	rd_kafka_consumer_close(relay->consumer);
 	/* After a fatal error the consumer does not revoke them. */
+	relay->revoking = true;
+	relay_turn_wait(relay);
 	forget_all(relay);
+	if (relay->unclean && !relay->status) {
+		log_say(LOG_ERR, "ended without the answer of all brokers: records may come twice");
+		relay->status = EX_UNAVAILABLE;
+	}
 }

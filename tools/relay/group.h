@@ -8,6 +8,21 @@
 /* Join the group. Returns an exit status. */
 int relay_group_join(struct relay *relay);
 
+/* Begin to read partitions that were loaded. Call this in each turn of the loop. */
+void relay_group_update(struct relay *relay);
+
+/* Forget all partitions, and load them again. */
+void relay_group_reload(struct relay *relay);
+
+/* The generation of the group that this relay knows; negative: it is no member. */
+int32_t relay_group_generation(struct relay *relay);
+
+/*
+ * The group's metadata, to fence off others in a transaction; NULL if this relay is no member, as
+ * brokers would accept it then without a check. The caller destroys it.
+ */
+rd_kafka_consumer_group_metadata_t *relay_group_metadata(struct relay *relay);
+
 /* Read records, up to a limit for one turn. Returns whether there may be more. */
 bool relay_group_read(struct relay *relay);
 

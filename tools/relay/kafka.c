@@ -2,15 +2,19 @@
 /* The clients of librdkafka: their settings, log and errors. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "common/exit.h"
 #include "common/log.h"
 #include "common/util.h"
+#include "relay/client/option.h"
 #include "relay/commit.h"
 #include "relay/doubt.h"
 #include "relay/group.h"
@@ -18,6 +22,9 @@
 #include "relay/send.h"
 #include "relay/settings.h"
 #include "relay/state.h"
+
+/* How many relays of one group a machine may have. */
+#define NUMBERS_MAX	1000
 
 /* How long closing waits for records in flight. */
 #define FLUSH_MS	1000
@@ -44,6 +51,8 @@ static const struct setting consumer_settings[] = {
 	{ "check.crcs", "true" },
 	/* Buckets of another horizon may appear. */
 	{ "topic.metadata.refresh.interval.ms", "60000" },
+	/* A rebalance takes until all members know of it, and they learn it by a heartbeat. */
+	{ "heartbeat.interval.ms", "1000" },
 	/*
 	 * These buffers are not part of --memory, and when a partition is paused, they were
 	 * fetched in vain. A broker's answer may be larger than this if one batch is.
@@ -51,6 +60,16 @@ static const struct setting consumer_settings[] = {
 	{ "fetch.max.bytes", "16777216" },
 	{ "queued.max.messages.kbytes", "16384" },
 	{ "queued.min.messages", "10000" },
+};
+
+/* For the map, and the ids that were taken back. */
+static const struct setting follower_settings[] = {
+	{ "isolation.level", "read_committed" },
+	{ "enable.partition.eof", "true" },
+	{ "check.crcs", "true" },
+	/* Compacted topics lose their first records. */
+	{ "auto.offset.reset", "earliest" },
+	{ "queued.max.messages.kbytes", "4096" },
 };
 
 static const struct setting producer_settings[] = {
@@ -62,8 +81,27 @@ static const struct setting producer_settings[] = {
 	{ "partitioner", "murmur2_random" },
 	/* A record that was compressed when it was read may be too large without compression. */
 	{ "compression.type", "lz4" },
+	/* Asking whether a topic exists must not create it. */
+	{ "allow.auto.create.topics", "false" },
+	/* How long a topic that brokers do not know may still be one that they only do not know yet. */
+	{ "topic.metadata.propagation.max.ms", "5000" },
+	/* With this client we ask for the ends of all that is written: see load.c. */
+	{ "isolation.level", "read_uncommitted" },
+};
+
+static const struct setting once_settings[] = {
 	/* After this time without success, a record is reported to us as failed. */
 	{ "message.timeout.ms", "30000" },
+};
+
+/*
+ * The transaction of a relay that was killed holds up the next owner of its partitions for this
+ * time, if it does not start again before. A record that cannot be written aborts its turn, so
+ * that is noticed soon.
+ */
+static const struct setting transaction_settings[] = {
+	{ "transaction.timeout.ms", "20000" },
+	{ "message.timeout.ms", "8000" },
 };
 
 /* --- log and errors of librdkafka ----------------------------------------------------- */
@@ -91,6 +129,14 @@ static void on_error(rd_kafka_t *client, int error, const char *text, void *cont
 	rd_kafka_fatal_error(client, why, sizeof(why));
 	log_say(LOG_ERR, "kafka: fatal error: %s: start the relay again", why);
 	relay_end(relay, EX_UNAVAILABLE);
+}
+
+/* A fatal error of a producer of transactions ends only that one: it is made anew. */
+static void on_transaction_error(rd_kafka_t *client, int error, const char *text, void *context)
+{
+	(void)client;
+	(void)context;
+	log_say(LOG_DEBUG, "kafka: %s: %s", rd_kafka_err2name(error), text);
 }
 
 /* --- settings ------------------------------------------------------------------------- */
@@ -181,6 +227,19 @@ static rd_kafka_conf_t *make_conf(struct relay *relay, const struct setting *set
 	return NULL;
 }
 
+/* The settings of a producer, and those of one of its kinds, which hold if the user has others. */
+static rd_kafka_conf_t *make_producer_conf(struct relay *relay, const struct setting *settings,
+					   size_t nr)
+{
+	rd_kafka_conf_t *conf = make_conf(relay, producer_settings,
+					  ARRAY_SIZE(producer_settings));
+
+	if (!conf || set_all(conf, settings, nr))
+		return conf;
+	rd_kafka_conf_destroy(conf);
+	return NULL;
+}
+
 static rd_kafka_t *make_client(rd_kafka_type_t type, rd_kafka_conf_t *conf)
 {
 	char why[512];
@@ -208,8 +267,8 @@ static int watch_queue(rd_kafka_queue_t *queue)
 
 static bool open_producer(struct relay *relay)
 {
-	rd_kafka_conf_t *conf = make_conf(relay, producer_settings,
-					  ARRAY_SIZE(producer_settings));
+	rd_kafka_conf_t *conf = make_producer_conf(relay, once_settings,
+						   ARRAY_SIZE(once_settings));
 	rd_kafka_queue_t *queue;
 
 	if (!conf)
@@ -224,14 +283,20 @@ static bool open_producer(struct relay *relay)
 	return relay->sender_fd >= 0;
 }
 
+void relay_client_group(const struct relay *relay, char name[RELAY_GROUP_MAX])
+{
+	/* The default group of earlier versions: committed offsets belong to it. */
+	if (relay->options.group)
+		snprintf(name, RELAY_GROUP_MAX, "%s", relay->options.group);
+	else
+		snprintf(name, RELAY_GROUP_MAX, CLIENT_GROUP_PREFIX "%s", relay->options.topic);
+}
+
 static bool set_group(rd_kafka_conf_t *conf, const struct relay *relay)
 {
-	char name[RELAY_TOPIC_MAX + 16];
+	char name[RELAY_GROUP_MAX];
 
-	if (relay->options.group)
-		return set(conf, "group.id", relay->options.group);
-	/* The default group of earlier versions: committed offsets belong to it. */
-	snprintf(name, sizeof(name), "twheelq-%s", relay->options.topic);
+	relay_client_group(relay, name);
 	return set(conf, "group.id", name);
 }
 
@@ -257,6 +322,80 @@ static bool open_consumer(struct relay *relay)
 	return relay->reader_fd >= 0;
 }
 
+static bool open_follower(struct relay *relay)
+{
+	rd_kafka_conf_t *conf = make_conf(relay, follower_settings,
+					  ARRAY_SIZE(follower_settings));
+
+	relay->follower = conf ? make_client(RD_KAFKA_CONSUMER, conf) : NULL;
+	return relay->follower;
+}
+
+/* --- transactions --------------------------------------------------------------------- */
+
+/*
+ * A number that no other relay of this group on this machine has. It is free again when the
+ * process ends, however that happens: an abstract address of a socket.
+ */
+static unsigned int take_number(const char *group)
+{
+	static unsigned int number;
+	unsigned int i;
+
+	for (i = 1; !number && i <= NUMBERS_MAX; i++) {
+		struct sockaddr_un address = { .sun_family = AF_UNIX };
+		int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+		snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+			 "twheel-relay/%u/%.80s", i, group);
+		/* It stays open until the process ends. */
+		if (fd >= 0 && !bind(fd, (struct sockaddr *)&address, sizeof(address)))
+			number = i;
+		else if (fd >= 0)
+			close(fd);
+	}
+	return number;
+}
+
+static void name_instance(struct relay *relay, const char *group, char *text, size_t size)
+{
+	char host[HOST_NAME_MAX + 1] = "host";
+
+	if (relay->options.instance) {
+		snprintf(text, size, "%s", relay->options.instance);
+		return;
+	}
+	gethostname(host, sizeof(host) - 1);
+	snprintf(text, size, "%s-%u", host, take_number(group));
+}
+
+void relay_client_id(struct relay *relay, char *text, size_t size)
+{
+	char instance[HOST_NAME_MAX + 16], group[RELAY_GROUP_MAX];
+
+	relay_client_group(relay, group);
+	name_instance(relay, group, instance, sizeof(instance));
+	snprintf(text, size, "%.249s-%s", group, instance);
+}
+
+rd_kafka_t *relay_client_transactional(struct relay *relay, const char *id, relay_report *report,
+				       void *context)
+{
+	rd_kafka_conf_t *conf = make_producer_conf(relay, transaction_settings,
+						   ARRAY_SIZE(transaction_settings));
+
+	if (!conf)
+		return NULL;
+	if (!set(conf, "transactional.id", id)) {
+		rd_kafka_conf_destroy(conf);
+		return NULL;
+	}
+	rd_kafka_conf_set_opaque(conf, context);
+	rd_kafka_conf_set_error_cb(conf, on_transaction_error);
+	rd_kafka_conf_set_dr_msg_cb(conf, report);
+	return make_client(RD_KAFKA_PRODUCER, conf);
+}
+
 /* The user's settings are right: they are refused before anything begins. */
 static bool check_user_settings(const struct relay *relay)
 {
@@ -271,7 +410,8 @@ int relay_client_open(struct relay *relay)
 {
 	if (!check_user_settings(relay))
 		return EXIT_USAGE;
-	return open_producer(relay) && open_consumer(relay) ? 0 : EXIT_CANNOT;
+	return open_producer(relay) && open_follower(relay) && open_consumer(relay) ? 0 :
+		EXIT_CANNOT;
 }
 
 void relay_client_close(struct relay *relay)
@@ -288,6 +428,8 @@ void relay_client_close(struct relay *relay)
 	}
 	if (relay->consumer)
 		rd_kafka_destroy(relay->consumer);
+	if (relay->follower)
+		rd_kafka_destroy(relay->follower);
 	if (relay->reader_fd >= 0)
 		close(relay->reader_fd);
 	if (relay->sender_fd >= 0)

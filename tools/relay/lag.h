@@ -5,7 +5,16 @@
 
 #include "relay/state.h"
 
-/* Ask for the ends of paused partitions, unless that was done a moment ago. */
+/* Start the thread that asks brokers. Logs what is wrong; returns an exit status. */
+int relay_lag_open(struct relay *relay);
+
+/* End it. It may wait for an answer, for a limited time. */
+void relay_lag_close(struct relay *relay);
+
+/*
+ * Take the last answer, and ask for the ends of paused partitions, unless that was done a moment
+ * ago. It does not wait.
+ */
 void relay_lag_ask(struct relay *relay);
 
 /* Records of a partition in Kafka that were not read; -1 if that is not known yet. */

@@ -17,18 +17,25 @@
 #include "common/util.h"
 #include "common/version.h"
 #include "metrics/http.h"
+#include "relay/cancels.h"
+#include "relay/check.h"
 #include "relay/commit.h"
 #include "relay/doubt.h"
 #include "relay/group.h"
 #include "relay/kafka.h"
+#include "relay/lag.h"
 #include "relay/loop.h"
+#include "relay/map.h"
+#include "relay/near.h"
 #include "relay/page.h"
 #include "relay/partition.h"
 #include "relay/send.h"
 #include "relay/settings.h"
 #include "relay/state.h"
 #include "relay/topics.h"
+#include "relay/turn.h"
 #include "relay/wake.h"
+#include "relay/work.h"
 
 /* How often the relay commits and checks for rare events. */
 #define TICK_MS	1000
@@ -89,12 +96,34 @@ static int open_metrics(struct loop *loop)
 
 static int open_clients(struct loop *loop)
 {
-	return relay_client_open(&loop->relay);
+	int status = relay_client_open(&loop->relay);
+
+	return status || !loop->metrics ? status : relay_lag_open(&loop->relay);
 }
 
 static int open_topics(struct loop *loop)
 {
 	return relay_topics_open(&loop->relay);
+}
+
+static int open_cancels(struct loop *loop)
+{
+	return relay_cancels_open(&loop->relay);
+}
+
+static int open_work(struct loop *loop)
+{
+	return relay_work_open(&loop->relay);
+}
+
+static int open_checker(struct loop *loop)
+{
+	return relay_check_open(&loop->relay);
+}
+
+static int open_turns(struct loop *loop)
+{
+	return relay_turn_open(&loop->relay);
 }
 
 static int watch(struct loop *loop, int fd)
@@ -117,6 +146,9 @@ static int open_epoll(struct loop *loop)
 	if (loop->signal_fd >= 0 && loop->epoll_fd >= 0 && !watch(loop, loop->signal_fd) &&
 	    !watch(loop, relay->reader_fd) && !watch(loop, relay->sender_fd) &&
 	    !watch(loop, alarms_fd(relay->alarms)) &&
+	    !watch(loop, relay_work_fd(relay->work)) &&
+	    !watch(loop, relay_cancels_fd(relay->cancels)) &&
+	    (!relay->turn || !watch(loop, relay_turn_fd(relay->turn))) &&
 	    (!loop->metrics || !watch(loop, metrics_fd(loop->metrics))))
 		return 0;
 	log_say(LOG_ERR, "cannot poll: %m");
@@ -131,7 +163,8 @@ static int join_group(struct loop *loop)
 static int open_all(struct loop *loop)
 {
 	static int (*const opens[])(struct loop *loop) = {
-		open_alarms, open_metrics, open_clients, open_topics, open_epoll, join_group,
+		open_alarms, open_metrics, open_clients, open_topics, open_work, open_checker,
+		open_cancels, open_turns, open_epoll, join_group,
 	};
 	int status = 0;
 	size_t i;
@@ -141,9 +174,18 @@ static int open_all(struct loop *loop)
 	return status;
 }
 
+/* The threads first: they use the clients. */
 static void close_all(struct loop *loop)
 {
-	relay_client_close(&loop->relay);
+	struct relay *relay = &loop->relay;
+
+	relay_lag_close(relay);
+	relay_turn_close(relay);
+	relay_work_close(relay);
+	relay_check_close(relay);
+	relay_cancels_close(relay);
+	relay_client_close(relay);
+	relay_map_free_writes(&relay->map_queue);
 	if (loop->metrics)
 		metrics_close(loop->metrics);
 	alarms_close(loop->relay.alarms);
@@ -166,6 +208,14 @@ static int timeout_ms(const struct loop *loop, bool busy)
 	return other >= 0 && other < timeout ? other : timeout;
 }
 
+/* Is it an eventfd, which is to be drained? */
+static bool is_event(const struct relay *relay, int fd)
+{
+	return fd == relay->reader_fd || fd == relay->sender_fd ||
+		fd == relay_work_fd(relay->work) || fd == relay_cancels_fd(relay->cancels) ||
+		(relay->turn && fd == relay_turn_fd(relay->turn));
+}
+
 /* Returns false if a signal tells the relay to end. */
 static bool wait_for_work(struct loop *loop, bool busy)
 {
@@ -179,9 +229,7 @@ static bool wait_for_work(struct loop *loop, bool busy)
 
 		if (fd == loop->signal_fd)
 			return false;
-		/* Drain the eventfd. */
-		if ((fd == loop->relay.reader_fd || fd == loop->relay.sender_fd) &&
-		    read(fd, &count, sizeof(count)) < 0)
+		if (is_event(&loop->relay, fd) && read(fd, &count, sizeof(count)) < 0)
 			continue;
 	}
 	return true;
@@ -193,6 +241,7 @@ static void tick(struct loop *loop)
 		return;
 	loop->tick_ms = relay_boot_ms() + TICK_MS;
 	relay_settings_check(&loop->relay);
+	relay_cancels_expire(&loop->relay);
 	relay_commit(&loop->relay);
 }
 
@@ -204,10 +253,15 @@ static bool turn(struct loop *loop)
 
 	relay_doubt_check(relay);
 	relay_send_poll(relay, 0);
-	busy = relay_wake_due(relay);
+	relay_work_poll(relay);
+	busy = relay_cancels_poll(relay);
+	relay_group_update(relay);
+	busy |= relay_wake_due(relay);
 	busy |= relay_group_read(relay);
+	relay_near_give_way(relay);
 	relay_partition_backpressure(relay);
 	tick(loop);
+	relay_turn_run(relay);
 	if (loop->metrics)
 		metrics_run(loop->metrics);
 	relay_wake_flush(relay);
@@ -268,14 +322,23 @@ static void init(struct loop *loop)
 	relay->pressure.cap = relay->options.memory;
 	relay->handlers = (struct relay_handlers){
 		.done = relay_partition_done,
+		.drop = relay_partition_drop,
 		.reconsider = relay_partition_reconsider,
 		.ask = relay_commit_ask,
+		.map_report = relay_map_report,
 	};
 	RB_INIT(&relay->partitions);
 	RB_INIT(&relay->targets);
+	RB_INIT(&relay->near);
 	TAILQ_INIT(&relay->blocked);
+	TAILQ_INIT(&relay->dropped);
+	TAILQ_INIT(&relay->map_queue);
+	LIST_INIT(&relay->loads);
+	relay->suspended = -1;
 	relay_rules_init(&relay->rules, relay->options.topic, relay->options.horizon_ms,
 			 relay->options.scale);
+	if (relay->options.has_targets)
+		relay->rules.targets = &relay->options.targets;
 }
 
 /* Only the loop handles signals: the threads of librdkafka inherit that they are blocked. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The options of twheel-relay. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
-#include "relay/config.h"
+#include "relay/client/option.h"
 #include "relay/options.h"
 
 #define MS_PER_S	1000ULL
@@ -25,8 +24,11 @@
 #define POLICY_TEXT	256
 #define SCALE_MAX	10000000ULL
 
-/* Leaves room for the width of a bucket and for ".invalid". */
-#define TOPIC_MAX	(RELAY_TOPIC_MAX - 16)
+/* The most replicas: a number that every cluster refuses is probably a mistake. */
+#define REPLICAS_MAX	100
+
+/* Room for why a regular expression is wrong. */
+#define WHY_SIZE	256
 
 /* Memory for an option; relay_options_free() frees it. */
 static void *get_memory(struct argp_state *state, size_t size)
@@ -36,18 +38,6 @@ static void *get_memory(struct argp_state *state, size_t size)
 	if (!memory)
 		argp_failure(state, EXIT_CANNOT, ENOMEM, "an option");
 	return memory;
-}
-
-/* Split "NAME=VALUE", and return the value. */
-static char *split(struct argp_state *state, const char *option, char *arg)
-{
-	char *equals = strchr(arg, '=');
-
-	if (!equals || equals == arg)
-		argp_error(state, "%s \"%s\" is not NAME=VALUE", option, arg);
-	else
-		*equals++ = '\0';
-	return equals;
 }
 
 /* "MAX,BASE,FACTOR,CAP,JITTER": the words of a policy, with commas between them. */
@@ -69,7 +59,7 @@ static void parse_policies(struct argp_state *state, char *arg, void *values)
 {
 	struct relay_options *options = values;
 	struct relay_policy *policy = get_memory(state, sizeof(*policy));
-	const char *text = split(state, "--policy", arg);
+	const char *text = client_option_split(state, "--policy", arg);
 
 	policy->target = arg;
 	if (!parse_policy(&policy->policy, text))
@@ -81,35 +71,30 @@ static void parse_policies(struct argp_state *state, char *arg, void *values)
 static void parse_setting(struct argp_state *state, char *arg, void *values)
 {
 	struct relay_options *options = values;
-	struct relay_setting *setting = get_memory(state, sizeof(*setting));
 
-	setting->value = split(state, "-X", arg);
-	setting->name = arg;
-	STAILQ_INSERT_TAIL(&options->settings, setting, entry);
+	client_option_setting(state, arg, &options->settings);
 }
 
 static void parse_config(struct argp_state *state, char *path, void *values)
 {
 	struct relay_options *options = values;
-	char why[RELAY_CONFIG_WHY];
 
-	if (!relay_config_read(path, &options->settings, why))
-		argp_failure(state, EXIT_CANNOT, 0, "--config: %s", why);
-	if (relay_config_is_open(path))
-		log_say(LOG_WARNING, "everybody can read %s; chmod o-r if it has a secret", path);
+	client_option_config(state, path, &options->settings);
 }
 
 static void parse_topic(struct argp_state *state, char *arg, void *values)
 {
 	struct relay_options *options = values;
-	size_t len = 0;
 
-	while (isalnum((unsigned char)arg[len]) || (arg[len] && strchr("._-", arg[len])))
-		len++;
-	if (!len || arg[len] || len > TOPIC_MAX)
-		argp_error(state, "--topic \"%s\" is not up to %d letters, digits and \"._-\"", arg,
-			   (int)TOPIC_MAX);
-	options->topic = arg;
+	options->topic = client_option_topic(state, arg);
+}
+
+static void parse_instance(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	client_check_name(state, "--instance", arg, RELAY_INSTANCE_MAX);
+	options->instance = arg;
 }
 
 static void parse_horizon(struct argp_state *state, char *arg, void *values)
@@ -123,6 +108,96 @@ static void parse_horizon(struct argp_state *state, char *arg, void *values)
 	if (ns % NSEC_PER_SEC || options->horizon_ms < RELAY_HORIZON_MIN_MS ||
 	    options->horizon_ms > RELAY_HORIZON_MAX_MS)
 		argp_error(state, "--horizon %s is not whole seconds from 1s to 1d", arg);
+}
+
+static void parse_delivery(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	if (!strcmp(arg, "at-least-once"))
+		options->delivery = RELAY_AT_LEAST_ONCE;
+	else if (!strcmp(arg, "exactly-once"))
+		options->delivery = RELAY_EXACTLY_ONCE;
+	else
+		argp_error(state, "--delivery \"%s\" is not at-least-once or exactly-once", arg);
+}
+
+/* A time from 0 to @max_ms, which is @max in words. */
+static uint64_t parse_ms(struct argp_state *state, const char *option, const char *arg,
+			 uint64_t max_ms, const char *max)
+{
+	uint64_t ns = 0;
+
+	if (!text_duration(arg, &ns))
+		argp_error(state, "%s \"%s\" is not a time, such as 60s", option, arg);
+	if (ns / NSEC_PER_MSEC > max_ms)
+		argp_error(state, "%s %s is longer than %s", option, arg, max);
+	return ns / NSEC_PER_MSEC;
+}
+
+static void parse_hold(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	options->hold_ms = parse_ms(state, "--hold", arg, RELAY_HOLD_LIMIT_MS, "1h");
+}
+
+static void parse_hold_max(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+
+	options->hold_max_ms = parse_ms(state, "--hold-max", arg, RELAY_HOLD_MAX_LIMIT_MS, "366d");
+}
+
+/* Compile @before, @expression and @after; returns what regcomp() does. */
+static int compile(regex_t *regex, const char *before, const char *expression, const char *after)
+{
+	char *text;
+	int error;
+
+	if (asprintf(&text, "%s%s%s", before, expression, after) < 0)
+		return REG_ESPACE;
+	error = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
+	free(text);
+	return error;
+}
+
+/*
+ * Has it a ")" without a "("? The C library takes that for the character, but within the
+ * parentheses that we add it would end them: "a)|b" would match all names that begin with a.
+ */
+static bool closes_too_much(const char *expression)
+{
+	regex_t regex;
+
+	if (compile(&regex, "(", expression, ""))
+		return false;
+	regfree(&regex);
+	return true;
+}
+
+static void parse_targets(struct argp_state *state, char *arg, void *values)
+{
+	struct relay_options *options = values;
+	char why[WHY_SIZE] = "Unmatched ) or \\)";
+	regex_t regex;
+	int error;
+
+	if (!*arg)
+		argp_error(state, "--targets is empty: no topic has such a name");
+	/* First without our parentheses, so that the error is about what the user wrote. */
+	error = compile(&regex, "", arg, "");
+	if (!error)
+		regfree(&regex);
+	if (error)
+		regerror(error, &regex, why, sizeof(why));
+	if (error || closes_too_much(arg))
+		argp_error(state, "--targets \"%s\" is not a regular expression: %s", arg, why);
+	if (options->has_targets)
+		regfree(&options->targets);
+	options->has_targets = !compile(&options->targets, "^(", arg, ")$");
+	if (!options->has_targets)
+		argp_failure(state, EXIT_CANNOT, ENOMEM, "--targets");
 }
 
 static void parse_wheel(struct argp_state *state, char *arg, void *values)
@@ -149,6 +224,21 @@ static const struct option_rule rules[] = {
 	{ "memory", 'm', "SIZE",
 	  "Limit of records in memory; when it is reached, partitions are paused (default 256M)",
 	  OPTION_SIZE, AT(memory), MEMORY_MIN, INT64_MAX, NULL },
+	{ "delivery", 0, "at-least-once|exactly-once",
+	  "What is promised about records that are delivered (default at-least-once)",
+	  OPTION_OTHER, 0, 0, 0, parse_delivery },
+	{ "instance", 0, "NAME",
+	  "The name of this relay in its transactional.id (default: a name of its own)",
+	  OPTION_OTHER, 0, 0, 0, parse_instance },
+	{ "targets", 0, "REGEX",
+	  "Write only to topics whose whole name matches (default: all but those beginning with __)",
+	  OPTION_OTHER, 0, 0, 0, parse_targets },
+	{ "hold", 0, "DURATION",
+	  "Keep records in memory this long if their target cannot be written (default 60s)",
+	  OPTION_OTHER, 0, 0, 0, parse_hold },
+	{ "hold-max", 0, "DURATION",
+	  "After this time, write them to TOPIC.invalid (default 7d)",
+	  OPTION_OTHER, 0, 0, 0, parse_hold_max },
 	{ "policy", 0, "TARGET=MAX,BASE,FACTOR,CAP,JITTER",
 	  "How attempts for a target are retried; may be repeated (default 25,1s,2,1h,10)",
 	  OPTION_OTHER, 0, 0, 0, parse_policies },
@@ -160,6 +250,9 @@ static const struct option_rule rules[] = {
 	{ "partitions", 0, "N",
 	  "Partitions of each topic that is created (default 12, or as many as TOPIC has)",
 	  OPTION_COUNT, AT(partitions), 1, 100000, NULL },
+	{ "replicas", 0, "N",
+	  "Replicas of each topic that is created (default 3, or as many as there are brokers)",
+	  OPTION_COUNT, AT(replicas), 1, REPLICAS_MAX, NULL },
 	{ "wheel", 0, "auto|device|process",
 	  "Which timing wheel to use (default auto: /dev/twheel if it is there)",
 	  OPTION_OTHER, 0, 0, 0, parse_wheel },
@@ -183,6 +276,8 @@ static void check_options(struct argp_state *state, const void *values)
 
 	if (!options->brokers)
 		argp_error(state, "--brokers is missing");
+	if (options->hold_max_ms < options->hold_ms)
+		argp_error(state, "--hold-max is shorter than --hold: make it at least as long");
 }
 
 void relay_options_parse(struct relay_options *options, int argc, char **argv)
@@ -190,7 +285,13 @@ void relay_options_parse(struct relay_options *options, int argc, char **argv)
 	static const struct option_table table = {
 		.rules = rules,
 		.nr = ARRAY_SIZE(rules),
-		.doc = "Delay and retry records of Kafka, until SIGTERM or SIGINT.",
+		.doc = "Delay and retry records of Kafka, until SIGTERM or SIGINT.\n"
+		       "\vThese commands tell and change what the relays have; each has --help:\n\n"
+		       "  status     show the group, what waits, and what is wrong\n"
+		       "  list       list the records that wait\n"
+		       "  replay     write dead letters to the topic of delays again\n"
+		       "  skip       let a stopped partition go on\n"
+		       "  run        relay, as without a command",
 		.check = check_options,
 	};
 
@@ -198,6 +299,9 @@ void relay_options_parse(struct relay_options *options, int argc, char **argv)
 		.topic = "delays",
 		.horizon_ms = 600 * MS_PER_S,
 		.memory = 256 * MIB,
+		.delivery = RELAY_AT_LEAST_ONCE,
+		.hold_ms = RELAY_HOLD_MS,
+		.hold_max_ms = RELAY_HOLD_MAX_MS,
 		.wheel = ALARM_AUTO,
 		.log_level = LOG_INFO,
 		.scale = 1,
@@ -209,15 +313,14 @@ void relay_options_parse(struct relay_options *options, int argc, char **argv)
 
 void relay_options_free(struct relay_options *options)
 {
-	struct relay_setting *setting;
 	struct relay_policy *policy;
 
+	if (options->has_targets)
+		regfree(&options->targets);
+	options->has_targets = false;
 	while ((policy = STAILQ_FIRST(&options->policies))) {
 		STAILQ_REMOVE_HEAD(&options->policies, entry);
 		free(policy);
 	}
-	while ((setting = STAILQ_FIRST(&options->settings))) {
-		STAILQ_REMOVE_HEAD(&options->settings, entry);
-		free(setting);
-	}
+	client_settings_free(&options->settings);
 }

@@ -10,6 +10,10 @@
  * The head of a bucket may wait for weeks, in each of its partitions. A large head is not kept
  * in memory for that long: it is freed, librdkafka is told to seek to it, and it is read again
  * when it is ready.
+ *
+ * A record is done when Kafka has acknowledged what was written for it. In a turn it counts as
+ * done from when the turn begins, since the turn commits that together with the record; if the
+ * turn is aborted, that is undone.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +24,11 @@
 #include "common/log.h"
 #include "common/retry_policy.h"
 #include "common/util.h"
+#include "relay/cancels.h"
 #include "relay/entry.h"
+#include "relay/load.h"
+#include "relay/map.h"
+#include "relay/near.h"
 #include "relay/partition.h"
 #include "relay/send.h"
 #include "relay/state.h"
@@ -29,12 +37,9 @@
 /* A head that is ready sooner than this is kept in memory. */
 #define REWIND_MIN_MS	10000
 
-/* Limit of a seek, which librdkafka does at once, and of the seeks to one head. */
+/* Limit of a seek, and when one that failed is repeated. */
 #define SEEK_MS		5000
-#define SEEKS_MAX	5
-
-/* How long to wait for brokers to say where a partition begins. */
-#define QUERY_MS	10000
+#define SEEK_AGAIN_MS	1000
 
 int relay_partition_compare(const struct relay_partition *a, const struct relay_partition *b)
 {
@@ -140,7 +145,7 @@ static void stop_partition(struct relay *relay, struct relay_partition *partitio
 {
 	if (!(partition->pauses & PAUSE_STOPPED))
 		log_say(LOG_ERR, "%s [%" PRId32 "] is stopped at offset %" PRId64
-			": records may be missing. Stop the relays and set the group's offset: %s",
+			": %s. Records may be missing: see twheel-relay skip",
 			partition->topic, partition->number, partition->next, why);
 	pause_for(relay, partition, PAUSE_STOPPED);
 }
@@ -172,43 +177,39 @@ static void decide(struct relay *relay, struct relay_entry *entry)
 		.attempt = relay_entry_header(entry, RELAY_ATTEMPT),
 		.due = relay_entry_header(entry, RELAY_DUE),
 		.parked = relay_entry_header(entry, RELAY_PARKED),
+		.tries = relay_entry_header(entry, RELAY_TRIES),
+		.held_since = relay_entry_header(entry, RELAY_HELD_SINCE),
+		.cancel = relay_entry_header(entry, RELAY_CANCEL),
 	};
 
 	record.policy = find_policy(relay, &record.target);
 	relay_decide(&relay->rules, &record, relay_now_ms(), &entry->decision);
 }
 
-/* A near entry is due, unless somebody has set the clock back. */
-static void wake_entry(struct relay *relay, struct relay_waker *waker)
-{
-	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
-
-	if (entry->decision.due_ms > relay_now_ms()) {
-		relay_wake_at(relay, waker, entry->decision.due_ms);
-	} else {
-		relay->nr_near--;
-		relay_send(relay, entry);
-	}
-}
-
 /* Carry out the decision about an entry, which is in no list. */
 static void carry_out(struct relay *relay, struct relay_entry *entry)
 {
-	if (entry->decision.action == RELAY_NEAR) {
-		entry->state = ENTRY_NEAR;
-		relay->nr_near++;
-		entry->waker.wake = wake_entry;
-		relay_wake_at(relay, &entry->waker, entry->decision.due_ms);
-	} else {
+	if (entry->decision.action == RELAY_NEAR)
+		relay_near_add(relay, entry);
+	else
 		relay_send(relay, entry);
-	}
+}
+
+/* Is the bucket of an entry that gives way still over in time? */
+static bool still_gives_way(const struct relay *relay, const struct relay_entry *entry)
+{
+	uint64_t now_ms = relay_now_ms(), due_ms = entry->decision.due_ms;
+
+	return due_ms > now_ms && relay_give_way_bucket(&relay->rules, due_ms - now_ms) >=
+		(int)entry->decision.bucket;
 }
 
 bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry)
 {
 	struct relay_decision before = entry->decision;
 
-	if (before.action != RELAY_PARK)
+	if (before.action != RELAY_PARK || entry->is_parked_again ||
+	    (entry->gives_way && still_gives_way(relay, entry)))
 		return false;
 	decide(relay, entry);
 	/* Somebody has set the clock back: the earlier decision stands. */
@@ -217,6 +218,7 @@ bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry)
 	if (entry->decision.action == RELAY_PARK && entry->decision.bucket == before.bucket)
 		return false;
 	relay_send_forget(relay, entry);
+	relay_entry_stays(relay, entry);
 	entry->isolated = false;
 	carry_out(relay, entry);
 	return true;
@@ -239,6 +241,7 @@ static void end_for_memory(struct relay *relay, const char *what)
 }
 
 static void finish_entry(struct relay *relay, struct relay_entry *entry);
+static void wake_head(struct relay *relay, struct relay_waker *waker);
 
 /* Another relay has done the record, before the partition was assigned to us. */
 static void skip_done(struct relay *relay, struct relay_entry *entry)
@@ -249,6 +252,12 @@ static void skip_done(struct relay *relay, struct relay_entry *entry)
 
 /* --- heads that wait ------------------------------------------------------------------ */
 
+/* Before 2.1, librdkafka waits for a thousandth of the time that it is told (its issue 4230). */
+static int seek_timeout(void)
+{
+	return rd_kafka_version() < 0x02010000 ? SEEK_MS * 1000 : SEEK_MS;
+}
+
 static bool seek(struct relay *relay, struct relay_partition *partition, int64_t offset)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
@@ -257,7 +266,7 @@ static bool seek(struct relay *relay, struct relay_partition *partition, int64_t
 
 	rd_kafka_topic_partition_list_add(list, partition->topic, partition->number)->offset =
 		offset;
-	error = rd_kafka_seek_partitions(relay->consumer, list, SEEK_MS);
+	error = rd_kafka_seek_partitions(relay->consumer, list, seek_timeout());
 	done = !error && !list->elems[0].err;
 	rd_kafka_error_destroy(error);
 	rd_kafka_topic_partition_list_destroy(list);
@@ -282,8 +291,21 @@ static void rewind_to_head(struct relay *relay, struct relay_partition *partitio
 	partition->next = entry->offset;
 	partition->reread_offset = entry->offset;
 	partition->reread_timestamp_ms = entry->timestamp_ms;
+	/* It may have an earlier epoch than the records that were read after it. */
+	partition->last_epoch = -1;
 	while ((entry = TAILQ_FIRST(&partition->undecided)))
 		relay_send_free(relay, entry);
+}
+
+/* The head did not come: seek to it again. */
+static void wake_seek(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_partition *partition = container_of(waker, struct relay_partition, head);
+
+	if (partition->state == PARTITION_READY && !relay->revoking &&
+	    partition->reread_offset >= 0 &&
+	    !seek(relay, partition, partition->reread_offset))
+		relay_wake_in(relay, waker, SEEK_AGAIN_MS);
 }
 
 /*
@@ -296,27 +318,35 @@ static bool may_read(struct relay *relay, struct relay_partition *partition, int
 		return true;
 	if (offset == partition->reread_offset) {
 		partition->reread_offset = -1;
-		partition->nr_rereads = 0;
 		return true;
 	}
-	if (partition->nr_rereads++ >= SEEKS_MAX ||
-	    !seek(relay, partition, partition->reread_offset))
-		stop_partition(relay, partition, "Kafka does not return the record again");
+	if (!relay_wake_pending(&partition->head)) {
+		partition->head.wake = wake_seek;
+		relay_wake_in(relay, &partition->head, 0);
+	}
 	return false;
 }
 
 /* --- undecided entries ---------------------------------------------------------------- */
 
 /* The window takes its memory from the same limit as records. */
-static void account_mark(struct relay *relay, struct relay_partition *partition)
+void relay_partition_account(struct relay *relay, struct relay_partition *partition)
 {
 	size_t bytes = watermark_bytes(&partition->mark);
 
+	bytes += relay_map_bytes(partition);
 	if (bytes > partition->mark_bytes)
 		relay_pressure_add(&relay->pressure, bytes - partition->mark_bytes);
 	else if (bytes < partition->mark_bytes)
 		relay_pressure_sub(&relay->pressure, partition->mark_bytes - bytes);
 	partition->mark_bytes = bytes;
+}
+
+/* It takes another record back: count it if that may be too late. */
+static void note_take_back(struct relay *relay, const struct relay_entry *entry)
+{
+	relay->stats.cancelled_late += entry->decision.action == RELAY_TAKE_BACK &&
+		relay_cancel_is_late(&relay->rules, entry->decision.due_ms, relay_now_ms());
 }
 
 /* Decide the first undecided entry. Returns whether there may be more to decide. */
@@ -328,18 +358,20 @@ static bool decide_first(struct relay *relay, struct relay_partition *partition)
 
 	if (!entry)
 		return false;
-	done = runs_has(&partition->done_before, entry->offset, entry->timestamp_ms);
+	done = done_map_has(&partition->before, partition->use_low, entry->offset,
+			    entry->timestamp_ms, entry->epoch);
 	if (!done)
 		decide(relay, entry);
 	if (!done && entry->decision.action == RELAY_WAIT) {
 		pause_for(relay, partition, PAUSE_HEAD);
-		relay_wake_at(relay, &partition->head,
-			      entry->decision.until_ms + relay->rules.linger_ms);
+		partition->head.wake = wake_head;
+		relay_wake_at(relay, &partition->head, entry->decision.until_ms +
+			      relay_linger_ms(&relay->rules, partition->width_ms));
 		rewind_to_head(relay, partition);
 		return false;
 	}
 	error = watermark_read(&partition->mark, entry->offset);
-	account_mark(relay, partition);
+	relay_partition_account(relay, partition);
 	if (error == -ENOMEM)
 		end_for_memory(relay, "the list of done offsets");
 	else if (error)
@@ -347,10 +379,12 @@ static bool decide_first(struct relay *relay, struct relay_partition *partition)
 	if (error)
 		return false;
 	relay_entry_decided(entry);
-	if (done)
+	if (done) {
 		skip_done(relay, entry);
-	else
-		carry_out(relay, entry);
+		return true;
+	}
+	note_take_back(relay, entry);
+	carry_out(relay, entry);
 	return true;
 }
 
@@ -374,13 +408,6 @@ static void wake_head(struct relay *relay, struct relay_waker *waker)
 }
 
 /* --- reading -------------------------------------------------------------------------- */
-
-static void start_partition(struct relay_partition *partition, int64_t offset)
-{
-	partition->started = true;
-	partition->next = offset;
-	watermark_init(&partition->mark, offset);
-}
 
 /*
  * Does the error mean that we miss records? librdkafka skips those that it cannot read: they
@@ -411,27 +438,6 @@ static void handle_read_error(struct relay *relay, struct relay_partition *parti
 			partition->number, rd_kafka_message_errstr(message));
 }
 
-/*
- * Nothing is committed, and the record at @offset is the first that Kafka has. Were there
- * earlier ones, which no relay has read? Logs begin at 0, and retention deletes from there.
- */
-static bool is_first(struct relay *relay, struct relay_partition *partition, int64_t offset)
-{
-	rd_kafka_resp_err_t error;
-	int64_t low, high;
-
-	if (!offset || relay->options.from_beginning)
-		return true;
-	error = rd_kafka_query_watermark_offsets(relay->consumer, partition->topic,
-						 partition->number, &low, &high, QUERY_MS);
-	if (!error && !low)
-		return true;
-	partition->next = offset;
-	stop_partition(relay, partition, error ? rd_kafka_err2str(error) :
-	     "nothing is committed, and the records before this one are deleted (--from-beginning)");
-	return false;
-}
-
 static bool has_readable_headers(const rd_kafka_message_t *message)
 {
 	rd_kafka_headers_t *headers;
@@ -440,15 +446,21 @@ static bool has_readable_headers(const rd_kafka_message_t *message)
 	return !error || error == RD_KAFKA_RESP_ERR__NOENT;
 }
 
+/* Leader epochs grow along the log of a topic. A topic that is made anew begins with 0. */
+static bool goes_back(struct relay_partition *partition, const struct relay_entry *entry)
+{
+	bool back = entry->epoch >= 0 && entry->epoch < partition->last_epoch;
+
+	if (entry->epoch >= 0)
+		partition->last_epoch = entry->epoch;
+	return back;
+}
+
 static void read_record(struct relay *relay, struct relay_partition *partition,
 			const rd_kafka_message_t *message)
 {
 	struct relay_entry *entry;
 
-	if (!partition->started && !is_first(relay, partition, message->offset))
-		return;
-	if (!partition->started)
-		start_partition(partition, message->offset);
 	if (message->offset < partition->next) {
 		relay->stats.repeated++;
 		return;
@@ -463,6 +475,13 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 	if (!entry) {
 		/* The record cannot be skipped, and librdkafka does not return it again. */
 		end_for_memory(relay, "a record");
+		return;
+	}
+	if (goes_back(partition, entry)) {
+		relay_entry_free(relay, entry);
+		partition->is_void = true;
+		stop_partition(relay, partition,
+			       "the leader epoch goes back: the topic was made anew");
 		return;
 	}
 	partition->next = message->offset + 1;
@@ -484,7 +503,8 @@ void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message
 
 	partition = relay_partition_find(relay, rd_kafka_topic_name(message->rkt),
 					 message->partition);
-	if (!partition || (partition->pauses & PAUSE_STOPPED))
+	if (!partition || partition->state != PARTITION_READY ||
+	    (partition->pauses & PAUSE_STOPPED))
 		return;
 	if (message->err)
 		handle_read_error(relay, partition, message);
@@ -500,14 +520,21 @@ static bool has_window(const struct relay_partition *partition)
 	return window < WATERMARK_SPAN_MAX / 8 * 7;
 }
 
-/* An entry is done, by this relay or an earlier one. */
-static void finish_entry(struct relay *relay, struct relay_entry *entry)
+/* Its record is done: Kafka has acknowledged it, or it is not to be written. */
+static void note_done(struct relay *relay, const struct relay_entry *entry)
 {
 	struct relay_partition *partition = entry->partition;
 
 	watermark_done(&partition->mark, entry->offset);
-	account_mark(relay, partition);
+	relay_map_note(relay, partition, entry->offset, entry->timestamp_ms, entry->epoch);
+	relay_partition_account(relay, partition);
 	partition->dirty = true;
+}
+
+static void release(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_partition *partition = entry->partition;
+
 	relay_send_free(relay, entry);
 	if ((partition->pauses & PAUSE_WINDOW) && has_window(partition)) {
 		end_pause(relay, partition, PAUSE_WINDOW);
@@ -515,11 +542,42 @@ static void finish_entry(struct relay *relay, struct relay_entry *entry)
 	}
 }
 
+static void finish_entry(struct relay *relay, struct relay_entry *entry)
+{
+	note_done(relay, entry);
+	release(relay, entry);
+}
+
+void relay_partition_drop(struct relay *relay, struct relay_entry *entry)
+{
+	relay->stats.cancelled++;
+	finish_entry(relay, entry);
+}
+
 void relay_partition_done(struct relay *relay, struct relay_entry *entry)
 {
 	entry->partition->done++;
 	relay->nr_done++;
-	finish_entry(relay, entry);
+	/* In a turn it is done since then. */
+	if (relay->turn)
+		release(relay, entry);
+	else
+		finish_entry(relay, entry);
+}
+
+void relay_partition_expect_done(struct relay *relay, const struct relay_entry *entry)
+{
+	note_done(relay, entry);
+}
+
+void relay_partition_undo(struct relay *relay, const struct relay_entry *entry)
+{
+	struct relay_partition *partition = entry->partition;
+
+	if (watermark_undo(&partition->mark, entry->offset))
+		end_for_memory(relay, "the list of done offsets");
+	relay_partition_account(relay, partition);
+	partition->dirty = true;
 }
 
 /* --- assigned and revoked ------------------------------------------------------------- */
@@ -530,47 +588,86 @@ static enum relay_kind kind_of(struct relay *relay, const char *topic, uint64_t 
 	return relay_is_bucket(&relay->rules, topic, width_ms) ? RELAY_BUCKET : RELAY_INPUT;
 }
 
-/* Copy the name, and the text that was committed with the offset, if any. */
-static struct relay_partition *new_partition(const rd_kafka_topic_partition_t *assigned)
+static struct relay_partition *new_partition(const char *topic)
 {
 	struct relay_partition *partition = calloc(1, sizeof(*partition));
 
-	if (!partition)
-		return NULL;
-	partition->topic = strdup(assigned->topic);
-	partition->done_text = strndup(assigned->metadata ?: "", assigned->metadata_size);
-	if (partition->topic && partition->done_text)
+	if (partition)
+		partition->topic = strdup(topic);
+	if (partition && partition->topic)
 		return partition;
-	free(partition->topic);
-	free(partition->done_text);
 	free(partition);
 	return NULL;
 }
 
-void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *assigned)
+void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
+			 int64_t generation)
 {
-	struct relay_partition *partition = new_partition(assigned);
+	struct relay_partition *partition = new_partition(topic);
 
 	if (!partition) {
 		end_for_memory(relay, "a partition");
 		return;
 	}
-	partition->number = assigned->partition;
-	partition->kind = kind_of(relay, assigned->topic, &partition->width_ms);
-	partition->committed = assigned->offset;
+	partition->number = number;
+	partition->serial = ++relay->serial;
+	partition->generation = generation;
+	partition->kind = kind_of(relay, topic, &partition->width_ms);
+	partition->committed = RD_KAFKA_OFFSET_INVALID;
 	partition->done_at_assign = relay->nr_done;
 	partition->done = relay->nr_done;
 	partition->done_committed = relay->nr_done;
+	partition->commit_done = relay->nr_done;
+	partition->done_mapped = relay->nr_done;
 	TAILQ_INIT(&partition->entries);
 	TAILQ_INIT(&partition->undecided);
-	partition->head.wake = wake_head;
 	partition->reread_offset = -1;
 	partition->end = -1;
-	if (assigned->offset >= 0)
-		start_partition(partition, assigned->offset);
-	runs_begin(&partition->done_before, partition->done_text, assigned->offset);
+	partition->newest_ms = -1;
+	partition->epoch = -1;
+	partition->last_epoch = -1;
+	partition->low_written = -1;
+	partition->low_mapped = -1;
 	RB_INSERT(relay_partitions, &relay->partitions, partition);
 	relay->nr_partitions++;
+	relay_cancels_take(relay, number);
+}
+
+/* The low offset stays a piece for all that it has covered so far. */
+static void inherit_low(struct relay_partition *partition)
+{
+	const struct done_piece *low = done_map_low_piece(&partition->before);
+
+	if (!low)
+		return;
+	partition->newest_ms = low->piece.newest_ms;
+	partition->epoch = low->piece.epoch;
+}
+
+void relay_partition_loaded(struct relay *relay, struct relay_loaded *loaded, int32_t number)
+{
+	struct relay_partition *partition = relay_partition_find(relay, loaded->topic, number);
+
+	if (!partition || partition->serial != loaded->serial ||
+	    partition->state != PARTITION_LOADING)
+		return;
+	partition->loaded = true;
+	partition->before = loaded->map;
+	memset(&loaded->map, 0, sizeof(loaded->map));
+	partition->committed = loaded->committed;
+	partition->use_low = loaded->committed < 0;
+	partition->next = loaded->begin;
+	watermark_init(&partition->mark, loaded->begin);
+	inherit_low(partition);
+	if (loaded->text)
+		relay_map_import(relay, partition, loaded->text, loaded->committed);
+	relay_partition_account(relay, partition);
+	partition->is_void = *loaded->why;
+	if (partition->is_void)
+		stop_partition(relay, partition, loaded->why);
+	relay->assign_again = true;
+	log_say(LOG_DEBUG, "%s [%" PRId32 "] is ours from offset %" PRId64, partition->topic,
+		number, loaded->begin);
 }
 
 void relay_partition_forget(struct relay *relay, struct relay_partition *partition)
@@ -586,13 +683,14 @@ void relay_partition_forget(struct relay *relay, struct relay_partition *partiti
 		entry->partition = NULL;
 	}
 	relay_wake_never(relay, &partition->head);
+	relay_cancels_drop(relay, partition->number);
 	/* Otherwise librdkafka remembers the pause, for when the partition is assigned again. */
 	set_pauses(relay, partition, 0);
 	RB_REMOVE(relay_partitions, &relay->partitions, partition);
 	relay->nr_partitions--;
 	watermark_free(&partition->mark);
-	account_mark(relay, partition);
+	relay_map_free(partition);
+	relay_partition_account(relay, partition);
 	free(partition->topic);
-	free(partition->done_text);
 	free(partition);
 }

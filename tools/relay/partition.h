@@ -5,8 +5,14 @@
 
 #include "relay/state.h"
 
-/* A partition is assigned. Its offset is RD_KAFKA_OFFSET_INVALID if none was committed. */
-void relay_partition_add(struct relay *relay, const rd_kafka_topic_partition_t *assigned);
+struct relay_loaded;
+
+/* A partition is assigned: it is to be loaded. @generation is that of piece_generation(). */
+void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
+			 int64_t generation);
+
+/* It was loaded. Takes the map. */
+void relay_partition_loaded(struct relay *relay, struct relay_loaded *loaded, int32_t number);
 
 /* Forget a partition and its entries, except those that librdkafka has. */
 void relay_partition_forget(struct relay *relay, struct relay_partition *partition);
@@ -23,14 +29,24 @@ void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message
  */
 bool relay_partition_reconsider(struct relay *relay, struct relay_entry *entry);
 
-/* An entry is done: note its offset, and free it. */
+/* An entry was written: note that its offset is done, and free it. */
 void relay_partition_done(struct relay *relay, struct relay_entry *entry);
+
+/* An entry was taken back: the same. */
+void relay_partition_drop(struct relay *relay, struct relay_entry *entry);
+
+/* An entry is part of a turn: note that its offset is done; or undo that. */
+void relay_partition_expect_done(struct relay *relay, const struct relay_entry *entry);
+void relay_partition_undo(struct relay *relay, const struct relay_entry *entry);
 
 /* Pause the kinds of partitions that memory is kept from, or resume them. */
 void relay_partition_backpressure(struct relay *relay);
 
 /* The same for partitions that were just assigned. */
 void relay_partition_backpressure_all(struct relay *relay);
+
+/* What is known of its done offsets has changed: account the memory of that. */
+void relay_partition_account(struct relay *relay, struct relay_partition *partition);
 
 int relay_partition_compare(const struct relay_partition *a, const struct relay_partition *b);
 RB_PROTOTYPE(relay_partitions, relay_partition, node, relay_partition_compare);

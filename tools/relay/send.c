@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Producing: an entry is sent to its target, and is done when its delivery report says so.
+ * Writing: an entry is sent to its target, and is done when that is acknowledged.
  *
- * If a target cannot be written (it is missing, or the relay may not write it, or its broker
- * does not answer), its entries are held in memory, and their partitions' watermarks do not
- * advance. The target is probed with one entry at a time, less and less often:
+ * A target that cannot be written holds up nobody. It may be missing, the relay may not have the
+ * right to write it, or its broker does not answer. Its entries wait in memory for a while, as an
+ * outage of seconds should cost seconds; then they are parked in a small bucket, which is done
+ * like any other record (relay_hold() of rules/rules.h). Meanwhile the target is tried with one
+ * entry at a time, less and less often:
  *
- *	               an entry failed
- *	  (written) -------------------> failing <--+
- *	      ^                             | probe  | it failed
- *	      |   the probe was written     v        |
- *	      +------------------------- (probing) --+
+ *	   check.c: does it exist?          an entry failed
+ *	  (new) -------------> (written) -------------------> (failing) <--+
+ *	                           ^                             | try     | it failed
+ *	                           +-------- it was written -----+---------+
+ *
+ *	   entries of a failing target: held in memory ----> parked again ----> invalid
+ *	                                 --hold, or while      in buckets       --hold-max
+ *	                                 memory is below half
+ *
+ * The relay's own topics (buckets, and that of invalid records) cannot be helped like that. Their
+ * entries are held until they can be written.
  *
  * An entry that its target refuses because of the record itself goes to the topic of invalid
  * records. But brokers refuse a whole batch, because of its size or of one record in it: so an
@@ -18,31 +26,47 @@
  * An entry that is too large for the topic of invalid records, too, would be tried for ever.
  * Instead a record is written there that names its place, where it can be found as long as its
  * topic keeps it.
+ *
+ * With exactly once, "sent" is to wait in @blocked for the next turn (turn.c), and a failing target
+ * is tried by check.c in a transaction of its own.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sysexits.h>
 
 #include "common/log.h"
 #include "common/util.h"
+#include "relay/cancels.h"
+#include "relay/check.h"
 #include "relay/doubt.h"
 #include "relay/entry.h"
 #include "relay/send.h"
 #include "relay/state.h"
 #include "relay/wake.h"
 
-/* How long a failing target is not probed: the time doubles. */
+/* How long a failing target is not tried: the time doubles. */
 #define BACKOFF_MIN_MS	500
 #define BACKOFF_MAX_MS	16000
+
+/* How often held entries are looked at, and how many are parked then. */
+#define SWEEP_MS	1000
+#define SWEEP_MAX	1000
 
 /*
  * Limit of the records of one target that are in flight: the producer has one queue, and other
  * targets need room in it while one does not answer.
  */
 #define SENDING_MAX	10000
+
+/* How many failing targets are remembered that have no entries. */
+#define IDLE_MAX	10000
+
+/* How long a name that is not valid for a topic is not asked for again. */
+#define INVALID_MS	60000
 
 /* When a record whose bucket has too few partitions is tried again. */
 #define PUT_OFF_MS	10000
@@ -59,63 +83,56 @@ RB_GENERATE(relay_targets, relay_target, node, relay_target_compare);
 
 static void send_again(struct relay *relay, struct relay_entry *entry);
 static void send_held(struct relay *relay, struct relay_target *target);
-static void hold_behind(struct relay *relay, struct relay_entry *entry);
+static void sweep(struct relay *relay, struct relay_target *target);
+static void wait_or_park(struct relay *relay, struct relay_entry *entry);
+static void handle_write_error(struct relay *relay, struct relay_entry *entry,
+			       rd_kafka_resp_err_t error);
 
 /* --- targets -------------------------------------------------------------------------- */
 
-static void name_target(const struct relay *relay, const struct relay_entry *entry,
+/* Write the name of the topic that the entry is written to. Returns whether it is our own. */
+static bool name_target(const struct relay *relay, const struct relay_entry *entry,
 			char name[RELAY_TOPIC_MAX + 1])
 {
 	struct relay_text target = relay_entry_header(entry, RELAY_TARGET);
-	enum relay_action action = entry->decision.action;
+	const struct relay_rules *rules = &relay->rules;
 
-	if (action == RELAY_REFUSE)
-		snprintf(name, RELAY_TOPIC_MAX + 1, "%s" RELAY_INVALID_SUFFIX,
-			 relay->rules.topic);
-	else if (action == RELAY_PARK)
-		relay_bucket_name(&relay->rules, relay->rules.width_s[entry->decision.bucket],
-				  name);
-	else
+	switch (entry->decision.action) {
+	case RELAY_REFUSE:
+		snprintf(name, RELAY_TOPIC_MAX + 1, "%s" RELAY_INVALID_SUFFIX, rules->topic);
+		return true;
+	case RELAY_PARK:
+		relay_bucket_name(rules, rules->width_s[entry->decision.bucket], name);
+		return true;
+	case RELAY_TAKE_BACK:
+		snprintf(name, RELAY_TOPIC_MAX + 1, "%s" RELAY_CANCELLED_SUFFIX, rules->topic);
+		return true;
+	default:
 		snprintf(name, RELAY_TOPIC_MAX + 1, "%.*s%s", (int)target.len, target.data,
-			 action == RELAY_BURY ? RELAY_DEAD_SUFFIX : "");
+			 entry->decision.action == RELAY_BURY ? RELAY_DEAD_SUFFIX : "");
+		return false;
+	}
 }
 
-static void release_held(struct relay *relay, struct relay_entry *entry)
+static void wake_target(struct relay *relay, struct relay_waker *waker)
 {
-	struct relay_target *target = entry->target;
+	struct relay_target *target = container_of(waker, struct relay_target, probe);
 
-	relay_wake_never(relay, &entry->waker);
-	TAILQ_REMOVE(&target->held, entry, in_queue);
-	entry->state = ENTRY_LOOSE;
-	target->nr_held--;
+	if (target->failing)
+		sweep(relay, target);
+	else
+		send_held(relay, target);
 }
 
-/* Try one of the held entries after a time, unless that is planned already. */
-static void probe_after(struct relay *relay, struct relay_target *target, uint64_t ms)
+/* Look at the held entries after a time, unless that is planned already. */
+static void look_after(struct relay *relay, struct relay_target *target, uint64_t ms)
 {
 	if (!relay_wake_pending(&target->probe))
 		relay_wake_in(relay, &target->probe, ms);
 }
 
-static void wake_probe(struct relay *relay, struct relay_waker *waker)
-{
-	struct relay_target *target = container_of(waker, struct relay_target, probe);
-	struct relay_entry *entry = TAILQ_FIRST(&target->held);
-
-	if (!entry) {
-		target->failing = false;
-	} else if (!target->failing) {
-		send_held(relay, target);
-	} else if (entry->isolated && target->nr_sending) {
-		probe_after(relay, target, BACKOFF_MIN_MS);
-	} else {
-		release_held(relay, entry);
-		send_again(relay, entry);
-	}
-}
-
 /* Find or create the target of a name. Returns NULL if there is no memory. */
-static struct relay_target *get_target(struct relay *relay, const char *name)
+static struct relay_target *get_target(struct relay *relay, const char *name, bool is_own)
 {
 	struct relay_target key, *target;
 
@@ -128,8 +145,13 @@ static struct relay_target *get_target(struct relay *relay, const char *name)
 		return NULL;
 	snprintf(target->name, sizeof(target->name), "%s", name);
 	TAILQ_INIT(&target->held);
-	target->probe.wake = wake_probe;
+	target->is_own = is_own;
+	target->checked = is_own;
+	target->probe.wake = wake_target;
+	target->labelled = relay->nr_labels < RELAY_LABELS_MAX;
+	relay->nr_labels += target->labelled;
 	RB_INSERT(relay_targets, &relay->targets, target);
+	relay->nr_targets++;
 	return target;
 }
 
@@ -141,8 +163,16 @@ static void put_target(struct relay *relay, struct relay_target *target)
 	target->is_unused = true;
 }
 
+/* Is it worth to remember a target that has no entries? */
+static bool is_remembered(const struct relay *relay, const struct relay_target *target)
+{
+	return target->nr || target->checking || target->labelled ||
+		((target->checked || target->failing || target->invalid) &&
+		 relay->nr_targets < IDLE_MAX);
+}
+
 /*
- * Not at once when a target becomes unused: its probe may be in the current batch of wakers, or
+ * Not at once when a target becomes unused: its waker may be in the current batch of wakers, or
  * a caller is still sending its entries.
  */
 static void free_unused(struct relay *relay)
@@ -152,27 +182,43 @@ static void free_unused(struct relay *relay)
 	while ((target = LIST_FIRST(&relay->unused))) {
 		LIST_REMOVE(target, unused);
 		target->is_unused = false;
-		if (target->nr || target->invalid)
+		if (is_remembered(relay, target))
 			continue;
+		relay->stats.written_other += target->written;
+		relay->stats.parked_again_other += target->parked_again;
 		relay_wake_never(relay, &target->probe);
 		RB_REMOVE(relay_targets, &relay->targets, target);
+		relay->nr_targets--;
 		free(target);
 	}
+}
+
+static void release_held(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_target *target = entry->target;
+
+	relay_wake_never(relay, &entry->waker);
+	TAILQ_REMOVE(&target->held, entry, in_queue);
+	entry->state = ENTRY_LOOSE;
+	target->nr_held--;
 }
 
 void relay_send_forget(struct relay *relay, struct relay_entry *entry)
 {
 	struct relay_target *target = entry->target;
 
+	if (entry->state == ENTRY_DROPPED)
+		TAILQ_REMOVE(&relay->dropped, entry, in_queue);
 	if (!target)
 		return;
 	if (entry->state == ENTRY_BLOCKED)
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
 	if (entry->state == ENTRY_HELD)
 		release_held(relay, entry);
+	entry->state = ENTRY_LOOSE;
 	/* The other entries may have waited for the report of this one. */
 	if (!TAILQ_EMPTY(&target->held))
-		probe_after(relay, target, target->backoff_ms);
+		look_after(relay, target, BACKOFF_MIN_MS);
 	entry->target = NULL;
 	put_target(relay, target);
 }
@@ -183,7 +229,7 @@ void relay_send_free(struct relay *relay, struct relay_entry *entry)
 	relay_entry_free(relay, entry);
 }
 
-/* --- failing -------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------- */
 
 /* The target will never accept this record. */
 static bool is_hopeless(rd_kafka_resp_err_t error)
@@ -202,119 +248,20 @@ static bool is_hopeless(rd_kafka_resp_err_t error)
 	}
 }
 
-static void log_failure(struct relay_target *target, rd_kafka_resp_err_t error)
+/* The topic is missing. */
+static bool is_missing(rd_kafka_resp_err_t error)
 {
-	uint64_t now_ms = relay_boot_ms();
-
-	if (target->logged_ms && now_ms - target->logged_ms < LOG_EVERY_MS)
-		return;
-	target->logged_ms = now_ms;
-	log_say(LOG_ERR, "%s cannot be written, %" PRIu64 " records wait: %s", target->name,
-		target->nr, rd_kafka_err2str(error));
+	return error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
+		error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+		error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
 }
 
-/* A held record has become near: decide again, it needs no bucket. */
-static void wake_held(struct relay *relay, struct relay_waker *waker)
+/* The reason does not pass by itself in some seconds. */
+static bool is_lasting(rd_kafka_resp_err_t error)
 {
-	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
-
-	/* The probe woke in the same batch, before this waker, and has sent the entry. */
-	if (entry->state != ENTRY_HELD)
-		return;
-	release_held(relay, entry);
-	if (!relay->handlers.reconsider(relay, entry))
-		hold_behind(relay, entry);
-}
-
-static void hold(struct relay *relay, struct relay_entry *entry)
-{
-	uint64_t near_ms = entry->decision.due_ms - 2 * relay->rules.horizon_ms;
-
-	entry->state = ENTRY_HELD;
-	TAILQ_INSERT_TAIL(&entry->target->held, entry, in_queue);
-	entry->target->nr_held++;
-	if (entry->decision.action != RELAY_PARK)
-		return;
-	entry->waker.wake = wake_held;
-	/* Near means less than two horizons: so it begins one ms later. */
-	relay_wake_at(relay, &entry->waker, near_ms + 1);
-}
-
-/* Hold an entry that did not fail itself. If no report will release it, the probe has to. */
-static void hold_behind(struct relay *relay, struct relay_entry *entry)
-{
-	hold(relay, entry);
-	if (!entry->target->nr_sending)
-		probe_after(relay, entry->target, entry->target->backoff_ms);
-}
-
-/* The write of an entry failed: it is tried again later, with all others of its target. */
-static void hold_failed(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
-{
-	struct relay_target *target = entry->target;
-
-	log_failure(target, error);
-	hold(relay, entry);
-	if (!target->failing)
-		target->backoff_ms = BACKOFF_MIN_MS;
-	else if (!relay_wake_pending(&target->probe) && target->backoff_ms < BACKOFF_MAX_MS)
-		target->backoff_ms *= 2;
-	target->failing = true;
-	probe_after(relay, target, target->backoff_ms);
-}
-
-static bool is_full(const struct relay_target *target)
-{
-	return target->nr_sending >= SENDING_MAX;
-}
-
-/* Send the held entries, up to the first that has to be sent isolated. */
-static void send_held(struct relay *relay, struct relay_target *target)
-{
-	struct relay_entry *entry;
-
-	while (!target->failing && !is_full(target) && (entry = TAILQ_FIRST(&target->held))) {
-		if (entry->isolated) {
-			target->failing = true;
-			probe_after(relay, target, 0);
-			return;
-		}
-		release_held(relay, entry);
-		send_again(relay, entry);
-	}
-}
-
-/* The target has answered. */
-static void recover(struct relay *relay, struct relay_target *target)
-{
-	const struct relay_entry *entry = TAILQ_FIRST(&target->held);
-
-	if (!target->failing) {
-		send_held(relay, target);
-		return;
-	}
-	relay_wake_never(relay, &target->probe);
-	if (entry && entry->isolated) {
-		probe_after(relay, target, 0);
-		return;
-	}
-	log_say(LOG_NOTICE, "%s can be written again", target->name);
-	target->failing = false;
-	send_held(relay, target);
-}
-
-/* Write the record to the topic of invalid ones; the target itself has answered. */
-static void refuse(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
-{
-	log_say(LOG_WARNING, "%s refuses a record: %s", entry->target->name,
-		rd_kafka_err2str(error));
-	/* Before the entry is removed from it: the target may be freed without entries. */
-	recover(relay, entry->target);
-	relay_send_forget(relay, entry);
-	entry->isolated = false;
-	entry->decision.action = RELAY_REFUSE;
-	entry->decision.reason = rd_kafka_err2str(error);
-	relay_send(relay, entry);
+	return is_missing(error) ||
+		error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+		error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
 }
 
 static bool is_about_size(rd_kafka_resp_err_t error)
@@ -338,10 +285,292 @@ static bool is_about_batch(rd_kafka_resp_err_t error)
  */
 static rd_kafka_resp_err_t translate_error(struct relay_target *target, rd_kafka_resp_err_t error)
 {
-	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION)
+	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION) {
 		target->invalid = true;
-	return target->invalid && error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ?
-		RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION : error;
+		target->checked = false;
+	}
+	return target->invalid && is_missing(error) ? RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION : error;
+}
+
+static void log_failure(struct relay_target *target, rd_kafka_resp_err_t error)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	if (target->logged_ms && now_ms - target->logged_ms < LOG_EVERY_MS)
+		return;
+	target->logged_ms = now_ms;
+	log_say(LOG_ERR, "%s cannot be written, %" PRIu64 " records wait: %s", target->name,
+		target->nr, rd_kafka_err2str(error));
+}
+
+/* --- holding -------------------------------------------------------------------------- */
+
+/*
+ * While it was held, an entry has become near, and needs no bucket; or it gave way, and its
+ * bucket would now be too wide.
+ */
+static void wake_held(struct relay *relay, struct relay_waker *waker)
+{
+	struct relay_entry *entry = container_of(waker, struct relay_entry, waker);
+
+	/* Its target woke in the same batch, before this waker, and has sent the entry. */
+	if (entry->state != ENTRY_HELD)
+		return;
+	release_held(relay, entry);
+	send_again(relay, entry);
+}
+
+/* When an entry that is held is to be decided again; 0: never. */
+static uint64_t again_ms(const struct relay *relay, const struct relay_entry *entry)
+{
+	if (entry->decision.action != RELAY_PARK || entry->is_parked_again)
+		return 0;
+	if (entry->gives_way)
+		return entry->decision.due_ms;
+	/* Near means less than two horizons: so it begins one ms later. */
+	return entry->decision.due_ms - 2 * relay->rules.horizon_ms + 1;
+}
+
+static void hold(struct relay *relay, struct relay_entry *entry)
+{
+	uint64_t time_ms = again_ms(relay, entry);
+
+	entry->state = ENTRY_HELD;
+	TAILQ_INSERT_TAIL(&entry->target->held, entry, in_queue);
+	entry->target->nr_held++;
+	if (time_ms > relay_now_ms()) {
+		entry->waker.wake = wake_held;
+		relay_wake_at(relay, &entry->waker, time_ms);
+	}
+}
+
+/* Hold an entry that did not fail itself. If no report will release it, the waker has to. */
+static void hold_behind(struct relay *relay, struct relay_entry *entry)
+{
+	hold(relay, entry);
+	if (!entry->target->nr_sending && !entry->target->checking)
+		look_after(relay, entry->target, BACKOFF_MIN_MS);
+}
+
+/* Send it to another topic than its target. */
+static void redirect(struct relay *relay, struct relay_entry *entry, enum relay_action action)
+{
+	relay_send_forget(relay, entry);
+	entry->isolated = false;
+	entry->decision.action = action;
+	relay_send(relay, entry);
+}
+
+/* Park an entry because its target cannot be written. */
+static void park_again(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_decision *decision = &entry->decision;
+
+	relay->stats.parked_again++;
+	entry->target->parked_again++;
+	entry->is_dead = decision->action == RELAY_BURY;
+	entry->is_parked_again = true;
+	decision->bucket = relay_hold_bucket(&relay->rules, decision->tries);
+	decision->tries++;
+	if (!decision->held_since_ms)
+		decision->held_since_ms = relay_now_ms();
+	redirect(relay, entry, RELAY_PARK);
+}
+
+static enum relay_hold judge(const struct relay *relay, const struct relay_entry *entry)
+{
+	const struct relay_target *target = entry->target;
+	const struct relay_holding holding = {
+		.failing_ms = target->failing ? relay_boot_ms() - target->failing_ms : 0,
+		.lasting = target->lasting,
+		.hold_ms = relay->options.hold_ms,
+		.above_half = relay_pressure_is_above_half(&relay->pressure),
+		.held_since_ms = entry->decision.held_since_ms,
+		.hold_max_ms = relay->options.hold_max_ms,
+		.now_ms = relay_now_ms(),
+	};
+
+	return target->is_own ? RELAY_HOLD_WAIT : relay_hold(&holding);
+}
+
+/* The target of the entry, which is in no list, cannot be written now. */
+static void wait_or_park(struct relay *relay, struct relay_entry *entry)
+{
+	switch (judge(relay, entry)) {
+	case RELAY_HOLD_WAIT:
+		hold(relay, entry);
+		look_after(relay, entry->target, MIN(entry->target->backoff_ms, SWEEP_MS));
+		break;
+	case RELAY_HOLD_PARK:
+		park_again(relay, entry);
+		break;
+	case RELAY_HOLD_REFUSE:
+		log_say(LOG_WARNING, "%s could not be written for too long: a record is invalid",
+			entry->target->name);
+		entry->decision.reason = rd_kafka_err2str(entry->target->error);
+		redirect(relay, entry, RELAY_REFUSE);
+		break;
+	}
+}
+
+/* --- failing and recovering ------------------------------------------------------------- */
+
+static bool is_full(const struct relay_target *target)
+{
+	return target->nr_sending >= SENDING_MAX;
+}
+
+/* Send the held entries; an isolated one only if nothing else of its target is in flight. */
+static void send_held(struct relay *relay, struct relay_target *target)
+{
+	struct relay_entry *entry;
+	bool isolated = false;
+
+	while (!isolated && !target->failing && target->checked && !is_full(target) &&
+	       (entry = TAILQ_FIRST(&target->held))) {
+		isolated = entry->isolated;
+		if (isolated && target->nr_sending)
+			return;
+		release_held(relay, entry);
+		send_again(relay, entry);
+	}
+}
+
+/* The target has answered. */
+static void recover(struct relay *relay, struct relay_target *target)
+{
+	target->checked = true;
+	if (target->failing) {
+		log_say(LOG_NOTICE, "%s can be written again", target->name);
+		target->failing = false;
+		target->logged_ms = 0;
+	}
+	relay_wake_never(relay, &target->probe);
+	send_held(relay, target);
+}
+
+/* The target cannot be written. */
+static void note_failure(struct relay_target *target, rd_kafka_resp_err_t error)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	log_failure(target, error);
+	if (!target->failing) {
+		target->failing = true;
+		target->failing_ms = now_ms;
+		target->backoff_ms = BACKOFF_MIN_MS;
+	} else if (target->is_tried) {
+		target->backoff_ms = MIN(2 * target->backoff_ms, BACKOFF_MAX_MS);
+	}
+	target->is_tried = false;
+	target->error = error;
+	target->lasting = is_lasting(error);
+	target->try_ms = now_ms + target->backoff_ms;
+	/* Before the next entry is tried: does it exist again? */
+	if (is_missing(error) && !target->is_own)
+		target->checked = false;
+}
+
+/* All entries that wait for the name of a topic that cannot be one. */
+static void refuse_held(struct relay *relay, struct relay_target *target)
+{
+	struct relay_entry *entry;
+
+	while ((entry = TAILQ_FIRST(&target->held))) {
+		release_held(relay, entry);
+		handle_write_error(relay, entry, RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION);
+	}
+}
+
+/* What check.c has found out. */
+static void note_check(struct relay *relay, const char *topic, rd_kafka_resp_err_t error)
+{
+	struct relay_target key, *target;
+
+	snprintf(key.name, sizeof(key.name), "%s", topic);
+	target = RB_FIND(relay_targets, &relay->targets, &key);
+	if (!target)
+		return;
+	target->checking = false;
+	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION) {
+		target->invalid = true;
+		/* Until then all records for it are refused without another question. */
+		target->try_ms = relay_boot_ms() + INVALID_MS;
+		refuse_held(relay, target);
+	} else if (!error || is_about_batch(error)) {
+		recover(relay, target);
+	} else {
+		note_failure(target, error);
+		sweep(relay, target);
+	}
+	if (!target->nr && !target->is_unused) {
+		target->nr++;
+		put_target(relay, target);
+	}
+}
+
+static void start_check(struct relay *relay, struct relay_target *target,
+			const struct relay_entry *entry)
+{
+	struct relay_product product;
+	bool whole = entry && relay->turn && relay_send_describe(entry, &product);
+
+	target->checking = relay_check_start(relay, target->name, whole ? &product : NULL,
+					     note_check);
+}
+
+static bool may_try(const struct relay_target *target)
+{
+	return relay_boot_ms() >= target->try_ms && !target->checking && !target->nr_sending;
+}
+
+/* Try a failing target with an entry, which is in no list. Returns whether it was sent. */
+static bool try_target(struct relay *relay, struct relay_target *target,
+		       struct relay_entry *entry)
+{
+	if (!may_try(target))
+		return false;
+	target->is_tried = true;
+	target->try_ms = relay_boot_ms() + target->backoff_ms;
+	if (!target->is_own && (relay->turn || !target->checked)) {
+		start_check(relay, target, target->checked ? entry : NULL);
+		return false;
+	}
+	send_again(relay, entry);
+	return true;
+}
+
+/* Park the held entries of a failing target whose time is over, and try it. */
+static void sweep(struct relay *relay, struct relay_target *target)
+{
+	struct relay_entry *entry;
+	unsigned int nr;
+
+	for (nr = 0; nr < SWEEP_MAX && (entry = TAILQ_FIRST(&target->held)) &&
+	     judge(relay, entry) != RELAY_HOLD_WAIT; nr++) {
+		release_held(relay, entry);
+		wait_or_park(relay, entry);
+	}
+	entry = TAILQ_FIRST(&target->held);
+	if (!entry)
+		return;
+	if (nr < SWEEP_MAX && may_try(target)) {
+		release_held(relay, entry);
+		if (!try_target(relay, target, entry))
+			hold(relay, entry);
+	}
+	look_after(relay, target, nr == SWEEP_MAX ? 0 : MIN(target->backoff_ms, SWEEP_MS));
+}
+
+/* Write the record to the topic of invalid ones; the target itself has answered. */
+static void refuse(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
+{
+	log_say(LOG_WARNING, "%s refuses a record: %s", entry->target->name,
+		rd_kafka_err2str(error));
+	if (!entry->target->invalid)
+		recover(relay, entry->target);
+	entry->decision.reason = rd_kafka_err2str(error);
+	redirect(relay, entry, RELAY_REFUSE);
 }
 
 /* The record is too large for the topic of invalid ones: write only its place there. */
@@ -351,9 +580,8 @@ static void strip(struct relay *relay, struct relay_entry *entry)
 		" for its size: only its place is written there", entry->target->name,
 		entry->partition->topic, entry->partition->number, entry->offset);
 	recover(relay, entry->target);
-	relay_send_forget(relay, entry);
 	entry->stripped = true;
-	relay_send(relay, entry);
+	redirect(relay, entry, RELAY_REFUSE);
 }
 
 static void wake_put_off(struct relay *relay, struct relay_waker *waker)
@@ -382,68 +610,123 @@ static void put_off(struct relay *relay, struct relay_entry *entry)
 	relay_wake_in(relay, &entry->waker, PUT_OFF_MS);
 }
 
-/* A write failed: refuse the record, or try again later. */
+/* The record, or another one of its batch, was refused: send it once more, in its own batch. */
+static void isolate(struct relay *relay, struct relay_entry *entry)
+{
+	entry->isolated = true;
+	hold(relay, entry);
+	if (!entry->target->nr_sending)
+		look_after(relay, entry->target, 0);
+}
+
+/* A write failed, of an entry that is in no list: refuse the record, or try again later. */
 static void handle_write_error(struct relay *relay, struct relay_entry *entry,
 			       rd_kafka_resp_err_t error)
 {
 	bool invalid = entry->decision.action == RELAY_REFUSE;
-	bool again = is_about_batch(error) && !entry->isolated;
+	bool keeps_number = entry->decision.action == RELAY_PARK ||
+		entry->decision.action == RELAY_TAKE_BACK;
 
 	relay->stats.send_errors++;
 	error = translate_error(entry->target, error);
-	entry->isolated |= again;
-	if (error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION &&
-	    entry->decision.action == RELAY_PARK)
+	if (error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && keeps_number) {
 		put_off(relay, entry);
-	else if (is_hopeless(error) && !again && !invalid)
+	} else if (is_about_batch(error) && !entry->isolated) {
+		isolate(relay, entry);
+	} else if (is_hopeless(error) && !invalid) {
 		refuse(relay, entry, error);
-	else if (is_about_size(error) && !again && !entry->stripped)
+	} else if (is_about_size(error) && !entry->stripped) {
 		strip(relay, entry);
-	else
-		hold_failed(relay, entry, error);
+	} else {
+		note_failure(entry->target, error);
+		wait_or_park(relay, entry);
+	}
 }
 
-/* --- sending -------------------------------------------------------------------------- */
+/* --- producing ------------------------------------------------------------------------ */
 
-/* A parked record keeps the number of its partition, so that records stay in their order. */
+/* A record of our own topics keeps the number of its partition, so that it stays in order. */
 static int32_t partition_of(const struct relay_entry *entry)
 {
-	return entry->decision.action == RELAY_PARK ? entry->partition->number :
+	return entry->decision.action == RELAY_PARK ||
+		entry->decision.action == RELAY_TAKE_BACK ? entry->partition->number :
 		RD_KAFKA_PARTITION_UA;
 }
 
-/* Hand an entry to librdkafka, which uses its memory until the report. */
-static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_entry *entry)
+/* The id that is taken back, and when the record of that id is due. */
+static void describe_take_back(const struct relay_entry *entry, struct relay_product *product)
 {
-	rd_kafka_headers_t *headers = relay_entry_headers(entry);
-	char *value = entry->stripped ? NULL : entry->value;
-	char *key = entry->stripped ? NULL : entry->key;
-	size_t value_len = value ? entry->value_len : 0;
-	size_t key_len = key ? entry->key_len : 0;
-	rd_kafka_resp_err_t error;
+	struct relay_text id = relay_entry_header(entry, RELAY_CANCEL);
+	struct relay_text due = relay_entry_header(entry, RELAY_DUE);
 
-	if (!headers)
-		return RD_KAFKA_RESP_ERR__QUEUE_FULL;
-	error = rd_kafka_producev(relay->producer,
-				  RD_KAFKA_V_TOPIC(entry->target->name),
-				  RD_KAFKA_V_PARTITION(partition_of(entry)),
-				  RD_KAFKA_V_KEY(key, key_len),
-				  RD_KAFKA_V_VALUE(value, value_len),
-				  RD_KAFKA_V_HEADERS(headers),
-				  RD_KAFKA_V_OPAQUE(entry),
-				  RD_KAFKA_V_END);
-	if (error)
-		rd_kafka_headers_destroy(headers);
+	product->key = id.data;
+	product->key_len = id.len;
+	product->value = due.data;
+	product->value_len = due.len;
+}
+
+bool relay_send_describe(const struct relay_entry *entry, struct relay_product *product)
+{
+	*product = (struct relay_product){
+		.topic = entry->target->name,
+		.partition = partition_of(entry),
+		.opaque = (void *)&entry->write,
+	};
+	if (entry->decision.action == RELAY_TAKE_BACK) {
+		describe_take_back(entry, product);
+		return true;
+	}
+	if (!entry->stripped) {
+		product->key = entry->key;
+		product->key_len = entry->key ? entry->key_len : 0;
+		product->value = entry->value;
+		product->value_len = entry->value ? entry->value_len : 0;
+	}
+	product->headers = relay_entry_headers(entry);
+	return product->headers;
+}
+
+rd_kafka_resp_err_t relay_produce(rd_kafka_t *client, const struct relay_product *product)
+{
+	rd_kafka_vu_t parts[] = {
+		{ .vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = product->topic },
+		{ .vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = product->partition },
+		{ .vtype = RD_KAFKA_VTYPE_KEY, .u.mem = { (void *)product->key, product->key_len } },
+		{ .vtype = RD_KAFKA_VTYPE_VALUE,
+		  .u.mem = { (void *)product->value, product->value_len } },
+		{ .vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = product->opaque },
+		{ .vtype = RD_KAFKA_VTYPE_MSGFLAGS,
+		  .u.i = product->copy ? RD_KAFKA_MSG_F_COPY : 0 },
+		{ .vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = product->headers },
+	};
+	size_t nr = ARRAY_SIZE(parts) - !product->headers;
+	rd_kafka_error_t *failure = rd_kafka_produceva(client, parts, nr);
+	rd_kafka_resp_err_t error = failure ? rd_kafka_error_code(failure) : 0;
+
+	if (error && product->headers)
+		rd_kafka_headers_destroy(product->headers);
+	rd_kafka_error_destroy(failure);
 	return error;
 }
 
+/* Hand an entry to librdkafka, which uses its memory until the report. */
+static rd_kafka_resp_err_t produce(struct relay *relay, const struct relay_entry *entry)
+{
+	struct relay_product product;
+
+	if (!relay_send_describe(entry, &product))
+		return RD_KAFKA_RESP_ERR__QUEUE_FULL;
+	return relay_produce(relay->producer, &product);
+}
+
 /*
- * Not while partitions are revoked: their entries are forgotten with them. And not while it is
- * in doubt whether the partitions are still ours.
+ * Not while partitions are revoked or suspended. And not while it is in doubt whether the
+ * partitions are still ours. With exactly once a turn takes the entry.
  */
 static bool may_produce(const struct relay *relay)
 {
-	return !relay->revoking && !relay->doubt && !relay_doubt_stood_still(relay);
+	return !relay->turn && !relay->revoking && !relay->doubt &&
+		!relay_doubt_stood_still(relay);
 }
 
 static rd_kafka_resp_err_t try_produce(struct relay *relay, struct relay_entry *entry)
@@ -451,15 +734,29 @@ static rd_kafka_resp_err_t try_produce(struct relay *relay, struct relay_entry *
 	return may_produce(relay) ? produce(relay, entry) : RD_KAFKA_RESP_ERR__QUEUE_FULL;
 }
 
+static void start_sending(struct relay *relay, struct relay_entry *entry)
+{
+	entry->state = ENTRY_SENDING;
+	entry->partition->nr_sending++;
+	entry->target->nr_sending++;
+	relay->nr_sending++;
+}
+
+static void end_sending(struct relay *relay, struct relay_entry *entry)
+{
+	entry->state = ENTRY_LOOSE;
+	relay->nr_sending--;
+	entry->target->nr_sending--;
+	if (entry->partition)
+		entry->partition->nr_sending--;
+}
+
 static void send_to_target(struct relay *relay, struct relay_entry *entry)
 {
 	rd_kafka_resp_err_t error = try_produce(relay, entry);
 
 	if (!error) {
-		entry->state = ENTRY_SENDING;
-		entry->partition->nr_sending++;
-		entry->target->nr_sending++;
-		relay->nr_sending++;
+		start_sending(relay, entry);
 	} else if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
 		entry->state = ENTRY_BLOCKED;
 		TAILQ_INSERT_TAIL(&relay->blocked, entry, in_queue);
@@ -475,30 +772,58 @@ static void send_again(struct relay *relay, struct relay_entry *entry)
 		send_to_target(relay, entry);
 }
 
-static bool has_to_wait(const struct relay_target *target)
+/* It was taken back: free it soon, as its waker may be in the current batch of wakers. */
+static bool drop_if_taken_back(struct relay *relay, struct relay_entry *entry)
 {
-	return target->failing || is_full(target);
+	enum relay_action action = entry->decision.action;
+
+	if ((action != RELAY_DELIVER && action != RELAY_PARK) || !relay_cancels_has(relay, entry))
+		return false;
+	entry->decision.action = RELAY_DROP;
+	entry->state = ENTRY_DROPPED;
+	TAILQ_INSERT_TAIL(&relay->dropped, entry, in_queue);
+	return true;
+}
+
+static void send_or_hold(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_target *target = entry->target;
+
+	if (target->invalid && relay_boot_ms() < target->try_ms) {
+		handle_write_error(relay, entry, RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION);
+	} else if (target->failing) {
+		if (!try_target(relay, target, entry))
+			wait_or_park(relay, entry);
+	} else if (!target->checked) {
+		if (!target->checking)
+			start_check(relay, target, NULL);
+		hold_behind(relay, entry);
+	} else if (is_full(target) || !TAILQ_EMPTY(&target->held)) {
+		hold_behind(relay, entry);
+	} else {
+		send_to_target(relay, entry);
+	}
 }
 
 void relay_send(struct relay *relay, struct relay_entry *entry)
 {
 	char name[RELAY_TOPIC_MAX + 1];
+	bool is_own;
 
 	entry->state = ENTRY_LOOSE;
 	if (entry->decision.action == RELAY_NEAR)
 		entry->decision.action = RELAY_DELIVER;
-	name_target(relay, entry, name);
-	entry->target = get_target(relay, name);
+	if (drop_if_taken_back(relay, entry))
+		return;
+	is_own = name_target(relay, entry, name);
+	entry->target = get_target(relay, name, is_own);
 	if (!entry->target) {
 		log_say(LOG_ERR, "out of memory for a target");
 		relay_end(relay, EX_OSERR);
 		return;
 	}
 	entry->target->nr++;
-	if (has_to_wait(entry->target) || !TAILQ_EMPTY(&entry->target->held))
-		hold_behind(relay, entry);
-	else
-		send_to_target(relay, entry);
+	send_or_hold(relay, entry);
 }
 
 /* Returns false if the producer has no room yet: then the entry is the first of @blocked. */
@@ -512,21 +837,61 @@ static bool send_blocked_one(struct relay *relay, struct relay_entry *entry)
 	return false;
 }
 
+static void take_blocked(struct relay *relay, struct relay_entry *entry)
+{
+	TAILQ_REMOVE(&relay->blocked, entry, in_queue);
+	entry->state = ENTRY_LOOSE;
+}
+
 /* The producer may have room again. */
 static void send_blocked(struct relay *relay)
 {
 	struct relay_entry *entry;
 
 	while (may_produce(relay) && (entry = TAILQ_FIRST(&relay->blocked))) {
-		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
-		entry->state = ENTRY_LOOSE;
-		if (has_to_wait(entry->target)) {
+		take_blocked(relay, entry);
+		if (entry->target->failing)
+			wait_or_park(relay, entry);
+		else if (is_full(entry->target))
 			hold_behind(relay, entry);
-			continue;
-		}
-		if (!send_blocked_one(relay, entry))
+		else if (!send_blocked_one(relay, entry))
 			return;
 	}
+}
+
+/* --- turns ---------------------------------------------------------------------------- */
+
+bool relay_send_take(struct relay *relay, struct relay_entry *entry)
+{
+	take_blocked(relay, entry);
+	if (entry->target->failing && !entry->target->is_own) {
+		wait_or_park(relay, entry);
+		return false;
+	}
+	if (relay->handlers.reconsider(relay, entry))
+		return false;
+	start_sending(relay, entry);
+	return true;
+}
+
+void relay_send_untaken(struct relay *relay, struct relay_entry *entry)
+{
+	end_sending(relay, entry);
+	if (!entry->partition) {
+		relay_send_free(relay, entry);
+		return;
+	}
+	entry->state = ENTRY_BLOCKED;
+	TAILQ_INSERT_HEAD(&relay->blocked, entry, in_queue);
+}
+
+void relay_send_failed(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
+{
+	end_sending(relay, entry);
+	if (!entry->partition)
+		relay_send_free(relay, entry);
+	else
+		handle_write_error(relay, entry, error);
 }
 
 /* --- reports -------------------------------------------------------------------------- */
@@ -540,9 +905,11 @@ static void note_lateness(struct relay *relay, const struct relay_entry *entry)
 		histogram_add(&relay->stats.late, now_ns - due_ns);
 }
 
-static void succeed(struct relay *relay, struct relay_entry *entry)
+void relay_send_succeeded(struct relay *relay, struct relay_entry *entry)
 {
+	end_sending(relay, entry);
 	relay->stats.sent[entry->decision.action]++;
+	entry->target->written++;
 	note_lateness(relay, entry);
 	entry->target->invalid = false;
 	recover(relay, entry->target);
@@ -565,25 +932,43 @@ static rd_kafka_resp_err_t error_of(const rd_kafka_message_t *message)
 	return message->err;
 }
 
+static void report_entry(struct relay *relay, struct relay_entry *entry,
+			 const rd_kafka_message_t *message)
+{
+	rd_kafka_resp_err_t error = error_of(message);
+
+	relay->nr_reports++;
+	if (error && rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)
+		relay->stats.maybe_twice++;
+	if (error)
+		relay_send_failed(relay, entry, error);
+	else
+		relay_send_succeeded(relay, entry);
+}
+
 void relay_send_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
 {
-	struct relay_entry *entry = message->_private;
-	rd_kafka_resp_err_t error = error_of(message);
+	enum relay_write *write = message->_private;
 	struct relay *relay = context;
 
 	(void)client;
-	relay->nr_sending--;
-	entry->target->nr_sending--;
-	if (entry->partition)
-		entry->partition->nr_sending--;
-	if (error && rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)
-		relay->stats.maybe_twice++;
-	if (!error)
-		succeed(relay, entry);
-	else if (!entry->partition)
-		relay_send_free(relay, entry);
+	if (*write == WRITE_ENTRY)
+		report_entry(relay, container_of(write, struct relay_entry, write), message);
 	else
-		handle_write_error(relay, entry, error);
+		relay->handlers.map_report(relay,
+					   container_of(write, struct relay_map_write, write),
+					   error_of(message));
+}
+
+static void free_dropped(struct relay *relay)
+{
+	struct relay_entry *entry;
+
+	while ((entry = TAILQ_FIRST(&relay->dropped))) {
+		TAILQ_REMOVE(&relay->dropped, entry, in_queue);
+		entry->state = ENTRY_LOOSE;
+		relay->handlers.drop(relay, entry);
+	}
 }
 
 void relay_send_poll(struct relay *relay, int timeout_ms)
@@ -591,5 +976,6 @@ void relay_send_poll(struct relay *relay, int timeout_ms)
 	while (rd_kafka_poll(relay->producer, timeout_ms))
 		timeout_ms = 0;
 	send_blocked(relay);
+	free_dropped(relay);
 	free_unused(relay);
 }

@@ -1,152 +1,286 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checks the settings of topics: a bucket has to keep records for longer than they wait there,
- * and no record may be deleted because a newer one has its key. If the relay may not read the
- * settings, or brokers cannot tell them, it goes on; and it does not wait for the answer.
+ * Checks the relay's topics while it runs. The loop calls relay_settings_check() each second,
+ * which makes a step if the answer is there that it waits for:
+ *
+ *	            each minute            it has more partitions
+ *	   RESTING -------------> COUNTING ---------------+
+ *	    ^  |  each hour                               v            --create
+ *	    |  +--------------------------------------> LISTING ------------------> ADDING
+ *	    |                                           |  ^                          |
+ *	    |                  all is there, or it      |  | again each second, until |
+ *	    +--- DESCRIBING <--- does not become so ----+  +--- brokers know them ----+
+ *	          ^
+ *	        (start)
+ *
+ * COUNTING asks for the partitions of the topic of delays, LISTING for those of all topics,
+ * DESCRIBING for the topics' settings. What is wrong is logged, each hour again; or each ten
+ * minutes as long as --create cannot add what is missing.
+ *
+ * At the start, settings that would lose records end the relay: it has not begun yet, and
+ * somebody is looking. Later it goes on: its end would stop all delays, and save nothing.
+ *
+ * A topic that is missing is created only at the start. One that was deleted while relays run is
+ * not: somebody may be about to create it with other settings.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/exit.h"
 #include "common/log.h"
+#include "relay/create.h"
+#include "relay/describe.h"
+#include "relay/query.h"
 #include "relay/settings.h"
-#include "relay/state.h"
 
-/* The topics of delays and of buckets. */
-#define TOPICS_MAX	(RELAY_BUCKETS_MAX + 1)
+#define COUNT_EVERY_MS	(60 * 1000ULL)
+#define LIST_EVERY_MS	(3600 * 1000ULL)
+/* The same, while partitions could not be added. */
+#define ADD_EVERY_MS	(600 * 1000ULL)
+/* These are scaled in tests, but not down to nothing. */
+#define LEAST_EVERY_MS	2000ULL
 
-/* --- judging -------------------------------------------------------------------------- */
+/* How often brokers are asked for partitions that were added, a second apart. */
+#define LIST_TIMES	15
 
-/* How long a topic has to keep records, in ms; 0: the relay does not depend on it. */
-static uint64_t least_retention_ms(const struct relay_rules *rules, const char *topic)
+enum step {
+	RESTING,
+	COUNTING,
+	LISTING,
+	ADDING,
+	DESCRIBING,
+};
+
+/**
+ * struct relay_checks - the checks of topics
+ * @step: what it waits for.
+ * @at_start: the settings are asked for the first time.
+ * @silent: it was logged that the settings cannot be read.
+ * @count_ms: when partitions are counted next, by the clock since boot.
+ * @list_ms: when all is checked next.
+ * @tries: how often the topics may still be listed until all is there that was added.
+ * @topics: the topics as they were last seen.
+ * @query: the question of COUNTING and LISTING.
+ * @queue: receives the answers of ADDING and DESCRIBING.
+ */
+struct relay_checks {
+	enum step step;
+	bool at_start;
+	bool silent;
+	uint64_t count_ms;
+	uint64_t list_ms;
+	unsigned int tries;
+	struct relay_topics topics;
+	struct relay_query *query;
+	rd_kafka_queue_t *queue;
+};
+
+static uint64_t scaled(const struct relay *relay, uint64_t ms)
 {
-	uint64_t width_ms;
-
-	if (relay_is_bucket(rules, topic, &width_ms))
-		return 2 * width_ms * rules->scale;
-	return strcmp(topic, rules->topic) ? 0 : 2 * rules->horizon_ms * rules->scale;
+	ms /= relay->rules.scale;
+	return ms > LEAST_EVERY_MS ? ms : LEAST_EVERY_MS;
 }
 
-enum relay_opinion relay_settings_judge(const struct relay_rules *rules, const char *topic,
-					const char *name, const char *value)
+static void rest(struct relay *relay)
 {
-	uint64_t least_ms = least_retention_ms(rules, topic);
+	struct relay_checks *checks = relay->settings;
 
-	if (!least_ms)
-		return RELAY_RIGHT;
-	if (!strcmp(name, "cleanup.policy"))
-		return strstr(value, "compact") ? RELAY_WRONG : RELAY_RIGHT;
-	if (!strcmp(name, "retention.bytes"))
-		return *value != '-' ? RELAY_DOUBTFUL : RELAY_RIGHT;
-	if (!strcmp(name, "retention.ms") && *value != '-')
-		return strtoull(value, NULL, 10) < least_ms ? RELAY_WRONG : RELAY_RIGHT;
-	return RELAY_RIGHT;
+	checks->step = RESTING;
+	checks->count_ms = relay_boot_ms() + scaled(relay, COUNT_EVERY_MS);
 }
 
-/* --- checking ------------------------------------------------------------------------- */
+/* --- settings ------------------------------------------------------------------------- */
 
-static void log_opinion(enum relay_opinion opinion, const struct relay_rules *rules,
-			const char *topic, const char *name, const char *value)
+static void describe(struct relay *relay)
 {
-	if (opinion == RELAY_WRONG)
-		log_say(LOG_ERR,
-			"%s has %s=%s, but needs cleanup.policy=delete and retention.ms=%" PRIu64
-			" or more", topic, name, value, least_retention_ms(rules, topic));
-	else if (opinion == RELAY_DOUBTFUL)
-		log_say(LOG_WARNING, "%s may lose records by its %s=%s", topic, name, value);
+	struct relay_checks *checks = relay->settings;
+	bool again = relay->options.create && !relay_topics_complete(&checks->topics);
+
+	checks->list_ms = relay_boot_ms() + scaled(relay, again ? ADD_EVERY_MS : LIST_EVERY_MS);
+	if (relay_describe(relay, &checks->topics, checks->queue))
+		checks->step = DESCRIBING;
+	else
+		rest(relay);
 }
 
-/* Returns whether a setting of the topic is wrong. */
-static bool check_topic(const struct relay_rules *rules,
-			const rd_kafka_ConfigResource_t *resource)
+static void described(struct relay *relay, rd_kafka_event_t *event)
 {
-	const char *topic = rd_kafka_ConfigResource_name(resource);
-	const rd_kafka_ConfigEntry_t **entries;
-	bool wrong = false;
-	size_t nr, i;
+	struct relay_checks *checks = relay->settings;
 
-	if (rd_kafka_ConfigResource_error(resource)) {
-		log_say(LOG_INFO, "cannot read the settings of %s: %s", topic,
-			rd_kafka_ConfigResource_error_string(resource));
-		return false;
+	if (relay_described(&checks->topics, event, &checks->silent) && checks->at_start)
+		relay_end(relay, EXIT_CANNOT);
+	checks->at_start = false;
+	log_say(LOG_DEBUG, "the topics are checked");
+	rest(relay);
+}
+
+/* --- partitions ----------------------------------------------------------------------- */
+
+static void count(struct relay *relay)
+{
+	struct relay_checks *checks = relay->settings;
+
+	checks->query = relay_query_start(relay->consumer, relay->rules.topic);
+	checks->step = checks->query ? COUNTING : RESTING;
+}
+
+static void list(struct relay *relay)
+{
+	struct relay_checks *checks = relay->settings;
+
+	checks->query = relay_query_start(relay->consumer, NULL);
+	checks->step = checks->query ? LISTING : RESTING;
+}
+
+static void list_afresh(struct relay *relay)
+{
+	relay->settings->tries = 0;
+	list(relay);
+}
+
+static void counted(struct relay *relay, const struct rd_kafka_metadata *metadata)
+{
+	struct relay_checks *checks = relay->settings;
+	const struct rd_kafka_metadata_topic *topic = metadata->topics;
+	int before = checks->topics.topic[0].partitions;
+
+	if (metadata->topic_cnt != 1 || topic->err || topic->partition_cnt <= before) {
+		rest(relay);
+		return;
 	}
-	entries = rd_kafka_ConfigResource_configs(resource, &nr);
-	for (i = 0; i < nr; i++) {
-		const char *name = rd_kafka_ConfigEntry_name(entries[i]);
-		const char *value = rd_kafka_ConfigEntry_value(entries[i]) ?: "";
-		enum relay_opinion opinion = relay_settings_judge(rules, topic, name, value);
-
-		log_opinion(opinion, rules, topic, name, value);
-		wrong |= opinion == RELAY_WRONG;
-	}
-	return wrong;
+	log_say(LOG_NOTICE, "%s has %d partitions now, and had %d", topic->topic,
+		topic->partition_cnt, before);
+	list_afresh(relay);
 }
 
-/* Returns whether a setting of any topic is wrong. */
-static bool check_topics(const struct relay_rules *rules, rd_kafka_event_t *event)
+/* Log what is wrong, and go on with the settings. */
+static void judge(struct relay *relay)
 {
-	const rd_kafka_DescribeConfigs_result_t *result;
-	const rd_kafka_ConfigResource_t **resources;
-	bool wrong = false;
-	size_t nr, i;
-
-	if (rd_kafka_event_error(event)) {
-		log_say(LOG_INFO, "cannot read the settings of topics: %s",
-			rd_kafka_event_error_string(event));
-		return false;
-	}
-	result = rd_kafka_event_DescribeConfigs_result(event);
-	resources = rd_kafka_DescribeConfigs_result_resources(result, &nr);
-	for (i = 0; i < nr; i++)
-		wrong |= check_topic(rules, resources[i]);
-	return wrong;
+	relay_topics_judge(&relay->settings->topics, &relay->options);
+	describe(relay);
 }
 
-/* --- asking --------------------------------------------------------------------------- */
-
-/* The topics in which records wait. */
-static size_t name_resources(const struct relay_rules *rules,
-			     rd_kafka_ConfigResource_t *resources[TOPICS_MAX])
+static void listed(struct relay *relay, const struct rd_kafka_metadata *metadata)
 {
-	char name[RELAY_TOPIC_MAX + 1];
-	unsigned int i;
+	struct relay_checks *checks = relay->settings;
 
-	resources[0] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, rules->topic);
-	for (i = 0; i < rules->nr_buckets; i++) {
-		relay_bucket_name(rules, rules->width_s[i], name);
-		resources[i + 1] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
+	relay_topics_fill(&checks->topics, metadata);
+	if (checks->tries) {
+		/* Partitions were added; other brokers may know them only a while later. */
+		checks->tries--;
+		if (!relay_topics_complete(&checks->topics) && checks->tries)
+			list(relay);
+		else
+			judge(relay);
+	} else if (relay->options.create &&
+		   relay_create_partitions(relay, &checks->topics, checks->queue)) {
+		checks->step = ADDING;
+	} else {
+		judge(relay);
 	}
-	return rules->nr_buckets + 1;
 }
 
-void relay_settings_ask(struct relay *relay)
+static void added(struct relay *relay, rd_kafka_event_t *event)
 {
-	rd_kafka_ConfigResource_t *resources[TOPICS_MAX];
-	size_t nr = name_resources(&relay->rules, resources);
+	relay_create_answered(event);
+	relay->settings->tries = LIST_TIMES;
+	list(relay);
+}
 
-	relay->settings = rd_kafka_queue_new(relay->producer);
-	rd_kafka_DescribeConfigs(relay->producer, resources, nr, NULL, relay->settings);
-	rd_kafka_ConfigResource_destroy_array(resources, nr);
+/* The answer of a query is there. */
+static void answered(struct relay *relay)
+{
+	struct relay_checks *checks = relay->settings;
+	enum step step = checks->step;
+	const struct rd_kafka_metadata *metadata;
+
+	metadata = relay_query_end(checks->query);
+	checks->query = NULL;
+	rest(relay);
+	if (!metadata) {
+		if (checks->list_ms < checks->count_ms)
+			checks->list_ms = checks->count_ms;
+		return;
+	}
+	if (step == COUNTING)
+		counted(relay, metadata);
+	else
+		listed(relay, metadata);
+	rd_kafka_metadata_destroy(metadata);
+}
+
+/* --- steps ---------------------------------------------------------------------------- */
+
+int relay_settings_start(struct relay *relay, const struct relay_topics *topics)
+{
+	struct relay_checks *checks = calloc(1, sizeof(*checks));
+
+	if (!checks) {
+		log_say(LOG_ERR, "not enough memory");
+		return EX_OSERR;
+	}
+	checks->at_start = true;
+	checks->topics = *topics;
+	checks->queue = rd_kafka_queue_new(relay->consumer);
+	relay->settings = checks;
+	describe(relay);
+	return 0;
 }
 
 void relay_settings_end(struct relay *relay)
 {
-	if (relay->settings)
-		rd_kafka_queue_destroy(relay->settings);
+	struct relay_checks *checks = relay->settings;
+	const struct rd_kafka_metadata *metadata = NULL;
+
+	if (!checks)
+		return;
+	if (checks->query)
+		metadata = relay_query_end(checks->query);
+	if (metadata)
+		rd_kafka_metadata_destroy(metadata);
+	rd_kafka_queue_destroy(checks->queue);
+	free(checks);
 	relay->settings = NULL;
+}
+
+static void check_event(struct relay *relay)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(relay->settings->queue, 0);
+
+	if (event && relay->settings->step == ADDING)
+		added(relay, event);
+	else if (event)
+		described(relay, event);
+}
+
+static void check_clock(struct relay *relay)
+{
+	const struct relay_checks *checks = relay->settings;
+	uint64_t now_ms = relay_boot_ms();
+
+	if (now_ms >= checks->list_ms)
+		list_afresh(relay);
+	else if (now_ms >= checks->count_ms)
+		count(relay);
 }
 
 void relay_settings_check(struct relay *relay)
 {
-	rd_kafka_event_t *event;
+	struct relay_checks *checks = relay->settings;
 
-	event = relay->settings ? rd_kafka_queue_poll(relay->settings, 0) : NULL;
-	if (!event)
+	if (!checks)
 		return;
-	if (check_topics(&relay->rules, event))
-		relay_end(relay, EXIT_CANNOT);
-	rd_kafka_event_destroy(event);
-	relay_settings_end(relay);
+	switch (checks->step) {
+	case RESTING:
+		check_clock(relay);
+		break;
+	case COUNTING:
+	case LISTING:
+		if (relay_query_is_over(checks->query))
+			answered(relay);
+		break;
+	case ADDING:
+	case DESCRIBING:
+		check_event(relay);
+		break;
+	}
 }

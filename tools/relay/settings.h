@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The settings of the topics. */
+/* Checks the relay's topics while it runs: their partitions, replicas and settings. */
 #ifndef RELAY_SETTINGS_H
 #define RELAY_SETTINGS_H
 
-#include "relay/state.h"
+#include "relay/topics.h"
 
-enum relay_opinion {
-	RELAY_RIGHT,
-	RELAY_DOUBTFUL,		/* right or wrong by the number of records */
-	RELAY_WRONG,		/* records would be lost */
-};
+/*
+ * Begin with the settings of @topics, which were found at the start: if these would lose
+ * records, relay_end() is called. Returns an exit status.
+ */
+int relay_settings_start(struct relay *relay, const struct relay_topics *topics);
 
-/* Judge a setting of a topic. */
-enum relay_opinion relay_settings_judge(const struct relay_rules *rules, const char *topic,
-					const char *name, const char *value);
-
-/* Ask the brokers for the settings of the relay's topics. */
-void relay_settings_ask(struct relay *relay);
-
-/* Check the answer, if it is there. */
+/* Go on: each second. Does not block. */
 void relay_settings_check(struct relay *relay);
 
-/* Do not wait for the answer any more. */
+/* Do not wait for answers any more; before the consumer is closed. */
 void relay_settings_end(struct relay *relay);
 
 #endif /* RELAY_SETTINGS_H */

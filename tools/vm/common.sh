@@ -17,6 +17,7 @@
 #	NAME.log		what make printed, of an own kernel that did not build
 #	apt/, apt-sid/		sources and lists of the releases that the kernels are of
 #	promtool/		Prometheus' checker of rules
+#	kafka-NAME/		jars of Kafka's brokers, and their version
 #	acceleration		what boot has found out about this host
 
 # Messages are searched for words; a make above must not hand its flags down.

@@ -55,6 +55,16 @@ abstract class Peer {
     /** Waits until the library's thread has done what so many calls have left to it. */
     void settle(int calls) throws InterruptedException {}
 
+    /** Does the library promise that no timer is early? */
+    boolean isNeverEarly() {
+        return true;
+    }
+
+    /** Keeps all timers that are due after the delay from expiring, until the release. */
+    void hold(CountDownLatch release, long delayUs) {
+        arm(() -> await(release), delayUs);
+    }
+
     // --- clocks, memory, random numbers ---
 
     private static native long cpuNs();
@@ -144,7 +154,7 @@ abstract class Peer {
         CountDownLatch release = new CountDownLatch(1);
         CountDownLatch left = new CountDownLatch(count);
 
-        arm(() -> await(release), holdUs);
+        hold(release, holdUs);
         for (int i = 0; i < count; i++) {
             arm(left::countDown, holdUs + 1 + below(spreadUs));
         }
@@ -237,7 +247,7 @@ abstract class Peer {
         }
         print("late", lateUs[lateUs.length / 2], "us");
         print("least_late", lateUs[0], "us");
-        if (early != 0) {
+        if (early != 0 && isNeverEarly()) {
             throw new IllegalStateException(early + " timers were early");
         }
     }

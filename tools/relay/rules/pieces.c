@@ -254,15 +254,21 @@ bool done_map_has(const struct done_map *map, bool use_low, int64_t offset, int6
 		(use_low && any_says_done(map, PIECE_LOW, offset, timestamp_ms, epoch));
 }
 
-int64_t done_map_low(const struct done_map *map)
+const struct done_piece *done_map_low_piece(const struct done_map *map)
 {
-	struct done_piece *at = first_from(map, PIECE_LOW, INT64_MIN);
-	int64_t low = -1;
+	struct done_piece *at = first_from(map, PIECE_LOW, INT64_MIN), *highest = NULL;
 
 	for (; at && at->begin == PIECE_LOW; at = RB_NEXT(done_pieces, pieces_of(map), at))
-		if (at->piece.low > low)
-			low = at->piece.low;
-	return low;
+		if (!highest || at->piece.low > highest->piece.low)
+			highest = at;
+	return highest;
+}
+
+int64_t done_map_low(const struct done_map *map)
+{
+	const struct done_piece *low = done_map_low_piece(map);
+
+	return low ? low->piece.low : -1;
 }
 
 const struct done_piece *done_map_passed(const struct done_map *map, int64_t low)

@@ -161,6 +161,9 @@ bool done_map_has(const struct done_map *map, bool use_low, int64_t offset, int6
  */
 int64_t done_map_low(const struct done_map *map);
 
+/* The piece that has it; NULL if there is none. */
+const struct done_piece *done_map_low_piece(const struct done_map *map);
+
 /*
  * The first piece that covers only offsets below @low; NULL if there is none. Low offsets are
  * not pieces here. Call it again after done_map_remove().

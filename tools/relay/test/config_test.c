@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "test/device/harness.h"
-#include "relay/config.h"
+#include "relay/client/config.h"
 #include "common/util.h"
 
 static struct relay_settings settings = STAILQ_HEAD_INITIALIZER(settings);

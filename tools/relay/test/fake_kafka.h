@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "relay/rules/runs.h"
 #include "relay/state.h"
 
 /**
@@ -30,6 +31,9 @@ struct fake_produced {
 	bool in_flight;
 };
 
+/* Room for the text of a commit of version 1. */
+#define FAKE_TEXT_MAX	4096
+
 /**
  * struct fake_partition - a partition, as the consumer knows it
  * @committed: the committed offset; RD_KAFKA_OFFSET_INVALID: none.
@@ -44,7 +48,7 @@ struct fake_partition {
 	char topic[RELAY_TOPIC_MAX + 1];
 	int32_t number;
 	int64_t committed;
-	char text[RUNS_TEXT_MAX];
+	char text[FAKE_TEXT_MAX];
 	rd_kafka_resp_err_t error;
 	unsigned int nr_errors;
 	int64_t begins;
@@ -52,8 +56,9 @@ struct fake_partition {
 	bool paused;
 };
 
-#define FAKE_PARTITIONS_MAX	512
+#define FAKE_PARTITIONS_MAX	8192
 #define FAKE_COMMITS_MAX	64
+#define FAKE_MAP_WRITES_MAX	4096
 
 /**
  * struct fake_message - a record that is given to the relay
@@ -80,12 +85,16 @@ struct fake_commit {
  * @room: the capacity of @produced.
  * @nr_in_flight: those of them without a report.
  * @queue_size: limit of @nr_in_flight.
- * @at_once: if set, returns the error of rd_kafka_producev() for a record.
+ * @at_once: if set, returns the error of rd_kafka_produceva() for a record.
+ * @topic_error: the error of each topic that the relay asks for before it writes it.
  * @at_poll: if set, is called by each rd_kafka_poll().
  * @nr_events: reports that were made during this poll.
+ * @map_writes: writes to the map, which are acknowledged by the next poll.
+ * @nr_map_writes: their number.
  * @partitions: the partitions.
  * @nr_partitions: their number.
  * @lost: the assignment was lost.
+ * @generation: of the group.
  * @nr_assigned: the number of assigned partitions.
  * @nr_pause_calls: calls of rd_kafka_pause_partitions().
  * @nr_resume_calls: calls of rd_kafka_resume_partitions().
@@ -106,12 +115,16 @@ struct fake_kafka {
 	size_t nr_in_flight;
 	size_t queue_size;
 	rd_kafka_resp_err_t (*at_once)(const struct fake_produced *produced);
+	rd_kafka_resp_err_t topic_error;
 	void (*at_poll)(void);
 	unsigned int nr_events;
+	void *map_writes[FAKE_MAP_WRITES_MAX];
+	unsigned int nr_map_writes;
 
 	struct fake_partition partitions[FAKE_PARTITIONS_MAX];
 	unsigned int nr_partitions;
 	bool lost;
+	int32_t generation;
 	unsigned int nr_assigned;
 	unsigned int nr_pause_calls;
 	unsigned int nr_resume_calls;

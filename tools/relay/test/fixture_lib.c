@@ -3,15 +3,20 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "common/util.h"
+#include "relay/cancels.h"
 #include "relay/commit.h"
 #include "relay/group.h"
+#include "relay/map.h"
+#include "relay/near.h"
 #include "relay/partition.h"
 #include "relay/send.h"
 #include "relay/test/fixture_lib.h"
 #include "relay/wake.h"
+#include "relay/work.h"
 
 struct relay relay;
 
@@ -25,13 +30,46 @@ void open_relay(void)
 	relay.pressure.cap = 256 << 20;
 	relay.handlers.done = relay_partition_done;
 	relay.handlers.reconsider = relay_partition_reconsider;
+	relay.handlers.drop = relay_partition_drop;
 	relay.handlers.ask = relay_commit_ask;
+	relay.handlers.map_report = relay_map_report;
+	relay.options.hold_ms = RELAY_HOLD_MS;
+	relay.options.hold_max_ms = RELAY_HOLD_MAX_MS;
+	relay.suspended = -1;
 	RB_INIT(&relay.partitions);
 	RB_INIT(&relay.targets);
+	RB_INIT(&relay.near);
 	TAILQ_INIT(&relay.blocked);
+	TAILQ_INIT(&relay.dropped);
+	TAILQ_INIT(&relay.map_queue);
+	LIST_INIT(&relay.loads);
+	/* Tests check that targets are freed, which those with a label are not. */
+	relay.nr_labels = RELAY_LABELS_MAX;
 	relay_rules_init(&relay.rules, "delays", H_MS, 1);
 	alarms_open(&relay.alarms, ALARM_AUTO);
 	kafka.relay = &relay;
+	relay_work_open(&relay);
+	relay_cancels_open(&relay);
+}
+
+static bool is_checking(void)
+{
+	struct relay_target *target;
+
+	RB_FOREACH(target, relay_targets, &relay.targets)
+		if (target->checking)
+			return true;
+	return false;
+}
+
+/* Wait for the threads that load partitions and ask for targets. */
+static void settle(void)
+{
+	while (!LIST_EMPTY(&relay.loads) || is_checking()) {
+		usleep(100);
+		relay_work_poll(&relay);
+	}
+	relay_group_update(&relay);
 }
 
 static rd_kafka_topic_partition_list_t *list_of(const char *topic, int32_t partitions)
@@ -48,7 +86,10 @@ void rebalance(const char *topic, int32_t partitions, rd_kafka_resp_err_t what)
 {
 	rd_kafka_topic_partition_list_t *list = list_of(topic, partitions);
 
+	/* Another relay may have had the partitions in the generation between. */
+	kafka.generation += 2;
 	relay_group_rebalance(NULL, what, list, &relay);
+	settle();
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -97,6 +138,7 @@ void read_record(const struct record *record)
 
 	fake_message.message._private = &fake_message;
 	relay_partition_read(&relay, &fake_message.message);
+	settle();
 	rd_kafka_headers_destroy(fake_message.headers);
 	free(fake_message.message.payload);
 }
@@ -116,6 +158,8 @@ void turn(void)
 	relay_send_poll(&relay, 0);
 	while (relay_wake_due(&relay))
 		;
+	settle();
+	relay_near_give_way(&relay);
 	relay_partition_backpressure(&relay);
 	relay_wake_flush(&relay);
 }

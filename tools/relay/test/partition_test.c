@@ -5,7 +5,6 @@
 
 #include "common/util.h"
 #include "relay/partition.h"
-#include "relay/settings.h"
 #include "relay/test/fixture_lib.h"
 
 static void read_error(rd_kafka_resp_err_t error)
@@ -113,13 +112,16 @@ TEST(partitions_assigned_after_memory_is_free_again_are_not_paused)
 	open_relay();
 	relay.pressure.cap = 1 << 20;
 	assign_partitions("delays", 1);
-	read_record(&(struct record){ .delay_ms = H_MS, .value_len = 900000 });
+	read_record(&(struct record){ .delay_ms = H_MS, .value_len = 930000 });
 	ASSERT(fake_partition("delays", 0)->paused);
 	revoke_partitions("delays", 1);
 	assign_partitions("delays", 1);
 	ASSERT(!fake_partition("delays", 0)->paused);
 	ASSERT_EQ(kafka.nr_pause_calls, 1);
 }
+
+/* More than the pieces of the map take. */
+#define SMALL	10000
 
 TEST(the_window_of_done_offsets_counts_as_memory)
 {
@@ -134,12 +136,12 @@ TEST(the_window_of_done_offsets_counts_as_memory)
 	ASSERT_GE(relay.pressure.bytes, 1000000 / 8);
 	wait_ms(H_MS);
 	fake_report_all("target", 0);
-	ASSERT_EQ(relay.pressure.bytes, 0);
+	ASSERT_LT(relay.pressure.bytes, SMALL);
 	read_due(2000000, "target");
 	fake_report_all("target", 0);
-	ASSERT_EQ(relay.pressure.bytes, 0);
+	ASSERT_LT(relay.pressure.bytes, SMALL);
 	revoke_partitions("delays", 1);
-	ASSERT_EQ(relay.pressure.bytes, 0);
+	ASSERT_LT(relay.pressure.bytes, SMALL);
 }
 
 /* A record that was parked now, for ten minutes. */
@@ -199,7 +201,7 @@ TEST(a_large_head_that_waits_takes_no_memory_and_is_read_again)
 
 	open_bucket();
 	read_record(&record);
-	ASSERT_EQ(relay.pressure.bytes, 0);
+	ASSERT_LT(relay.pressure.bytes, SMALL);
 	ASSERT_EQ(bucket()->seek, 5);
 	ASSERT(bucket()->paused);
 	wait_ms(11 * MINUTE_MS);
@@ -242,48 +244,12 @@ TEST(records_behind_a_head_that_is_to_be_read_again_are_not_read_before_it)
 	wait_ms(11 * MINUTE_MS);
 	bucket()->seek = -1;
 	read_parked(4, 10);
+	turn();
 	ASSERT_EQ(bucket()->seek, 3);
 	ASSERT_EQ(relay.nr_entries, 0);
 	for (i = 0; i < 10; i++)
 		read_parked(4, 10);
-	ASSERT(bucket()->paused);
+	ASSERT_EQ(relay.nr_entries, 0);
 	revoke_partitions("delays-b600s", 1);
 	ASSERT_LE(bucket()->committed, 3);
-}
-
-/* --- settings of topics ----------------------------------------------------------------- */
-
-TEST(topics_that_would_lose_records_are_recognised_by_their_settings)
-{
-	static const struct {
-		const char *topic;
-		const char *name;
-		const char *value;
-		enum relay_opinion opinion;
-	} settings[] = {
-		{ "delays-b1228800s", "retention.ms", "-1", RELAY_RIGHT },
-		{ "delays-b1228800s", "retention.ms", "2457600000", RELAY_RIGHT },
-		{ "delays-b1228800s", "retention.ms", "2457599999", RELAY_WRONG },
-		{ "delays-b600s", "retention.ms", "604800000", RELAY_RIGHT },
-		{ "delays-b600s", "retention.ms", "60000", RELAY_WRONG },
-		{ "delays-b600s", "retention.bytes", "-1", RELAY_RIGHT },
-		{ "delays-b600s", "retention.bytes", "1000000000", RELAY_DOUBTFUL },
-		{ "delays-b600s", "cleanup.policy", "delete", RELAY_RIGHT },
-		{ "delays-b600s", "cleanup.policy", "compact", RELAY_WRONG },
-		{ "delays-b600s", "cleanup.policy", "compact,delete", RELAY_WRONG },
-		{ "delays-b600s", "segment.bytes", "1", RELAY_RIGHT },
-		{ "delays", "cleanup.policy", "compact", RELAY_WRONG },
-		{ "delays", "retention.ms", "604800000", RELAY_RIGHT },
-		{ "delays", "retention.ms", "1000", RELAY_WRONG },
-		{ "delays.invalid", "cleanup.policy", "compact", RELAY_RIGHT },
-	};
-	size_t i;
-
-	open_relay();
-	for (i = 0; i < ARRAY_SIZE(settings); i++) {
-		test_about("%s %s=%s", settings[i].topic, settings[i].name, settings[i].value);
-		ASSERT_EQ(relay_settings_judge(&relay.rules, settings[i].topic,
-					       settings[i].name, settings[i].value),
-			  settings[i].opinion);
-	}
 }

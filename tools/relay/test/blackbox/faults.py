@@ -4,10 +4,10 @@
 import random
 import time
 
-from cluster import need_mock
+from cluster import need_mock, need_own
 from ledger import now_ms, wait_for
 from scene import Scene, short_session
-from suite import in_time, many, suite
+from suite import disturbing, in_time, many, suite
 from tap import equal, holds
 
 RATE = 200
@@ -23,9 +23,9 @@ APART = 3
 
 # --- brokers ------------------------------------------------------------------------------
 
-@suite.together
+@disturbing
 def brokers_go_down_and_come_back():
-    need_mock("brokers that go down")
+    need_own("brokers that go down")
     with Scene() as scene:
         scene.start()
         cuts = []
@@ -33,10 +33,10 @@ def brokers_go_down_and_come_back():
             for broker in (1, 2, 3, "all"):
                 time.sleep(1)
                 committed = scene.committed()
-                scene.cluster.tell("broker", broker, "down")
+                scene.cluster.down(broker)
                 cuts.append((committed, now_ms()))
                 time.sleep(many(1, 10))
-                scene.cluster.tell("broker", broker, "up")
+                scene.cluster.up(broker)
         scene.ledger.flush()
         scene.ledger.wait()
         # The mock accepts again what it had accepted before a connection was cut, brokers do not:
@@ -45,22 +45,22 @@ def brokers_go_down_and_come_back():
         return scene.finish(most_duplicates=bound)
 
 
-@suite.together
+@disturbing
 def a_relay_ends_while_no_broker_answers_and_the_next_goes_on():
-    need_mock("brokers that go down")
+    need_own("brokers that go down")
     with Scene(options=short_session()) as scene:
         relay = scene.start()
         for _ in range(200):
             scene.send(delay=random.randint(0, 4000))
         scene.ledger.flush()
         wait_for(lambda: len(scene.ledger.missing()) < 100, "half of them")
-        scene.cluster.tell("broker", "all", "down")
+        scene.cluster.down("all")
         begun = time.monotonic()
         status = relay.stop()
         took = time.monotonic() - begun
         # librdkafka sometimes does not come to an end without brokers: then the relay does.
         holds(status in (0, 69), f"exit status {status}")
-        scene.cluster.tell("broker", "all", "up")
+        scene.cluster.up("all")
         relay.start()
         scene.ledger.wait()
         verdict = scene.finish(by_contract=True)
@@ -270,10 +270,10 @@ def errors_of_the_group_and_of_fetches_lose_nothing():
 
 @suite.together
 def a_missing_target_keeps_its_records_and_others_go_on():
-    need_mock("a target that is missing, and comes")
+    need_own("a target that is missing, and comes")
     with Scene(targets={"gone": 2, "t": 2}) as scene:
         gone = scene.target("gone")
-        scene.cluster.tell("topic-error", gone, "UNKNOWN_TOPIC_OR_PART")
+        scene.cluster.hide(gone)
         relay = scene.start(*SOON)
         lost = [scene.send("gone", delay=0, partition=0) for _ in range(50)]
         scene.ledger.flush()
@@ -286,7 +286,7 @@ def a_missing_target_keeps_its_records_and_others_go_on():
         equal(scene.committed()[scene.topic, 0].offset, 0, "the committed offset")
         metrics = relay.metrics()
         equal((metrics["targets_failing"], metrics["records_held"] >= 49), (1, True), metrics)
-        scene.cluster.tell("topic-error", gone, "NO_ERROR")
+        scene.cluster.show(gone, 2)
         scene.ledger.wait()
         relay.wait_until_it_says(f"{gone} can be written again")
         scene.wait_until_committed()
@@ -297,9 +297,9 @@ def a_missing_target_keeps_its_records_and_others_go_on():
 
 @suite.together
 def a_relay_that_ends_while_a_target_is_missing_leaves_its_records_to_the_next():
-    need_mock("a target that is missing, and comes")
+    need_own("a target that is missing, and comes")
     with Scene(targets={"gone": 2, "t": 2}) as scene:
-        scene.cluster.tell("topic-error", scene.target("gone"), "UNKNOWN_TOPIC_OR_PART")
+        scene.cluster.hide(scene.target("gone"))
         relay = scene.start(*SOON)
         for n in range(200):
             scene.send(("t", "gone")[n % 2], delay=n)
@@ -307,7 +307,7 @@ def a_relay_that_ends_while_a_target_is_missing_leaves_its_records_to_the_next()
         relay.wait_until_it_says("gone cannot be written")
         wait_for(lambda: len(scene.ledger.missing()) <= 100, "those of the other target")
         equal(relay.stop(), 0, "exit status")
-        scene.cluster.tell("topic-error", scene.target("gone"), "NO_ERROR")
+        scene.cluster.show(scene.target("gone"), 2)
         relay.start()
         return scene.finish(most_duplicates=0)
 
@@ -316,18 +316,17 @@ def a_relay_that_ends_while_a_target_is_missing_leaves_its_records_to_the_next()
 
 @suite.together
 def records_deleted_by_retention_stop_their_partition_loudly_and_no_other():
-    need_mock("a partition that keeps 5 MB")
+    need_own("records that are deleted")
     with Scene() as scene:
         relay = scene.start()
         scene.send(delay=0, partition=0)
         scene.send(delay=0, partition=1)
         scene.finish()
-        # More records than the mock keeps; nobody will see them.
-        for n in range(8000):
-            scene.ledger.producer.produce(scene.topic, value=b"x" * 1000, partition=0)
-            if not n % 100:
-                scene.ledger.producer.flush()
+        # Nobody will see those between.
+        for _ in range(10):
+            scene.ledger.producer.produce(scene.topic, value=b"x", partition=0)
         scene.ledger.flush()
+        scene.cluster.drop(scene.topic, 0, 10)
         relay.start()
         relay.wait_until_it_says(rf"{scene.topic} \[0\] is stopped at offset 1: "
                                  "records may be missing")

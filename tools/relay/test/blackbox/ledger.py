@@ -9,7 +9,6 @@ parked, and each time that it arrived.
 
 import collections
 import ctypes
-import functools
 import threading
 import time
 import uuid
@@ -18,13 +17,15 @@ from confluent_kafka import (OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcept
                              TopicPartition)
 
 import tap
+import wire
 from tap import equal, holds
 
 # A busy machine may take ten times as long as an idle one.
 PATIENCE_S = 200
 NUMBER = "n"
 OURS = ("twheel-deliver-at", "twheel-delay", "twheel-target", "twheel-id", "twheel-attempt",
-        "twheel-due", "twheel-parked", "twheel-error")
+        "twheel-due", "twheel-parked", "twheel-error", "twheel-timestamp", "twheel-tries",
+        "twheel-held-since", "twheel-cancel")
 # pylint: disable=protected-access
 NOT_THERE = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC,
              KafkaError.UNKNOWN_TOPIC_OR_PART)
@@ -91,7 +92,8 @@ class Record:
 
 
 class Reader:
-    """Reads every record of some topics, in a thread. No group of the relays is touched."""
+    """Reads every committed record of some topics, in a thread. No group of the relays is
+    touched."""
 
     def __init__(self, address, topics):
         self.partitions = [(topic, number) for topic, count in topics.items()
@@ -101,14 +103,25 @@ class Reader:
             "enable.auto.commit": False, "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 50, "fetch.error.backoff.ms": 50, "log_level": 0,
             "fetch.message.max.bytes": 8 << 20, "receive.message.max.bytes": 100 << 20,
+            "isolation.level": "read_committed", "enable.partition.eof": True,
         })
         self.records = collections.defaultdict(list)
         self.next = {}
         self.over = False
         self.consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING)
                               for topic, number in self.partitions])
+        self.assigned = set(self.partitions)
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
+
+    def add(self, topics):
+        """Read these, too, or more partitions: {name: partitions}."""
+        self.partitions += [(topic, number) for topic, count in topics.items()
+                            for number in range(count) if (topic, number) not in self.partitions]
+        self.consumer.incremental_assign([
+            TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in self.partitions
+            if (topic, number) not in self.assigned])
+        self.assigned = set(self.partitions)
 
     def run(self):
         """The code of the thread."""
@@ -118,14 +131,23 @@ class Reader:
             for message in messages:
                 if not message.error():
                     self.take(Record(message, seen_ms))
+                elif message.error().code() == KafkaError._PARTITION_EOF:
+                    # The end may be behind the last record: control records have offsets, too.
+                    self.go_on(message)
 
     def take(self, record):
         """Add a record that was read."""
         self.records[record.topic].append(record)
         self.next[record.topic, record.partition] = record.offset + 1
 
+    def go_on(self, end):
+        """Note that all below an end was read."""
+        where = end.topic(), end.partition()
+        self.next[where] = max(self.next.get(where, 0), end.offset())
+
     def ends(self, topic, number):
-        """The lowest and the next offset; equal if the partition does not exist."""
+        """The lowest and the next offset of a partition, of what is committed; equal if it does not
+        exist."""
         try:
             return self.consumer.get_watermark_offsets(TopicPartition(topic, number), 60)
         except KafkaException as error:
@@ -133,16 +155,35 @@ class Reader:
                 raise
             return 0, 0
 
-    def is_at(self, partition, low, high):
-        """Was all of a partition read?"""
-        return low == high or self.next.get(partition, -1) >= high
+    def high_watermarks(self):
+        """{(topic, partition): the next offset} of those that exist, also of what is not committed
+        yet; None if a broker does not say."""
+        metadata = self.consumer.list_topics(timeout=60)
+        brokers = {number: f"{broker.host}:{broker.port}"
+                   for number, broker in metadata.brokers.items()}
+        led = collections.defaultdict(list)
+        for topic, number in self.partitions:
+            if topic in metadata.topics and number in metadata.topics[topic].partitions:
+                leader = metadata.topics[topic].partitions[number].leader
+                led[brokers.get(leader)].append((topic, number))
+        ends = {}
+        for leader, partitions in led.items():
+            ends |= wire.ends(leader, partitions)
+        return None if None in ends.values() else ends
 
     def catch_up(self):
         """Wait until all records that exist now were read."""
-        for topic, number in self.partitions:
-            ends = self.ends(topic, number)
-            wait_for(functools.partial(self.is_at, (topic, number), *ends),
-                     f"{topic} [{number}] up to {ends[1]}")
+        def ask():
+            try:
+                ends.append(self.high_watermarks())
+            except (OSError, KafkaException):
+                return False
+            return ends[-1] is not None
+        ends = []
+        wait_for(ask, "the ends of partitions")
+        for where, end in ends[-1].items():
+            wait_for(lambda where=where, end=end: end == 0 or self.next.get(where, -1) >= end,
+                     f"{where[0]} [{where[1]}] up to {end}")
 
     def close(self):
         """Stop the thread."""
@@ -188,6 +229,9 @@ class Ledger:
         self.errors = []
         # Values of records without a number, which were not sent by the ledger.
         self.foreign = set()
+        # Numbers of records that have to arrive nowhere: taken back, or of a transaction that
+        # was aborted.
+        self.never = set()
         self.lock = threading.Lock()
         self.address = address
         self.use(settings)
@@ -273,6 +317,11 @@ class Ledger:
         equal(self.producer.flush(PATIENCE_S), 0, "records that Kafka has not taken")
         equal(self.errors, [], "records that were not sent")
 
+    def give_up(self, numbers):
+        """These records are gone by no fault of the relay's: forget them."""
+        for number in numbers:
+            del self.sent[number]
+
     # --- records that were read -----------------------------------------------------------
 
     def is_bucket(self, topic):
@@ -301,16 +350,16 @@ class Ledger:
         return self.by_number(lambda topic: topic != self.topic and not self.is_bucket(topic))
 
     def missing(self):
-        """Numbers that have not arrived."""
-        return self.sent.keys() - self.arrived().keys()
+        """Numbers that have not arrived, and should."""
+        return self.sent.keys() - self.never - self.arrived().keys()
 
-    def wait(self):
+    def wait(self, seconds=PATIENCE_S):
         """Wait until all have arrived."""
-        self.wait_for(self.sent.keys())
+        self.wait_for(self.sent.keys(), seconds)
 
-    def wait_for(self, numbers):
+    def wait_for(self, numbers, seconds=PATIENCE_S):
         """Wait until these have arrived."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + seconds
         while missing := numbers & self.missing():
             if time.monotonic() > end:
                 some = [(self.sent[n].headers, self.inputs()[n]) for n in list(missing)[:3]]
@@ -327,6 +376,9 @@ class Ledger:
             del arrived[None]
         verdict = Verdict(len(self.sent))
         for number, sent in self.sent.items():
+            if number in self.never:
+                equal(arrived[number], [], f"{sent.headers} should not arrive; it has")
+                continue
             holds(arrived[number], f"{sent.headers} is lost; sent: {inputs[number]}")
             # Kafka may have written it twice, if the client's connection was cut.
             verdict.duplicates += max(0, len(arrived[number]) - max(1, len(inputs[number])))
@@ -334,6 +386,25 @@ class Ledger:
                 self.check_one(sent, inputs[number], record, verdict)
         equal(sorted(set(arrived) - self.sent.keys(), key=str), [], "records of nobody")
         return verdict
+
+    def count(self):
+        """What is lost, early, doubled and late, as numbers; nothing fails."""
+        inputs, arrived, count = self.inputs(), self.arrived(), Count(len(self.sent))
+        for number, sent in self.sent.items():
+            records = arrived[number]
+            if number in self.never:
+                count.unwanted += bool(records)
+                continue
+            count.lost += not records
+            count.duplicates += max(0, len(records) - max(1, len(inputs[number])))
+            for record in records:
+                due_ms = sent.where == sent.target and int(record.header("twheel-due") or 0)
+                count.early += record.made_ms < due_ms
+                if due_ms:
+                    begun_ms = max([due_ms, self.begun_ms] +
+                                   [each.made_ms for each in inputs[number]])
+                    count.late_ms = max(count.late_ms, record.made_ms - begun_ms)
+        return count
 
     def check_one(self, sent, inputs, record, verdict):
         """Check one arrival."""
@@ -345,6 +416,10 @@ class Ledger:
         equal([header for header in record.headers if header[0] not in OURS],
               [header for header in sent.headers if header[0] not in OURS], "headers")
         ours = collections.Counter(name for name, _ in record.headers if name in OURS)
+        if ours.pop("twheel-timestamp", 0):
+            stamp = record.header("twheel-timestamp")
+            holds(stamp in [str(each.made_ms) for each in inputs],
+                  f"the twheel-timestamp of {record} is not of {inputs}")
         equal(ours, {"twheel-id": 1, "twheel-due": 1, "twheel-attempt": 1}, "our headers")
         equal(record.header("twheel-attempt"), str(sent.attempt), "attempt")
         own = text(sent.header("twheel-id")) or None
@@ -375,6 +450,19 @@ def check_refused(sent, inputs, record):
     name, why = record.headers[-1]
     equal(name, "twheel-error")
     holds(text(why).startswith(sent.why), f"{sent.headers}: {why}, expected: {sent.why}")
+
+
+class Count:
+    """What came of the records of a ledger."""
+
+    def __init__(self, sent):
+        self.sent = sent
+        self.lost = 0
+        self.early = 0
+        self.duplicates = 0
+        # Those that had to arrive nowhere.
+        self.unwanted = 0
+        self.late_ms = 0
 
 
 class Verdict:

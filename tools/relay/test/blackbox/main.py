@@ -12,6 +12,7 @@ import crashes
 import refusals
 import faults
 import delays
+import topics
 import operation
 from suite import suite
 

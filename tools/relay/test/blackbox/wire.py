@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Asks brokers what a consumer group has committed: offsets, and the metadata of each, the text in
-which the relay notes what is done above it. The client libraries at hand hide that text.
+"""Asks brokers what the client libraries at hand hide: what a consumer group has committed (offsets,
+and the metadata of each, the text in which the relay notes what is done above it), and where
+partitions end, with what is not committed.
 """
 
 import socket
 import struct
 
+LIST_OFFSETS = 2
 OFFSET_FETCH = 9
 NOT_COORDINATOR = 16
 
@@ -105,6 +107,23 @@ def committed(addresses, group, partitions):
     raise NotAnswered(f"of {', '.join(addresses)}: {why}")
 
 
+def ends(leader, partitions):
+    """The high watermarks of these (topic, partition), which have this leader: {(topic, partition):
+    offset}; an offset is None if it does not say."""
+    if leader is None:
+        return dict.fromkeys(partitions)
+    body = struct.pack(">ii", -1, len(partitions))
+    for topic, number in partitions:
+        body += string(topic) + struct.pack(">iiq", 1, number, -1)
+    answer, found = ask(leader, LIST_OFFSETS, 1, body), {}
+    for _ in range(answer.take(">i")):
+        topic = answer.text()
+        for _ in range(answer.take(">i")):
+            number, error, _, offset = answer.take(">ihqq")
+            found[topic, number] = None if error else offset
+    return found
+
+
 # --- the text -----------------------------------------------------------------------------
 
 def lengths_of(text):
@@ -133,6 +152,12 @@ class Committed:
         for pending, done in zip(lengths, lengths):
             self.runs.append((end + pending, end + pending + done))
             end += pending + done
+
+    def add_pieces(self, pieces):
+        """Add the pieces of the map: (first offset, bits)."""
+        for begin, bits in pieces:
+            self.runs += [(begin + 8 * i + bit, begin + 8 * i + bit + 1)
+                          for i, byte in enumerate(bits) for bit in range(8) if byte >> bit & 1]
 
     def is_done(self, offset):
         """Was the offset done when this was committed?"""

@@ -10,10 +10,29 @@
 #define RELAY_CONFIG_H
 
 #include <stdbool.h>
-
-#include "relay/options.h"
+#include <bsd/sys/queue.h>
 
 #define RELAY_CONFIG_WHY	512
+
+/**
+ * struct relay_setting - a setting of librdkafka
+ * @name: its name.
+ * @value: its value. It may be a secret, so no message has it.
+ * @path: the file that it is from; NULL: the command line.
+ * @line: its line in the file.
+ * @entry: in the list.
+ * @text: the memory of name and value, if it is from a file.
+ */
+struct relay_setting {
+	const char *name;
+	const char *value;
+	const char *path;
+	unsigned int line;
+	STAILQ_ENTRY(relay_setting) entry;
+	char text[];
+};
+
+STAILQ_HEAD(relay_settings, relay_setting);
 
 /*
  * Add the settings of the file @path to @settings; the string @path must stay. Returns false

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "relay/config.h"
+#include "relay/client/config.h"
 
 /* The text without the white space at both ends. */
 static char *trim(char *text)

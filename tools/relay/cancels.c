@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records that were taken back. Whoever takes a record back produces a record to the topic of
+ * delays; the relay that reads it writes the id to the topic of cancelled ids, which each relay
+ * follows in the partitions whose numbers it has. A record that is due is not sent if its id is
+ * known by then:
+ *
+ *	                       partition n             partition n
+ *	twheel-cancel --> delays ------> delays-cancelled ------> each relay that has a
+ *	                                                          partition n of any topic
+ *
+ * So nothing of a number is sent before its ids were read up to their end.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "common/exit.h"
+#include "common/log.h"
+#include "relay/cancels.h"
+#include "relay/entry.h"
+#include "relay/map.h"
+#include "relay/partition.h"
+#include "relay/rules/cancelled.h"
+#include "relay/state.h"
+
+/* How many ids are read in a turn of the loop. */
+#define BATCH		500
+
+/* How often ids that are over are looked for. */
+#define EXPIRE_EVERY_MS	60000
+
+/**
+ * struct number - the ids of a partition number
+ * @link: in the list of all numbers.
+ * @number: the number.
+ * @nr_partitions: how many partitions of this number are ours.
+ * @ids: the ids.
+ * @bytes: the memory of @ids that the relay has accounted.
+ * @next: the offset after the last record that was read.
+ * @end: up to where it is to be read before it is ready; negative: unknown.
+ */
+struct number {
+	LIST_ENTRY(number) link;
+	int32_t number;
+	unsigned int nr_partitions;
+	struct cancelled ids;
+	size_t bytes;
+	int64_t next;
+	int64_t end;
+};
+
+/**
+ * struct relay_cancels - all of them
+ * @numbers: the numbers that are followed.
+ * @topic: the topic of cancelled ids.
+ * @queue: receives its records.
+ * @fd: an eventfd that tells of them.
+ * @expire_ms: when ids that are over are looked for next.
+ */
+struct relay_cancels {
+	LIST_HEAD(, number) numbers;
+	rd_kafka_topic_t *topic;
+	rd_kafka_queue_t *queue;
+	int fd;
+	uint64_t expire_ms;
+};
+
+int relay_cancels_open(struct relay *relay)
+{
+	static const uint64_t one = 1;
+	struct relay_cancels *cancels = calloc(1, sizeof(*cancels));
+	char name[RELAY_TOPIC_MAX + 1];
+
+	if (!cancels) {
+		log_say(LOG_ERR, "out of memory");
+		return EXIT_CANNOT;
+	}
+	relay->cancels = cancels;
+	snprintf(name, sizeof(name), "%s" RELAY_CANCELLED_SUFFIX, relay->rules.topic);
+	cancels->topic = rd_kafka_topic_new(relay->follower, name, NULL);
+	cancels->queue = rd_kafka_queue_new(relay->follower);
+	cancels->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cancels->fd < 0) {
+		log_say(LOG_ERR, "cannot poll: %m");
+		return EXIT_CANNOT;
+	}
+	rd_kafka_queue_io_event_enable(cancels->queue, cancels->fd, &one, sizeof(one));
+	return 0;
+}
+
+int relay_cancels_fd(const struct relay_cancels *cancels)
+{
+	return cancels->fd;
+}
+
+static struct number *find(const struct relay *relay, int32_t nr)
+{
+	struct number *number;
+
+	LIST_FOREACH(number, &relay->cancels->numbers, link)
+		if (number->number == nr)
+			return number;
+	return NULL;
+}
+
+/* --- which numbers are followed --------------------------------------------------------- */
+
+static void account(struct relay *relay, struct number *number)
+{
+	relay_pressure_sub(&relay->pressure, number->bytes);
+	number->bytes = number->ids.bytes;
+	relay_pressure_add(&relay->pressure, number->bytes);
+}
+
+static struct number *new_number(struct relay *relay, int32_t nr)
+{
+	struct relay_cancels *cancels = relay->cancels;
+	struct number *number = calloc(1, sizeof(*number));
+
+	if (!number) {
+		log_say(LOG_ERR, "out of memory for ids that were taken back");
+		relay_end(relay, EX_OSERR);
+		return NULL;
+	}
+	number->number = nr;
+	number->end = -1;
+	LIST_INSERT_HEAD(&cancels->numbers, number, link);
+	if (rd_kafka_consume_start_queue(cancels->topic, nr, RD_KAFKA_OFFSET_BEGINNING,
+					 cancels->queue))
+		log_say(LOG_ERR, "%s [%" PRId32 "]: %s", rd_kafka_topic_name(cancels->topic), nr,
+			rd_kafka_err2str(rd_kafka_last_error()));
+	return number;
+}
+
+void relay_cancels_take(struct relay *relay, int32_t nr)
+{
+	struct number *number = find(relay, nr) ?: new_number(relay, nr);
+
+	if (number)
+		number->nr_partitions++;
+}
+
+static void free_number(struct relay *relay, struct number *number)
+{
+	rd_kafka_consume_stop(relay->cancels->topic, number->number);
+	cancelled_free(&number->ids);
+	account(relay, number);
+	LIST_REMOVE(number, link);
+	free(number);
+}
+
+void relay_cancels_drop(struct relay *relay, int32_t nr)
+{
+	struct number *number = find(relay, nr);
+
+	if (number && !--number->nr_partitions)
+		free_number(relay, number);
+}
+
+void relay_cancels_close(struct relay *relay)
+{
+	struct relay_cancels *cancels = relay->cancels;
+	struct number *number;
+
+	if (!cancels)
+		return;
+	while ((number = LIST_FIRST(&cancels->numbers)))
+		free_number(relay, number);
+	if (cancels->queue) {
+		rd_kafka_queue_io_event_enable(cancels->queue, -1, NULL, 0);
+		rd_kafka_queue_destroy(cancels->queue);
+	}
+	if (cancels->topic)
+		rd_kafka_topic_destroy(cancels->topic);
+	if (cancels->fd >= 0)
+		close(cancels->fd);
+	free(cancels);
+	relay->cancels = NULL;
+}
+
+/* --- reading ---------------------------------------------------------------------------- */
+
+static bool is_ready(const struct number *number)
+{
+	return number->end >= 0 && number->next >= number->end;
+}
+
+bool relay_cancels_ready(struct relay *relay, int32_t nr)
+{
+	const struct number *number = find(relay, nr);
+
+	return number && is_ready(number);
+}
+
+void relay_cancels_expect(struct relay *relay, int32_t nr, int64_t end)
+{
+	struct number *number = find(relay, nr);
+
+	/* What was read once is known. */
+	if (number && number->end < 0)
+		number->end = end;
+}
+
+static void note_id(struct relay *relay, struct number *number,
+		    const rd_kafka_message_t *message)
+{
+	uint64_t due_ms;
+	int error = 0;
+
+	if (!message->payload)
+		cancelled_remove(&number->ids, message->key, message->key_len);
+	else if (message->key && cancelled_value_read(message->payload, message->len, &due_ms))
+		error = cancelled_add(&number->ids, message->key, message->key_len, due_ms);
+	if (error) {
+		log_say(LOG_ERR, "out of memory for ids that were taken back");
+		relay_end(relay, EX_OSERR);
+	}
+	account(relay, number);
+}
+
+static void read_message(struct relay *relay, const rd_kafka_message_t *message)
+{
+	struct number *number = find(relay, message->partition);
+	bool ready;
+
+	if (!number)
+		return;
+	ready = is_ready(number);
+	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+		if (message->offset > number->next)
+			number->next = message->offset;
+	} else if (message->err) {
+		log_say(LOG_WARNING, "%s [%" PRId32 "]: %s",
+			rd_kafka_topic_name(relay->cancels->topic), message->partition,
+			rd_kafka_message_errstr(message));
+	} else {
+		note_id(relay, number, message);
+		number->next = message->offset + 1;
+	}
+	relay->assign_again |= !ready && is_ready(number);
+}
+
+bool relay_cancels_poll(struct relay *relay)
+{
+	rd_kafka_message_t *message;
+	unsigned int nr;
+
+	for (nr = 0; nr < BATCH; nr++) {
+		message = rd_kafka_consume_queue(relay->cancels->queue, 0);
+		if (!message)
+			return false;
+		read_message(relay, message);
+		rd_kafka_message_destroy(message);
+	}
+	return true;
+}
+
+/* --- asking and forgetting -------------------------------------------------------------- */
+
+bool relay_cancels_has(struct relay *relay, const struct relay_entry *entry)
+{
+	const struct number *number = find(relay, entry->partition->number);
+	char place[RELAY_PLACE_MAX];
+	struct relay_text id;
+
+	if (!number || !number->ids.nr)
+		return false;
+	id = relay_entry_id(entry, place);
+	return cancelled_has(&number->ids, id.data, id.len);
+}
+
+uint64_t relay_cancels_nr(const struct relay *relay)
+{
+	const struct number *number;
+	uint64_t nr = 0;
+
+	LIST_FOREACH(number, &relay->cancels->numbers, link)
+		nr += number->ids.nr;
+	return nr;
+}
+
+struct expiry {
+	struct relay *relay;
+	const struct number *number;
+};
+
+static void delete_id(void *context, const void *id, size_t len)
+{
+	const struct expiry *expiry = context;
+
+	relay_map_queue_deletion(expiry->relay, rd_kafka_topic_name(expiry->relay->cancels->topic),
+				 expiry->number->number, id, len);
+}
+
+/* Only the relay that has the partition of the topic of delays deletes ids. */
+void relay_cancels_expire(struct relay *relay)
+{
+	struct number *number;
+
+	if (relay_boot_ms() < relay->cancels->expire_ms)
+		return;
+	relay->cancels->expire_ms = relay_boot_ms() + EXPIRE_EVERY_MS;
+	LIST_FOREACH(number, &relay->cancels->numbers, link) {
+		struct expiry expiry = { relay, number };
+
+		if (!relay_partition_find(relay, relay->rules.topic, number->number))
+			continue;
+		cancelled_expire(&number->ids, relay_now_ms(), RELAY_CANCEL_KEEP_MS, delete_id,
+				 &expiry);
+		account(relay, number);
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Records that were taken back. */
+#ifndef RELAY_CANCELS_H
+#define RELAY_CANCELS_H
+
+#include "relay/state.h"
+
+int relay_cancels_open(struct relay *relay);
+void relay_cancels_close(struct relay *relay);
+
+/* Becomes readable when an id was taken back. */
+int relay_cancels_fd(const struct relay_cancels *cancels);
+
+/* A partition of this number is assigned to us, or is not any more. */
+void relay_cancels_take(struct relay *relay, int32_t number);
+void relay_cancels_drop(struct relay *relay, int32_t number);
+
+/* The ids of this number are known when those below the offset @end were read. */
+void relay_cancels_expect(struct relay *relay, int32_t number, int64_t end);
+
+/* Are the ids of this number known? Before that nothing of this number may be sent. */
+bool relay_cancels_ready(struct relay *relay, int32_t number);
+
+/* Read what was taken back, up to a limit for one turn. Returns whether there may be more. */
+bool relay_cancels_poll(struct relay *relay);
+
+/* Forget ids that are long over, and delete them in the topic. Call this now and then. */
+void relay_cancels_expire(struct relay *relay);
+
+/* Was this record taken back? */
+bool relay_cancels_has(struct relay *relay, const struct relay_entry *entry);
+
+/* The number of ids that are known. */
+uint64_t relay_cancels_nr(const struct relay *relay);
+
+#endif /* RELAY_CANCELS_H */

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Asks brokers for the partitions of topics, in a thread. The thread owns the query until it
+ * sets @over; then it touches it no more, and the loop owns it again.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "relay/query.h"
+
+/* The relay's end waits for this at most. */
+#define TIMEOUT_MS	5000
+
+#define ADDRESS_SIZE	300
+#define WHY_SIZE	512
+
+/**
+ * struct relay_query - a question in a thread
+ * @thread: the thread.
+ * @client: a client of librdkafka, which any thread may use.
+ * @topic: the topic; NULL: all topics.
+ * @metadata: the answer; NULL: none.
+ * @over: the thread has done its work.
+ */
+struct relay_query {
+	pthread_t thread;
+	rd_kafka_t *client;
+	char *topic;
+	const struct rd_kafka_metadata *metadata;
+	atomic_bool over;
+};
+
+static void *ask(void *argument)
+{
+	struct relay_query *query = argument;
+	rd_kafka_topic_t *topic = NULL;
+	rd_kafka_resp_err_t error;
+
+	if (query->topic)
+		topic = rd_kafka_topic_new(query->client, query->topic, NULL);
+	error = rd_kafka_metadata(query->client, !topic, topic, &query->metadata, TIMEOUT_MS);
+	if (error) {
+		query->metadata = NULL;
+		log_say(LOG_DEBUG, "cannot ask for partitions: %s", rd_kafka_err2str(error));
+	}
+	if (topic)
+		rd_kafka_topic_destroy(topic);
+	atomic_store(&query->over, true);
+	return NULL;
+}
+
+static void free_query(struct relay_query *query)
+{
+	free(query->topic);
+	free(query);
+}
+
+struct relay_query *relay_query_start(rd_kafka_t *client, const char *topic)
+{
+	struct relay_query *query = calloc(1, sizeof(*query));
+
+	if (!query)
+		return NULL;
+	query->client = client;
+	query->topic = topic ? strdup(topic) : NULL;
+	if ((!topic || query->topic) && !pthread_create(&query->thread, NULL, ask, query))
+		return query;
+	free_query(query);
+	return NULL;
+}
+
+bool relay_query_is_over(const struct relay_query *query)
+{
+	return atomic_load(&query->over);
+}
+
+const struct rd_kafka_metadata *relay_query_end(struct relay_query *query)
+{
+	const struct rd_kafka_metadata *metadata;
+
+	pthread_join(query->thread, NULL);
+	metadata = query->metadata;
+	free_query(query);
+	return metadata;
+}
+
+/* --- one broker ----------------------------------------------------------------------- */
+
+/* It connects to this broker alone, as long as nothing else is asked of it. */
+static rd_kafka_t *client_of(rd_kafka_t *like, const struct rd_kafka_metadata_broker *broker)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_dup(rd_kafka_conf(like));
+	char address[ADDRESS_SIZE], why[WHY_SIZE];
+	rd_kafka_t *client = NULL;
+
+	/* An address of IPv6 has colons. */
+	snprintf(address, sizeof(address), strchr(broker->host, ':') ? "[%s]:%d" : "%s:%d",
+		 broker->host, broker->port);
+	/* It would complain of each setting that only a consumer has. */
+	rd_kafka_conf_set(conf, "log_level", "0", why, sizeof(why));
+	if (!rd_kafka_conf_set(conf, "bootstrap.servers", address, why, sizeof(why)))
+		client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+	if (!client) {
+		log_say(LOG_DEBUG, "cannot ask %s: %s", address, why);
+		rd_kafka_conf_destroy(conf);
+	}
+	return client;
+}
+
+const struct rd_kafka_metadata *relay_query_broker(rd_kafka_t *client,
+						   const struct rd_kafka_metadata_broker *broker,
+						   int timeout_ms)
+{
+	const struct rd_kafka_metadata *metadata = NULL;
+	rd_kafka_t *own = client_of(client, broker);
+
+	if (!own)
+		return NULL;
+	if (rd_kafka_metadata(own, 1, NULL, &metadata, timeout_ms))
+		metadata = NULL;
+	rd_kafka_destroy(own);
+	return metadata;
+}

@@ -1,0 +1,756 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Exactly once: a turn is a transaction. It has records for targets and buckets, what the map is
+ * told of them, and the offset of each partition that they are from. So all of that is there,
+ * or none of it:
+ *
+ *	             loop                      thread of this file                   loop
+ *	  take from @blocked; they     ---->  produce, send the offsets   ---->  committed: free them
+ *	  count as done: offsets, map         with the group's generation,       aborted: undo that,
+ *	                                      commit, or abort                   hold what has failed
+ *
+ * There is one turn at a time. What becomes due meanwhile is in the next one: so turns become
+ * larger by themselves when there is more to do.
+ *
+ * What fences off a relay that is not the owner of its partitions any more: the offsets are sent
+ * with the generation of the group, as it was when the turn began, and the coordinator of the
+ * group refuses any but the present one. It checks that only if there are offsets: so a turn has
+ * the offset of each partition that it touches, changed or not, and without a generation there
+ * is no turn. The next owner waits until offsets that were accepted are stable, see load.c.
+ *
+ * If it is unknown how a transaction ended (a time-out, a broker that is gone), the producer is
+ * made anew with the same id: that ends the transaction, one way or the other. Then everything
+ * is loaded from Kafka again. It may not be used on: the coordinator could take a request to end
+ * the old transaction that comes late for one to end the next.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/param.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "common/exit.h"
+#include "common/log.h"
+#include "common/util.h"
+#include "relay/group.h"
+#include "relay/kafka.h"
+#include "relay/map.h"
+#include "relay/partition.h"
+#include "relay/send.h"
+#include "relay/state.h"
+#include "relay/turn.h"
+
+/* Limits of a turn. */
+#define RECORDS_MAX	10000
+#define BYTES_MAX	(16 * 1024 * 1024)
+#define MAP_MAX		10000
+
+/* How often partitions are committed of which nothing was written: records that are skipped. */
+#define IDLE_MS		1000
+
+/* How long the next turn waits after one that failed. */
+#define AGAIN_MS	200
+
+/* Limits of calls that wait for brokers. */
+#define INIT_MS		10000
+#define CALL_MS		15000
+#define FLUSH_MS	15000
+
+/* How long a revoke waits for the turn in flight. */
+#define WAIT_MS		20000
+
+enum turn_state {
+	TURN_IDLE,	/* the loop may begin a turn */
+	TURN_RUNNING,	/* the thread has it */
+	TURN_OVER,	/* the loop has to handle its end */
+};
+
+enum turn_end {
+	TURN_COMMITTED,
+	TURN_ABORTED,	/* nothing of it is there */
+	TURN_FENCED,	/* the same, because the group has another generation */
+	TURN_UNKNOWN,	/* nobody knows, and the producer was made anew */
+};
+
+/**
+ * struct item - a record of a turn
+ * @entry: the entry that it is for.
+ * @product: what is written.
+ */
+struct item {
+	struct relay_entry *entry;
+	struct relay_product product;
+};
+
+/**
+ * struct relay_turn - turns, and the thread that carries them out
+ * @relay: the relay.
+ * @id: the transactional id.
+ * @thread: the thread.
+ * @has_thread: it was started.
+ * @fd: an eventfd that says that a turn is over.
+ * @lock: guards @state and @ending.
+ * @wake: @state has changed, or @ending was set.
+ * @state: who has what follows.
+ * @ending: the thread is to end.
+ * @producer: the transactional producer; the thread's alone. NULL: it is to be made anew.
+ * @items: the records.
+ * @nr: how many there are.
+ * @nr_reports: how many reports have come, of records and of the map.
+ * @nr_produced: how many there will be.
+ * @writes: what the map is told.
+ * @offsets: the offsets; each has @done of its partition as opaque.
+ * @group: the group's metadata.
+ * @end: how the turn has ended.
+ * @error: why, if it was not committed.
+ * @what: what failed.
+ * @again_ms: the next turn is not before this time of the clock since boot.
+ * @idle_ms: the time of the last turn.
+ * @logged_ms: when a failure was last logged.
+ */
+struct relay_turn {
+	struct relay *relay;
+	char id[RELAY_CLIENT_ID_MAX];
+	pthread_t thread;
+	bool has_thread;
+	int fd;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	enum turn_state state;
+	bool ending;
+	rd_kafka_t *producer;
+	struct item items[RECORDS_MAX];
+	size_t nr;
+	size_t nr_reports;
+	size_t nr_produced;
+	struct relay_map_writes writes;
+	rd_kafka_topic_partition_list_t *offsets;
+	rd_kafka_consumer_group_metadata_t *group;
+	enum turn_end end;
+	rd_kafka_resp_err_t error;
+	char what[256];
+	uint64_t again_ms;
+	uint64_t idle_ms;
+	uint64_t logged_ms;
+};
+
+/* --- the thread: what librdkafka answers ------------------------------------------------ */
+
+/* A record that was not written because another one had failed is not to blame. */
+static bool is_purged(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+		error == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
+}
+
+/* A report: called by librdkafka in the thread. See send.c about reports without an offset. */
+static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
+{
+	enum relay_write *write = message->_private;
+	struct relay_turn *turn = context;
+	rd_kafka_resp_err_t error = message->err;
+
+	(void)client;
+	if (!error && message->offset == RD_KAFKA_OFFSET_INVALID)
+		error = RD_KAFKA_RESP_ERR__RETRY;
+	turn->nr_reports++;
+	if (is_purged(error))
+		return;
+	if (*write == WRITE_ENTRY)
+		container_of(write, struct relay_entry, write)->error = error;
+	else
+		container_of(write, struct relay_map_write, write)->error = error;
+}
+
+/* Note what has failed, and free the error. Returns its code. */
+static rd_kafka_resp_err_t note_error(struct relay_turn *turn, const char *what,
+				      rd_kafka_error_t *error)
+{
+	rd_kafka_resp_err_t code = rd_kafka_error_code(error);
+
+	turn->error = code;
+	snprintf(turn->what, sizeof(turn->what), "%s: %s", what, rd_kafka_error_string(error));
+	rd_kafka_error_destroy(error);
+	return code;
+}
+
+/* --- the thread: the producer ------------------------------------------------------------ */
+
+static void drop_producer(struct relay_turn *turn)
+{
+	if (!turn->producer)
+		return;
+	/* The reports of what it has still must not come later: their memory is freed. */
+	rd_kafka_purge(turn->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	rd_kafka_destroy(turn->producer);
+	turn->producer = NULL;
+}
+
+/* Make the producer, if there is none: this ends a transaction of its id that is still open. */
+static bool have_producer(struct relay_turn *turn)
+{
+	rd_kafka_error_t *error;
+
+	if (turn->producer)
+		return true;
+	turn->producer = relay_client_transactional(turn->relay, turn->id, on_report, turn);
+	if (!turn->producer) {
+		turn->error = RD_KAFKA_RESP_ERR__FAIL;
+		snprintf(turn->what, sizeof(turn->what), "cannot make a producer");
+		return false;
+	}
+	error = rd_kafka_init_transactions(turn->producer, INIT_MS);
+	if (!error)
+		return true;
+	note_error(turn, "cannot begin with transactions", error);
+	drop_producer(turn);
+	return false;
+}
+
+/* --- the thread: a turn ------------------------------------------------------------------ */
+
+static bool produce(struct relay_turn *turn, const struct relay_product *product,
+		    rd_kafka_resp_err_t *error)
+{
+	struct relay_product copy = *product;
+
+	/* The headers are used up even if it fails, so there is one try that may succeed. */
+	*error = relay_produce(turn->producer, &copy);
+	turn->nr_produced += !*error;
+	if (*error) {
+		turn->error = *error;
+		snprintf(turn->what, sizeof(turn->what), "cannot write %s: %s", product->topic,
+			 rd_kafka_err2str(*error));
+	}
+	return !*error;
+}
+
+static bool produce_write(struct relay_turn *turn, struct relay_map_write *write)
+{
+	const struct relay_product product = {
+		.topic = write->topic,
+		.partition = write->number,
+		.key = write->key,
+		.key_len = write->key_len,
+		.value = write->is_tombstone ? NULL : write->value,
+		.value_len = write->value_len,
+		.opaque = &write->write,
+	};
+
+	return produce(turn, &product, &write->error);
+}
+
+static void free_headers(struct relay_turn *turn, size_t from)
+{
+	for (; from < turn->nr; from++)
+		if (turn->items[from].product.headers)
+			rd_kafka_headers_destroy(turn->items[from].product.headers);
+}
+
+static bool produce_all(struct relay_turn *turn)
+{
+	struct relay_map_write *write;
+	size_t i;
+
+	for (i = 0; i < turn->nr; i++) {
+		if (!produce(turn, &turn->items[i].product, &turn->items[i].entry->error)) {
+			free_headers(turn, i + 1);
+			return false;
+		}
+	}
+	TAILQ_FOREACH(write, &turn->writes, link)
+		if (!produce_write(turn, write))
+			return false;
+	return true;
+}
+
+/* Wait for all reports. Returns whether all of them are good. */
+static bool flush(struct relay_turn *turn)
+{
+	struct relay_map_write *write;
+	size_t i;
+
+	rd_kafka_flush(turn->producer, FLUSH_MS);
+	for (i = 0; i < turn->nr; i++) {
+		if (!turn->items[i].entry->error)
+			continue;
+		turn->error = turn->items[i].entry->error;
+		snprintf(turn->what, sizeof(turn->what), "cannot write %.200s: %s",
+			 turn->items[i].product.topic, rd_kafka_err2str(turn->error));
+		return false;
+	}
+	TAILQ_FOREACH(write, &turn->writes, link) {
+		if (!write->error)
+			continue;
+		turn->error = write->error;
+		snprintf(turn->what, sizeof(turn->what), "cannot write %.200s: %s", write->topic,
+			 rd_kafka_err2str(write->error));
+		return false;
+	}
+	if (turn->nr_reports == turn->nr_produced)
+		return true;
+	turn->error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	snprintf(turn->what, sizeof(turn->what), "records are not acknowledged");
+	return false;
+}
+
+static bool is_fence(rd_kafka_resp_err_t error)
+{
+	switch (error) {
+	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+	case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
+	case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Nothing was committed: abort, so that nothing of the turn is there. */
+static enum turn_end abort_turn(struct relay_turn *turn)
+{
+	bool fenced = is_fence(turn->error);
+	rd_kafka_resp_err_t before = turn->error;
+	rd_kafka_error_t *error = rd_kafka_abort_transaction(turn->producer, CALL_MS);
+	char what[sizeof(turn->what)];
+
+	if (!error && turn->nr_reports == turn->nr_produced)
+		return fenced ? TURN_FENCED : TURN_ABORTED;
+	/* Its transaction is aborted when the next producer begins, as it was not to be committed. */
+	memcpy(what, turn->what, sizeof(what));
+	if (error)
+		note_error(turn, "cannot abort", error);
+	memcpy(turn->what, what, sizeof(what));
+	turn->error = before;
+	drop_producer(turn);
+	return fenced ? TURN_FENCED : TURN_ABORTED;
+}
+
+/* The offsets may be sent again: the coordinator has answered that it is not ready. */
+static bool send_offsets(struct relay_turn *turn)
+{
+	rd_kafka_error_t *error;
+	unsigned int times;
+
+	for (times = 0; ; times++) {
+		error = rd_kafka_send_offsets_to_transaction(turn->producer, turn->offsets,
+							     turn->group, CALL_MS);
+		if (!error)
+			return true;
+		if (!rd_kafka_error_is_retriable(error) || times == 2)
+			break;
+		rd_kafka_error_destroy(error);
+	}
+	note_error(turn, "cannot send the offsets", error);
+	return false;
+}
+
+static enum turn_end commit_turn(struct relay_turn *turn)
+{
+	rd_kafka_error_t *error = rd_kafka_commit_transaction(turn->producer, CALL_MS);
+	bool abortable;
+
+	if (!error)
+		return TURN_COMMITTED;
+	abortable = rd_kafka_error_txn_requires_abort(error);
+	note_error(turn, "cannot commit", error);
+	if (abortable)
+		return abort_turn(turn);
+	drop_producer(turn);
+	return TURN_UNKNOWN;
+}
+
+static enum turn_end run_turn(struct relay_turn *turn)
+{
+	rd_kafka_error_t *error;
+
+	turn->nr_reports = 0;
+	turn->nr_produced = 0;
+	if (!have_producer(turn)) {
+		free_headers(turn, 0);
+		return TURN_ABORTED;
+	}
+	error = rd_kafka_begin_transaction(turn->producer);
+	if (error) {
+		note_error(turn, "cannot begin a transaction", error);
+		free_headers(turn, 0);
+		drop_producer(turn);
+		return TURN_ABORTED;
+	}
+	if (produce_all(turn) && send_offsets(turn) && flush(turn))
+		return commit_turn(turn);
+	return abort_turn(turn);
+}
+
+/* Have the producer again at once: the transaction that it ends blocks other relays. */
+static void *run_thread(void *context)
+{
+	struct relay_turn *turn = context;
+	static const uint64_t one = 1;
+	enum turn_end end;
+
+	pthread_mutex_lock(&turn->lock);
+	for (;;) {
+		while (turn->state != TURN_RUNNING && !turn->ending)
+			pthread_cond_wait(&turn->wake, &turn->lock);
+		if (turn->state != TURN_RUNNING)
+			break;
+		pthread_mutex_unlock(&turn->lock);
+		end = run_turn(turn);
+		if (end == TURN_UNKNOWN)
+			have_producer(turn);
+		pthread_mutex_lock(&turn->lock);
+		turn->end = end;
+		turn->state = TURN_OVER;
+		pthread_cond_broadcast(&turn->wake);
+		(void)!write(turn->fd, &one, sizeof(one));
+	}
+	pthread_mutex_unlock(&turn->lock);
+	return NULL;
+}
+
+/* --- the loop: the end of a turn ---------------------------------------------------------- */
+
+static void log_failure(struct relay_turn *turn)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	if (turn->end == TURN_FENCED) {
+		log_say(LOG_NOTICE, "a transaction was aborted, the group changes: %s", turn->what);
+		return;
+	}
+	if (turn->logged_ms && now_ms - turn->logged_ms < 10000)
+		return;
+	turn->logged_ms = now_ms;
+	log_say(LOG_WARNING, "a transaction %s: %s", turn->end == TURN_UNKNOWN ?
+		"has an unknown end, all is loaded anew" : "was aborted", turn->what);
+}
+
+static void note_committed(struct relay *relay, const rd_kafka_topic_partition_t *committed)
+{
+	struct relay_partition *partition;
+
+	partition = relay_partition_find(relay, committed->topic, committed->partition);
+	if (!partition || partition->state == PARTITION_LOADING ||
+	    (uintptr_t)committed->opaque < partition->done_at_assign)
+		return;
+	partition->committed = committed->offset;
+	partition->commit_ms = relay_boot_ms();
+	partition->done_committed = partition->commit_done = partition->done;
+	relay_map_passed(relay, partition, committed->offset);
+	relay_partition_account(relay, partition);
+}
+
+static void finish_committed(struct relay *relay, struct relay_turn *turn)
+{
+	struct relay_map_write *write;
+	size_t i;
+	int j;
+
+	relay->stats.turns++;
+	relay->commits_fail_ms = 0;
+	for (i = 0; i < turn->nr; i++)
+		relay_send_succeeded(relay, turn->items[i].entry);
+	while ((write = TAILQ_FIRST(&turn->writes))) {
+		TAILQ_REMOVE(&turn->writes, write, link);
+		relay_map_acknowledge(relay, write);
+	}
+	for (j = 0; j < turn->offsets->cnt; j++)
+		note_committed(relay, &turn->offsets->elems[j]);
+}
+
+/* Undo what has counted as done. Entries are put back in their order. */
+static void finish_aborted(struct relay *relay, struct relay_turn *turn)
+{
+	size_t i;
+
+	for (i = 0; i < turn->nr; i++)
+		if (turn->items[i].entry->partition)
+			relay_partition_undo(relay, turn->items[i].entry);
+	relay_map_put_back(relay, &turn->writes);
+	for (i = turn->nr; i-- > 0;) {
+		struct relay_entry *entry = turn->items[i].entry;
+
+		if (entry->error)
+			relay_send_failed(relay, entry, entry->error);
+		else
+			relay_send_untaken(relay, entry);
+	}
+}
+
+/* Everything that is in memory may be done, or not. */
+static void finish_unknown(struct relay *relay, struct relay_turn *turn)
+{
+	size_t i;
+
+	relay_group_reload(relay);
+	for (i = 0; i < turn->nr; i++)
+		relay_send_untaken(relay, turn->items[i].entry);
+	relay_map_free_writes(&turn->writes);
+}
+
+static void note_failing(struct relay *relay)
+{
+	relay->stats.turns_aborted++;
+	if (!relay->commits_fail_ms)
+		relay->commits_fail_ms = relay_boot_ms();
+}
+
+/* A right is missing, which waiting does not give. */
+static bool is_forbidden(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED ||
+		error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
+		error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
+}
+
+static void finish_failed(struct relay *relay, struct relay_turn *turn)
+{
+	log_failure(turn);
+	note_failing(relay);
+	turn->again_ms = relay_boot_ms() + AGAIN_MS;
+	if (turn->end == TURN_UNKNOWN)
+		finish_unknown(relay, turn);
+	else
+		finish_aborted(relay, turn);
+	if (is_forbidden(turn->error)) {
+		log_say(LOG_ERR, "--delivery exactly-once needs the rights Write and Describe for "
+			"the transactional id %s, and Read for the group: %s", turn->id, turn->what);
+		relay_end(relay, EXIT_CANNOT);
+	}
+}
+
+static void finish(struct relay *relay, struct relay_turn *turn)
+{
+	turn->state = TURN_IDLE;
+	turn->idle_ms = relay_boot_ms();
+	if (turn->end == TURN_COMMITTED)
+		finish_committed(relay, turn);
+	else
+		finish_failed(relay, turn);
+	rd_kafka_topic_partition_list_destroy(turn->offsets);
+	rd_kafka_consumer_group_metadata_destroy(turn->group);
+	turn->offsets = NULL;
+	turn->group = NULL;
+	turn->nr = 0;
+}
+
+static bool is_over(struct relay_turn *turn)
+{
+	bool over;
+
+	pthread_mutex_lock(&turn->lock);
+	over = turn->state == TURN_OVER;
+	pthread_mutex_unlock(&turn->lock);
+	return over;
+}
+
+/* --- the loop: a new turn ------------------------------------------------------------------ */
+
+static bool add_item(struct relay *relay, struct relay_turn *turn, struct relay_entry *entry)
+{
+	struct item *item = &turn->items[turn->nr];
+
+	entry->error = 0;
+	if (!relay_send_describe(entry, &item->product)) {
+		relay_send_untaken(relay, entry);
+		return false;
+	}
+	item->entry = entry;
+	turn->nr++;
+	relay_partition_expect_done(relay, entry);
+	entry->partition->in_turn = true;
+	return true;
+}
+
+/* An entry that is isolated has a turn for itself. */
+static void take_entries(struct relay *relay, struct relay_turn *turn)
+{
+	struct relay_entry *entry;
+	size_t bytes = 0;
+
+	while (turn->nr < RECORDS_MAX && bytes < BYTES_MAX &&
+	       (entry = TAILQ_FIRST(&relay->blocked))) {
+		bool isolated = entry->isolated;
+
+		if (isolated && turn->nr)
+			return;
+		if (!relay_send_take(relay, entry))
+			continue;
+		bytes += entry->size;
+		if (!add_item(relay, turn, entry) || isolated)
+			return;
+	}
+}
+
+static void take_deletions(struct relay *relay, struct relay_turn *turn)
+{
+	struct relay_map_write *write;
+	unsigned int nr;
+
+	for (nr = 0; nr < MAP_MAX && (write = TAILQ_FIRST(&relay->map_queue)); nr++) {
+		TAILQ_REMOVE(&relay->map_queue, write, link);
+		TAILQ_INSERT_TAIL(&turn->writes, write, link);
+	}
+}
+
+static void take_partition(struct relay *relay, struct relay_turn *turn,
+			   struct relay_partition *partition)
+{
+	rd_kafka_topic_partition_t *to;
+
+	to = rd_kafka_topic_partition_list_add(turn->offsets, partition->topic,
+					       partition->number);
+	to->offset = partition->mark.low;
+	to->opaque = (void *)(uintptr_t)partition->done;
+	relay_map_collect(relay, partition, &turn->writes);
+	partition->dirty = false;
+	partition->in_turn = false;
+}
+
+static bool is_dirty(const struct relay_partition *partition, bool is_idle)
+{
+	return partition->in_turn ||
+		(is_idle && partition->state == PARTITION_READY &&
+		 !partition->is_void &&
+		 (partition->dirty || partition->mark.low != partition->committed));
+}
+
+static void take_partitions(struct relay *relay, struct relay_turn *turn, bool is_idle)
+{
+	struct relay_partition *partition, *any = NULL;
+
+	turn->offsets = rd_kafka_topic_partition_list_new(16);
+	RB_FOREACH(partition, relay_partitions, &relay->partitions) {
+		if (partition->state == PARTITION_READY && !partition->is_void)
+			any = partition;
+		if (is_dirty(partition, is_idle))
+			take_partition(relay, turn, partition);
+	}
+	/* Deletions alone: without an offset nothing would fence them off. */
+	if (!turn->offsets->cnt && !TAILQ_EMPTY(&relay->map_queue) && any && is_idle)
+		take_partition(relay, turn, any);
+	if (turn->offsets->cnt)
+		take_deletions(relay, turn);
+}
+
+static void hand_over(struct relay_turn *turn)
+{
+	pthread_mutex_lock(&turn->lock);
+	turn->state = TURN_RUNNING;
+	pthread_cond_broadcast(&turn->wake);
+	pthread_mutex_unlock(&turn->lock);
+}
+
+static void begin(struct relay *relay, struct relay_turn *turn)
+{
+	bool is_idle = relay_boot_ms() >= turn->idle_ms + IDLE_MS;
+
+	if (TAILQ_EMPTY(&relay->blocked) && !is_idle)
+		return;
+	turn->group = relay_group_metadata(relay);
+	if (!turn->group)
+		return;
+	take_entries(relay, turn);
+	take_partitions(relay, turn, is_idle || turn->nr);
+	if (turn->offsets->cnt) {
+		hand_over(turn);
+		return;
+	}
+	rd_kafka_topic_partition_list_destroy(turn->offsets);
+	rd_kafka_consumer_group_metadata_destroy(turn->group);
+	turn->offsets = NULL;
+	turn->group = NULL;
+	turn->idle_ms = relay_boot_ms();
+}
+
+void relay_turn_run(struct relay *relay)
+{
+	struct relay_turn *turn = relay->turn;
+
+	if (!turn)
+		return;
+	if (is_over(turn))
+		finish(relay, turn);
+	if (turn->state == TURN_IDLE && !relay->revoking && relay_boot_ms() >= turn->again_ms)
+		begin(relay, turn);
+}
+
+bool relay_turn_wait(struct relay *relay)
+{
+	struct relay_turn *turn = relay->turn;
+	struct timespec end;
+	int error = 0;
+
+	if (!turn)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += WAIT_MS / 1000;
+	pthread_mutex_lock(&turn->lock);
+	while (turn->state == TURN_RUNNING && !error)
+		error = pthread_cond_timedwait(&turn->wake, &turn->lock, &end);
+	pthread_mutex_unlock(&turn->lock);
+	if (is_over(turn))
+		finish(relay, turn);
+	return !error;
+}
+
+/* --- opening and closing ------------------------------------------------------------------- */
+
+int relay_turn_fd(const struct relay_turn *turn)
+{
+	return turn->fd;
+}
+
+int relay_turn_open(struct relay *relay)
+{
+	struct relay_turn *turn;
+
+	if (relay->options.delivery != RELAY_EXACTLY_ONCE)
+		return 0;
+	turn = calloc(1, sizeof(*turn));
+	relay->turn = turn;
+	if (turn) {
+		turn->relay = relay;
+		TAILQ_INIT(&turn->writes);
+		pthread_mutex_init(&turn->lock, NULL);
+		pthread_cond_init(&turn->wake, NULL);
+		relay_client_id(relay, turn->id, sizeof(turn->id));
+		turn->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		turn->has_thread = turn->fd >= 0 &&
+			!pthread_create(&turn->thread, NULL, run_thread, turn);
+		if (turn->has_thread)
+			return 0;
+	}
+	log_say(LOG_ERR, "cannot start a thread: %m");
+	return EXIT_CANNOT;
+}
+
+void relay_turn_close(struct relay *relay)
+{
+	struct relay_turn *turn = relay->turn;
+
+	if (!turn)
+		return;
+	pthread_mutex_lock(&turn->lock);
+	turn->ending = true;
+	pthread_cond_broadcast(&turn->wake);
+	pthread_mutex_unlock(&turn->lock);
+	if (turn->has_thread)
+		pthread_join(turn->thread, NULL);
+	if (turn->state == TURN_OVER)
+		finish(relay, turn);
+	drop_producer(turn);
+	if (turn->fd >= 0)
+		close(turn->fd);
+	pthread_cond_destroy(&turn->wake);
+	pthread_mutex_destroy(&turn->lock);
+	free(turn);
+	relay->turn = NULL;
+}
