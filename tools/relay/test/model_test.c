@@ -11,14 +11,17 @@
  * wait for their reports, and commit.
  *
  * Each relay has a clock of its own. The true time is that of the producers.
+ *
+ * The map of done offsets is written at once, before the commit: map_model_test.c is about that.
+ * When memory is short, near records give way: those first that are due last.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "test/device/harness.h"
+#include "relay/rules/pieces.h"
 #include "relay/rules/rules.h"
-#include "relay/rules/runs.h"
 #include "relay/rules/watermark.h"
 #include "common/retry_policy.h"
 #include "common/util.h"
@@ -33,7 +36,7 @@
 
 /* The most by which two clocks differ; each differs from the truth by half of it. */
 #define CLOCKS_DIFFER_MS	(5 * SECOND_MS)
-/* From when a record is produced to its delivery report, at most. */
+/* From when a record is produced to its delivery report, at most, if a test says nothing else. */
 #define HOP_S			60
 /* How long a partition is without an owner after a crash, at most. */
 #define ORPHAN_S		60
@@ -44,6 +47,9 @@
 
 /* The memory that a near record takes in the model. */
 #define RECORD_BYTES		100ULL
+
+/* The most near records of a relay whose memory is limited. */
+#define NEAR_MAX		1000
 
 /* The time of the first step: times before 2001 are refused. */
 #define BEGIN_MS		(RELAY_TIME_MIN_MS + 1000 * SECOND_MS)
@@ -90,8 +96,8 @@ struct event {
  * @width_ms: the width of its bucket; 0 for the topic of delays.
  * @append_step: nothing is appended earlier than at this step: records of a producer stay in
  *	order.
- * @committed: the committed offset; @text: which offsets above it are done.
- * @done_before: reads the text, for the owner.
+ * @committed: the committed offset; @done: the map of what is done above it.
+ * @newest_ms: the newest time of the records that the owner has read.
  * @owner: its owner; NULL: it gets one at @orphan_until.
  * @generation: counts the owners.
  * @readable_ms: since when it has this owner, in true time.
@@ -109,9 +115,8 @@ struct log {
 	uint64_t append_step;
 
 	int64_t committed;
-	char text[RUNS_TEXT_MAX];
-	char done_text[RUNS_TEXT_MAX];
-	struct runs done_before;
+	struct done_map done;
+	int64_t newest_ms;
 	struct relay *owner;
 	uint64_t orphan_until;
 	uint32_t generation;
@@ -125,9 +130,22 @@ struct log {
 	bool revoking;
 };
 
+/* A near record. */
+struct near {
+	struct log *log;
+	int64_t offset;
+	uint64_t due_ms;
+};
+
+/**
+ * struct relay - a relay
+ * @near: its near records, if its memory is limited.
+ */
 struct relay {
 	int64_t skew_ms;
 	struct relay_pressure pressure;
+	struct near near[NEAR_MAX];
+	unsigned int nr_near;
 };
 
 /**
@@ -153,7 +171,8 @@ static struct world {
 
 	uint64_t span_s;	/* records are sent within it */
 	uint64_t crash_every_s;
-	bool no_text;		/* commits have no text */
+	uint64_t hop_s;		/* see HOP_S */
+	bool no_map;		/* what is done above the committed offset is not kept */
 	bool in_time;		/* memory is sufficient to deliver all records in time */
 	uint64_t cap;
 
@@ -164,6 +183,7 @@ static struct world {
 	uint32_t most_moves;
 	uint64_t most_bytes;
 	uint64_t pauses;
+	uint64_t ways;		/* how often a record gave way */
 } world;
 
 /* --- chance and time ------------------------------------------------------------------ */
@@ -235,22 +255,6 @@ static struct log *bucket_log(unsigned int bucket, unsigned int partition)
 	return &world.logs[(1 + bucket) * NR_PARTITIONS + partition];
 }
 
-static void commit(struct log *log)
-{
-	uint64_t left_out;
-
-	if (!log->dirty)
-		return;
-	ASSERT_GE(log->mark.low, log->committed);
-	log->committed = log->mark.low;
-	log->dirty = false;
-	if (world.no_text)
-		*log->text = '\0';
-	else
-		runs_write(&log->mark, &log->done_before, clock_ms(log->owner), log->text,
-			   &left_out);
-}
-
 /* The timestamp of a record, by the clock of its producer. */
 static int64_t timestamp_of(const struct log *log, int64_t offset)
 {
@@ -259,18 +263,58 @@ static int64_t timestamp_of(const struct log *log, int64_t offset)
 	return log->width_ms ? message->parked_ms : world.sent[message->id].at_ms;
 }
 
+static void write_piece(struct log *log, int64_t begin)
+{
+	struct piece piece = { .newest_ms = log->newest_ms, .epoch = -1 };
+	int i;
+
+	for (i = 0; i < PIECE_WORDS; i++)
+		piece.bits[i] = watermark_done_word(&log->mark, begin + i * 64);
+	ASSERT_EQ(done_map_add(&log->done, begin, log->generation, &piece), 0);
+}
+
+static void commit(struct log *log)
+{
+	const struct done_piece *passed;
+	int64_t begin;
+
+	if (!log->dirty)
+		return;
+	ASSERT_GE(log->mark.low, log->committed);
+	for (begin = piece_begin(log->mark.low); !world.no_map && begin < log->mark.next;
+	     begin += PIECE_SPAN)
+		write_piece(log, begin);
+	log->committed = log->mark.low;
+	log->dirty = false;
+	while ((passed = done_map_passed(&log->done, log->committed)))
+		done_map_remove(&log->done, passed->begin, passed->generation);
+}
+
+static bool was_done(const struct log *log, int64_t offset)
+{
+	return done_map_has(&log->done, true, offset, timestamp_of(log, offset), -1);
+}
+
 /* Count the records above the committed offset that may be in another log: they come twice. */
 static uint64_t produced_above(const struct log *log)
 {
 	uint64_t again = log->in_flight;
-	struct runs committed;
 	int64_t offset;
 
-	runs_begin(&committed, log->text, log->committed);
 	for (offset = log->committed; offset < log->mark.next; offset++)
 		again += !watermark_is_pending(&log->mark, offset) &&
-			!runs_has(&committed, offset, timestamp_of(log, offset));
+			!was_done(log, offset);
 	return again;
+}
+
+static void forget_near(struct log *log)
+{
+	struct relay *relay = log->owner;
+	unsigned int i;
+
+	for (i = relay->nr_near; i-- > 0;)
+		if (relay->near[i].log == log)
+			relay->near[i] = relay->near[--relay->nr_near];
 }
 
 /* The owner forgets the partition, and another relay gets it within some seconds. */
@@ -278,6 +322,7 @@ static void leave(struct log *log, uint64_t within_s)
 {
 	world.again += produced_above(log);
 	relay_pressure_sub(&log->owner->pressure, log->near * RECORD_BYTES);
+	forget_near(log);
 	watermark_free(&log->mark);
 	log->owner = NULL;
 	log->generation++;
@@ -294,8 +339,7 @@ static void assign(struct log *log, struct relay *relay)
 	log->readable_ms = true_ms();
 	log->head_ms = 0;
 	watermark_init(&log->mark, log->committed);
-	memcpy(log->done_text, log->text, sizeof(log->text));
-	runs_begin(&log->done_before, log->done_text, log->committed);
+	log->newest_ms = -1;
 }
 
 static void end_revoke(struct log *log)
@@ -320,7 +364,7 @@ static void produce(struct log *log, int64_t offset, const struct message *messa
 		.offset = offset,
 		.message = *message,
 	};
-	uint64_t append_step = world.step + 1 + random_below(HOP_S / 2);
+	uint64_t append_step = world.step + 1 + random_below(world.hop_s / 2);
 
 	if (to && append_step < to->append_step)
 		append_step = to->append_step;
@@ -335,6 +379,8 @@ static void park(struct log *log, int64_t offset, unsigned int bucket)
 	struct message message = log->message[offset];
 	uint64_t delay_ms = world.sent[message.id].due_ms - world.sent[message.id].at_ms;
 
+	/* Small buckets are never for a record's first wait. */
+	ASSERT_GE(bucket, world.rules.nr_small);
 	message.moves++;
 	message.parked_ms = clock_ms(log->owner);
 	if (message.moves > world.most_moves)
@@ -376,12 +422,86 @@ static void keep_near(struct log *log, int64_t offset, uint64_t due_ms)
 	if (log->owner->pressure.bytes > world.most_bytes)
 		world.most_bytes = log->owner->pressure.bytes;
 	add_event(&event, world.step + (left_ms + SECOND_MS - 1) / SECOND_MS);
+	if (world.cap == UINT64_MAX)
+		return;
+	ASSERT_LT(log->owner->nr_near, NEAR_MAX);
+	log->owner->near[log->owner->nr_near++] = (struct near){ log, offset, due_ms };
+}
+
+/* The record that is due last; NULL: there is none. */
+static struct near *last_near(struct relay *relay)
+{
+	struct near *last = NULL;
+	unsigned int i;
+
+	for (i = 0; i < relay->nr_near; i++)
+		if (!last || relay->near[i].due_ms > last->due_ms)
+			last = &relay->near[i];
+	return last;
+}
+
+static void remove_near(struct relay *relay, struct near *near)
+{
+	relay_pressure_sub(&relay->pressure, RECORD_BYTES);
+	near->log->near--;
+	*near = relay->near[--relay->nr_near];
+}
+
+/* Park a near record, unless it is due too soon for any bucket. */
+static bool give_way(struct relay *relay, struct near *near)
+{
+	int bucket = relay_give_way_bucket(&world.rules, near->due_ms - clock_ms(relay));
+	struct message message = near->log->message[near->offset];
+
+	if (near->due_ms < clock_ms(relay) || bucket < 0)
+		return false;
+	message.parked_ms = clock_ms(relay);
+	produce(near->log, near->offset, &message, bucket_log(bucket, near->log->partition));
+	remove_near(relay, near);
+	world.ways++;
+	return true;
+}
+
+static void make_room(struct relay *relay)
+{
+	struct near *last;
+
+	while (relay->pressure.give_way && (last = last_near(relay)))
+		if (last->log->revoking || !give_way(relay, last))
+			break;
+}
+
+static struct near *find_near(struct relay *relay, const struct log *log, int64_t offset)
+{
+	unsigned int i;
+
+	for (i = 0; i < relay->nr_near; i++)
+		if (relay->near[i].log == log && relay->near[i].offset == offset)
+			return &relay->near[i];
+	return NULL;
+}
+
+/* A near record is due, unless it has given way. */
+static void on_alarm(struct log *log, int64_t offset)
+{
+	struct near *near;
+
+	if (world.cap == UINT64_MAX) {
+		relay_pressure_sub(&log->owner->pressure, RECORD_BYTES);
+		log->near--;
+	} else {
+		near = find_near(log->owner, log, offset);
+		if (!near)
+			return;
+		remove_near(log->owner, near);
+	}
+	deliver(log, offset);
 }
 
 /* No record waits in a bucket behind one that is ready later, except for the time of a hop. */
 static void look_at_wait(const struct log *log, const struct message *message)
 {
-	uint64_t latest_ms = message->parked_ms + log->width_ms + HOP_S * SECOND_MS;
+	uint64_t latest_ms = message->parked_ms + log->width_ms + world.hop_s * SECOND_MS;
 
 	if (!world.in_time || !log->width_ms)
 		return;
@@ -389,8 +509,8 @@ static void look_at_wait(const struct log *log, const struct message *message)
 		latest_ms = log->readable_ms;
 	if (latest_ms < message->appended_ms)
 		latest_ms = message->appended_ms;
-	ASSERT_LE(true_ms(), latest_ms + world.rules.linger_ms + CLOCKS_DIFFER_MS +
-		  2 * SECOND_MS);
+	ASSERT_LE(true_ms(), latest_ms + relay_linger_ms(&world.rules, log->width_ms) +
+		  CLOCKS_DIFFER_MS + 2 * SECOND_MS);
 }
 
 /* Write a number as text, faster than printf(): there are millions. */
@@ -435,7 +555,9 @@ static bool read_record(struct log *log)
 	int64_t offset = log->mark.next;
 	struct relay_decision decision;
 
-	if (runs_has(&log->done_before, offset, timestamp_of(log, offset))) {
+	if (log->newest_ms < timestamp_of(log, offset))
+		log->newest_ms = timestamp_of(log, offset);
+	if (was_done(log, offset)) {
 		ASSERT_EQ(watermark_read(&log->mark, offset), 0);
 		ASSERT(watermark_done(&log->mark, offset));
 		log->dirty = true;
@@ -443,7 +565,8 @@ static bool read_record(struct log *log)
 	}
 	decide(log, offset, &decision);
 	if (decision.action == RELAY_WAIT) {
-		log->head_ms = decision.until_ms + world.rules.linger_ms;
+		log->head_ms = decision.until_ms +
+			relay_linger_ms(&world.rules, log->width_ms);
 		return false;
 	}
 	look_at_wait(log, &log->message[offset]);
@@ -452,6 +575,7 @@ static bool read_record(struct log *log)
 		park(log, offset, decision.bucket);
 	} else if (decision.action == RELAY_NEAR) {
 		keep_near(log, offset, decision.due_ms);
+		make_room(log->owner);
 	} else {
 		ASSERT_EQ(decision.action, RELAY_DELIVER);
 		deliver(log, offset);
@@ -490,7 +614,7 @@ static void on_append(struct event *event)
 		world.delivered++;
 	}
 	report.kind = EVENT_REPORT;
-	add_event(&report, world.step + 1 + random_below(HOP_S / 2));
+	add_event(&report, world.step + 1 + random_below(world.hop_s / 2));
 }
 
 static void on_event(struct event *event)
@@ -507,9 +631,7 @@ static void on_event(struct event *event)
 		if (log->revoking)
 			end_revoke(log);
 	} else if (ours && !log->revoking) {
-		relay_pressure_sub(&log->owner->pressure, RECORD_BYTES);
-		log->near--;
-		deliver(log, event->offset);
+		on_alarm(log, event->offset);
 	}
 }
 
@@ -619,6 +741,7 @@ static void make_world(uint32_t nr_sent)
 	unsigned int i;
 
 	relay_rules_init(&world.rules, "delays", HORIZON_MS, 1);
+	world.hop_s = world.hop_s ?: HOP_S;
 	world.nr_sent = nr_sent;
 	world.sent = calloc(nr_sent, sizeof(*world.sent));
 	ASSERT(world.sent);
@@ -678,11 +801,11 @@ TEST(a_million_delays_survive_crashes_and_rebalances)
 	ASSERT_GT(world.rebalances, 100);
 }
 
-TEST(without_text_only_records_above_the_watermark_come_twice)
+TEST(without_the_map_only_records_above_the_watermark_come_twice)
 {
 	world.span_s = DAY_MS / SECOND_MS;
 	world.crash_every_s = 1500;
-	world.no_text = true;
+	world.no_map = true;
 	world.in_time = true;
 	world.cap = UINT64_MAX;
 	make_world(test_count(100000));
@@ -703,11 +826,27 @@ TEST(without_trouble_nothing_is_delivered_twice)
 	ASSERT_EQ(world.delivered, world.nr_sent);
 }
 
-TEST(with_little_memory_partitions_are_paused_and_nothing_is_lost)
+TEST(with_little_memory_near_records_give_way_and_none_is_late)
 {
 	world.span_s = DAY_MS / SECOND_MS;
 	world.crash_every_s = 5000;
-	world.cap = 80 * RECORD_BYTES;
+	world.hop_s = 2;
+	world.in_time = true;
+	world.cap = 24 * RECORD_BYTES;
+	make_world(50000);
+	run_world();
+	look_at_ledger();
+	printf("# %lu gave way\n", world.ways);
+	ASSERT_GT(world.ways, 1000);
+	ASSERT_EQ(world.pauses, 0);
+	ASSERT_LE(world.most_bytes, world.cap);
+}
+
+TEST(if_too_much_is_due_at_once_partitions_are_paused_and_nothing_is_lost)
+{
+	world.span_s = DAY_MS / SECOND_MS / 10;
+	world.crash_every_s = 5000;
+	world.cap = 16 * RECORD_BYTES;
 	make_world(50000);
 	run_world();
 	look_at_ledger();
