@@ -106,13 +106,15 @@ def a_relay_that_stands_still_for_longer_than_its_session(times):
     with Trial("2 SIGSTOP of a relay beyond its session", times=times).start() as trial:
         with trial.flow(RATE):
             relays = [scene.relays[0] for scene in trial.scenes]
+            both = {scene: sum(relay.metrics()["partitions"] for relay in scene.relays)
+                    for scene in trial.scenes}
             begun_ms = now_ms()
             for relay in relays:
                 os.kill(relay.pid(), signal.SIGSTOP)
             # The other relay has all partitions.
             for scene in trial.scenes:
                 wait_for(lambda scene=scene: scene.relays[1].metrics()["partitions"] ==
-                         scene.all_partitions(), "all partitions for the other relay")
+                         both[scene], "all partitions for the other relay")
             for relay in relays:
                 os.kill(relay.pid(), signal.SIGCONT)
         for scene in trial.scenes:

@@ -89,7 +89,7 @@ def a_mistyped_target_does_not_stop_its_partition_when_retention_passes_it(_, op
 def partitions_are_shared(scene):
     """Start another relay; how long it took until both have partitions, in s."""
     begun = time.monotonic()
-    relay = scene.relay(*SOON).launch()
+    relay = scene.relay().launch()
     wait_for(lambda: relay.answers() and
              all(one.metrics()["partitions"] for one in scene.relays), "partitions for both")
     return time.monotonic() - begun
@@ -102,14 +102,13 @@ def a_revoke_does_not_wait_for_records_of_a_missing_target(times, options):
     with Scene(partitions=4, targets={"t": 3, "gone": 1}, options=[*options, *short_session(times)]
                ) as scene:
         scene.cluster.hide(scene.target("gone"))
-        scene.start(*SOON)
+        first = scene.start()
+        all_of_them = first.metrics()["partitions"]
         quick = partitions_are_shared(scene)
         if quick > limit_s / 2:
             raise TooLate(f"without such records it takes {quick:.1f} s")
         equal(scene.relays.pop().stop(), 0, "exit status")
-        first = scene.relays[0]
-        wait_for(lambda: first.metrics()["partitions"] == scene.all_partitions(),
-                 "all partitions")
+        wait_for(lambda: first.metrics()["partitions"] == all_of_them, "all partitions")
         for n in range(20):
             scene.send("gone", delay=0, partition=n % 4)
         scene.ledger.flush()
@@ -261,7 +260,7 @@ def topics_of(scene):
 
 @suite.test
 def a_mistyped_target_makes_no_topic_where_brokers_make_them():
-    with alone_cluster(brokers=1, settings={"auto.create.topics.enable": "true"}) as cluster, \
+    with alone_cluster(brokers=1, properties={"auto.create.topics.enable": "true"}) as cluster, \
             Scene(partitions=1, cluster=cluster, options=short_session()) as scene:
         before = topics_of(scene)
         scene.start(*SOON)
