@@ -22,6 +22,8 @@ from tap import equal, holds
 
 # A busy machine may take ten times as long as an idle one.
 PATIENCE_S = 200
+# How long a client may take to close.
+CLOSE_S = 20
 NUMBER = "n"
 OURS = ("twheel-deliver-at", "twheel-delay", "twheel-target", "twheel-id", "twheel-attempt",
         "twheel-due", "twheel-parked", "twheel-error", "twheel-timestamp", "twheel-tries",
@@ -189,7 +191,10 @@ class Reader:
         """Stop the thread."""
         self.over = True
         self.thread.join()
-        self.consumer.close()
+        # In librdkafka 2.0.2 this may last for ever (its #4187).
+        end = threading.Thread(target=self.consumer.close, daemon=True)
+        end.start()
+        end.join(CLOSE_S)
 
 
 class Sent:

@@ -321,10 +321,6 @@ class Scene:
         self.topics |= topics
         self.reader.add(topics)
 
-    def all_partitions(self):
-        """How many partitions the group has."""
-        return len(self.source_partitions())
-
     def is_stopped(self, number):
         """Does a relay say that this partition of the topic of delays has stopped?"""
         words = f"{self.topic} [{number}] is stopped"
