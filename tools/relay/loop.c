@@ -24,6 +24,7 @@
 #include "relay/group.h"
 #include "relay/kafka.h"
 #include "relay/lag.h"
+#include "relay/library.h"
 #include "relay/loop.h"
 #include "relay/map.h"
 #include "relay/near.h"
@@ -306,6 +307,7 @@ static void log_start(const struct relay *relay)
 		" s, %u buckets, wheel: %s", relay->options.topic,
 		relay->options.horizon_ms / 1000, relay->rules.nr_buckets,
 		alarms_name(relay->alarms));
+	relay_say_library();
 	if (relay->options.scale > 1)
 		log_say(LOG_WARNING, "times are divided by %" PRIu64, relay->options.scale);
 }
