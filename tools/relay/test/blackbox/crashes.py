@@ -92,11 +92,12 @@ def a_relay_that_reads_less_than_the_last_one_forgets_no_record_that_was_done(ti
             scene.count_on(missing=500)
             return second.metrics()["gave_way_total"] > 0
         wait_for(is_short, "records that give way")
-        # The relay commits what it does in other partitions: a record in a bucket, of no test.
+        # The relay commits what it does in other partitions: a record in a bucket, of no test,
+        # and too wide for what gives way.
         scene.ledger.foreign.add(b"no headers")
-        scene.ledger.producer.produce(scene.buckets[0], partition=0, value=b"no headers")
+        scene.ledger.producer.produce(scene.buckets[-1], partition=0, value=b"no headers")
         scene.ledger.flush()
-        wait_for(lambda: scene.committed()[scene.buckets[0], 0].offset == 1, "a commit")
+        wait_for(lambda: scene.committed()[scene.buckets[-1], 0].offset == 1, "a commit")
         again = scene.may_come_again()
         scene.count_on(missing=500)
         equal(again, 0, "done by the first, and not committed any more")

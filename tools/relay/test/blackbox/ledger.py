@@ -108,6 +108,8 @@ class Reader:
             "isolation.level": "read_committed", "enable.partition.eof": True,
         })
         self.records = collections.defaultdict(list)
+        # Partitions that have no leader at the moment, because a test took it away.
+        self.dark = set()
         self.next = {}
         self.over = False
         self.consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING)
@@ -165,7 +167,8 @@ class Reader:
                    for number, broker in metadata.brokers.items()}
         led = collections.defaultdict(list)
         for topic, number in self.partitions:
-            if topic in metadata.topics and number in metadata.topics[topic].partitions:
+            if (topic in metadata.topics and number in metadata.topics[topic].partitions
+                    and (topic, number) not in self.dark):
                 leader = metadata.topics[topic].partitions[number].leader
                 led[brokers.get(leader)].append((topic, number))
         ends = {}
