@@ -7,12 +7,12 @@
  * while it is suspended, and goes on at once if it gets the partition back in the next
  * generation. Nobody else can have had it in between.
  *
- *	            assign              loaded: read from the committed offset
- *	  (others') -------> loading ------------------------------------------> ready
- *	      ^                                                                 |     ^
- *	      |                          revoke: write no more, wait for what   |     | assign, in the
- *	      |                          is in flight, commit                   v     | next generation
- *	      +------------------------------------------------------------ suspended-+
+ *	            assign          loaded: read from the committed offset
+ *	  (others') -------> loading ----------------------------------> ready
+ *	      ^                                                         |     ^
+ *	      |                          revoke: write no more, wait    |     | assign, in the
+ *	      |                          for what is in flight, commit  v     | next generation
+ *	      +---------------------------------------------------- suspended-+
  *	          assign: it is not among them
  *
  * A partition that was lost (the group has assigned it to another relay already) is forgotten

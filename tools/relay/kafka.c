@@ -83,7 +83,7 @@ static const struct setting producer_settings[] = {
 	{ "compression.type", "lz4" },
 	/* Asking whether a topic exists must not create it. */
 	{ "allow.auto.create.topics", "false" },
-	/* How long a topic that brokers do not know may still be one that they only do not know yet. */
+	/* Until then, a topic that brokers do not know may be one that they do not know yet. */
 	{ "topic.metadata.propagation.max.ms", "5000" },
 	/* With this client we ask for the ends of all that is written: see load.c. */
 	{ "isolation.level", "read_uncommitted" },

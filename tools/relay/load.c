@@ -100,7 +100,8 @@ static bool ask_committed(struct relay *relay, struct relay_load *load, struct r
 }
 
 /* Is the committed offset one that Kafka has? If not, records are gone: say why. */
-static void judge(const struct relay_load *load, struct relay_loaded *part, int64_t low, int64_t high)
+static void judge(const struct relay_load *load, struct relay_loaded *part, int64_t low,
+		  int64_t high)
 {
 	part->begin = part->committed < 0 ? low : part->committed;
 	if (part->committed > high)
@@ -111,8 +112,9 @@ static void judge(const struct relay_load *load, struct relay_loaded *part, int6
 			 " is committed, but the log begins at %" PRId64, part->committed, low);
 	else if (part->committed < 0 && low > 0 && !load->from_beginning &&
 		 done_map_low(&part->map) < low)
-		snprintf(part->why, sizeof(part->why), "nothing is committed, and the records "
-			 "before offset %" PRId64 " are deleted (--from-beginning)", low);
+		snprintf(part->why, sizeof(part->why),
+			 "nothing is committed, and offsets below %" PRId64
+			 " are deleted (--from-beginning)", low);
 }
 
 /* The ends of the log come after the committed offset: so they are not older. */

@@ -298,8 +298,10 @@ static void put_back(struct relay *relay, struct relay_map_write *write)
 		partition->low_written = -1;
 	} else if (partition) {
 		range = get_range(partition, write->begin);
-		if (range)
-			range->dirty = range->written = true;
+		if (range) {
+			range->dirty = true;
+			range->written = true;
+		}
 	}
 	free(write);
 }

@@ -691,7 +691,8 @@ rd_kafka_resp_err_t relay_produce(rd_kafka_t *client, const struct relay_product
 	rd_kafka_vu_t parts[] = {
 		{ .vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = product->topic },
 		{ .vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = product->partition },
-		{ .vtype = RD_KAFKA_VTYPE_KEY, .u.mem = { (void *)product->key, product->key_len } },
+		{ .vtype = RD_KAFKA_VTYPE_KEY,
+		  .u.mem = { (void *)product->key, product->key_len } },
 		{ .vtype = RD_KAFKA_VTYPE_VALUE,
 		  .u.mem = { (void *)product->value, product->value_len } },
 		{ .vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = product->opaque },

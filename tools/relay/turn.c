@@ -4,10 +4,10 @@
  * told of them, and the offset of each partition that they are from. So all of that is there,
  * or none of it:
  *
- *	             loop                      thread of this file                   loop
- *	  take from @blocked; they     ---->  produce, send the offsets   ---->  committed: free them
- *	  count as done: offsets, map         with the group's generation,       aborted: undo that,
- *	                                      commit, or abort                   hold what has failed
+ *	          loop                 thread of this file                 loop
+ *	  take from @blocked;  ---->  produce, send offsets with  ---->  committed: free them
+ *	  they count as done:         the group's generation,            aborted: undo that,
+ *	  offsets, map                commit, or abort                   hold what failed
  *
  * There is one turn at a time. What becomes due meanwhile is in the next one: so turns become
  * larger by themselves when there is more to do.
@@ -322,7 +322,7 @@ static enum turn_end abort_turn(struct relay_turn *turn)
 
 	if (!error && turn->nr_reports == turn->nr_produced)
 		return fenced ? TURN_FENCED : TURN_ABORTED;
-	/* Its transaction is aborted when the next producer begins, as it was not to be committed. */
+	/* It was not to be committed, so it is aborted when the next producer begins. */
 	memcpy(what, turn->what, sizeof(what));
 	if (error)
 		note_error(turn, "cannot abort", error);
@@ -442,7 +442,8 @@ static void note_committed(struct relay *relay, const rd_kafka_topic_partition_t
 		return;
 	partition->committed = committed->offset;
 	partition->commit_ms = relay_boot_ms();
-	partition->done_committed = partition->commit_done = partition->done;
+	partition->commit_done = partition->done;
+	partition->done_committed = partition->done;
 	relay_map_passed(relay, partition, committed->offset);
 	relay_partition_account(relay, partition);
 }
@@ -520,8 +521,8 @@ static void finish_failed(struct relay *relay, struct relay_turn *turn)
 	else
 		finish_aborted(relay, turn);
 	if (is_forbidden(turn->error)) {
-		log_say(LOG_ERR, "--delivery exactly-once needs the rights Write and Describe for "
-			"the transactional id %s, and Read for the group: %s", turn->id, turn->what);
+		log_say(LOG_ERR, "%s: --delivery exactly-once needs Write and Describe of %s",
+			turn->what, turn->id);
 		relay_end(relay, EXIT_CANNOT);
 	}
 }
