@@ -21,6 +21,8 @@ OPTIONS = {"whole": (False, "many more records, kills and faults"),
            "version": ("3.9", "of Kafka: 3.9 or 4"),
            "kills": (0, "how many kills in the test of exactly once"),
            "table": ("", "a file for the table of faults, in markdown")}
+# More of them on two processors, and brokers do not answer before relays lose their membership.
+AT_A_TIME = 2
 # With --whole, seconds after which all of it is ended.
 WHOLE_S = 10000
 # Each of them adds its tests; those that take longest come first.
@@ -45,6 +47,7 @@ def main():
     cluster.share(shared)
     for module in MODULES:
         importlib.import_module(module)
+    suite.suite.at_a_time = AT_A_TIME
     if "--whole" in arguments:
         suite.suite.seconds = WHOLE_S
     path = os.path.abspath

@@ -18,6 +18,7 @@ from confluent_kafka import (OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcept
 
 import tap
 import wire
+from cluster import uses_mock
 from tap import equal, holds
 
 # A busy machine may take ten times as long as an idle one.
@@ -103,7 +104,8 @@ class Reader:
         self.consumer = Consumer({
             "bootstrap.servers": address, "group.id": f"ledger-{uuid.uuid4().hex}",
             "enable.auto.commit": False, "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": 50, "fetch.error.backoff.ms": 50, "log_level": 0,
+            "fetch.wait.max.ms": 50 if uses_mock() else 500,
+            "fetch.error.backoff.ms": 50, "log_level": 0,
             "fetch.message.max.bytes": 8 << 20, "receive.message.max.bytes": 100 << 20,
             "isolation.level": "read_committed", "enable.partition.eof": True,
         })

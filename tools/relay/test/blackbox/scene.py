@@ -19,7 +19,7 @@ DAY_S = 24 * 3600
 # Buckets below the horizon, in seconds.
 SMALL_WIDTHS = (10, 60)
 # The mock answers a fetch only after this time, even if there are records meanwhile.
-FETCH = ("-X", "fetch.wait.max.ms=20")
+FETCH_OF_MOCK = ("-X", "fetch.wait.max.ms=20")
 # Assignments reads lines of this level.
 DEBUG = ("--log-level", "debug")
 # What a relay logs when it has lost its membership, or ends without an answer to a commit: then
@@ -188,8 +188,8 @@ class Scene:
         targets = targets or {"t": 3}
         self.targets = {name: self.target(name) for name in targets}
         policies = {self.target(name): policy for name, policy in (policies or {}).items()}
-        self.options = ["--group", self.group, "--horizon", f"{horizon_s}s", *FETCH, *DEBUG,
-                        *options]
+        self.options = ["--group", self.group, "--horizon", f"{horizon_s}s", *DEBUG,
+                        *(FETCH_OF_MOCK if uses_mock() else ()), *options]
         self.options += self.more_options(scale, policies)
         self.horizon_ms = horizon_s * 1000 // scale
         widths = [width for width in SMALL_WIDTHS if width < horizon_s]
