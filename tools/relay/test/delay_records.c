@@ -3,9 +3,9 @@
  * A producer for the demonstration. It delays records, and knows nothing of the relay except its
  * headers.
  *
- * Usage: delay_records BROKERS TARGET COUNT SPAN_MS
+ * Usage: delay_records BROKERS TOPIC TARGET COUNT SPAN_MS
  *
- * It writes COUNT records to the topic "delays", for the topic TARGET, with random delays from 0
+ * It writes COUNT records to TOPIC, which the relay reads, for the topic TARGET, with random delays from 0
  * to SPAN_MS. One half of them has a time (twheel-deliver-at), the other a delay (twheel-delay).
  * For each record that Kafka has acknowledged, it prints a line: key, value, and when it is due,
  * in ms since 1970. The exit status is 0 if all were acknowledged.
@@ -18,7 +18,6 @@
 #include <string.h>
 #include <time.h>
 
-#define TOPIC		"delays"
 #define KEYS		100
 #define POLL_MS		100
 #define FLUSH_MS	60000
@@ -62,8 +61,8 @@ static rd_kafka_t *open_client(const char *brokers)
 	return client;
 }
 
-static rd_kafka_resp_err_t delay(rd_kafka_t *client, const char *target, uint64_t number,
-				 uint64_t delay_ms)
+static rd_kafka_resp_err_t delay(rd_kafka_t *client, const char *topic, const char *target,
+				 uint64_t number, uint64_t delay_ms)
 {
 	bool says_when = number % 2;
 	uint64_t made_ms = now_ms(), due_ms = made_ms + delay_ms;
@@ -73,7 +72,7 @@ static rd_kafka_resp_err_t delay(rd_kafka_t *client, const char *target, uint64_
 	snprintf(value, sizeof(value), "reminder-%" PRIu64, number);
 	snprintf(text, sizeof(text), "%" PRIu64, says_when ? due_ms : delay_ms);
 	return rd_kafka_producev(client,
-				 RD_KAFKA_V_TOPIC(TOPIC),
+				 RD_KAFKA_V_TOPIC(topic),
 				 RD_KAFKA_V_TIMESTAMP((int64_t)made_ms),
 				 RD_KAFKA_V_KEY(key, strlen(key)),
 				 RD_KAFKA_V_VALUE(value, strlen(value)),
@@ -85,13 +84,14 @@ static rd_kafka_resp_err_t delay(rd_kafka_t *client, const char *target, uint64_
 				 RD_KAFKA_V_END);
 }
 
-static bool delay_all(rd_kafka_t *client, const char *target, uint64_t count, uint64_t span_ms)
+static bool delay_all(rd_kafka_t *client, const char *topic, const char *target, uint64_t count,
+		      uint64_t span_ms)
 {
 	rd_kafka_resp_err_t error = 0;
 	uint64_t number = 0;
 
 	while (!error && number < count) {
-		error = delay(client, target, number, random() % (span_ms + 1));
+		error = delay(client, topic, target, number, random() % (span_ms + 1));
 		if (!error)
 			number++;
 		rd_kafka_poll(client, error ? POLL_MS : 0);
@@ -109,15 +109,15 @@ int main(int argc, char **argv)
 	rd_kafka_t *client;
 	bool all;
 
-	if (argc != 5) {
-		fputs("usage: delay_records BROKERS TARGET COUNT SPAN_MS\n", stderr);
+	if (argc != 6) {
+		fputs("usage: delay_records BROKERS TOPIC TARGET COUNT SPAN_MS\n", stderr);
 		return 2;
 	}
 	client = open_client(argv[1]);
 	if (!client)
 		return 1;
-	all = delay_all(client, argv[2], strtoull(argv[3], NULL, 10),
-			strtoull(argv[4], NULL, 10));
+	all = delay_all(client, argv[2], argv[3], strtoull(argv[4], NULL, 10),
+			strtoull(argv[5], NULL, 10));
 	rd_kafka_destroy(client);
 	return all ? 0 : 1;
 }
