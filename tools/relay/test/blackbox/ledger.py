@@ -244,14 +244,17 @@ class Ledger:
         self.never = set()
         self.lock = threading.Lock()
         self.address = address
+        self.producers = []
         self.use(settings)
 
     def use(self, settings):
-        """Send with a new client, which has these settings."""
+        """Send with a new client, which has these settings. Earlier ones may have records that
+        they have not written yet."""
         self.producer = Producer({
             "bootstrap.servers": self.address, "linger.ms": 5, "log_level": 0,
             "message.max.bytes": 8 << 20, "partitioner": "murmur2_random", **settings,
         })
+        self.producers.append(self.producer)
 
     # --- sending --------------------------------------------------------------------------
 
@@ -324,7 +327,8 @@ class Ledger:
 
     def flush(self):
         """Wait until all sent records are acknowledged."""
-        equal(self.producer.flush(PATIENCE_S), 0, "records that Kafka has not taken")
+        for producer in list(self.producers):
+            equal(producer.flush(PATIENCE_S), 0, "records that Kafka has not taken")
         equal(self.errors, [], "records that were not sent")
 
     def give_up(self, numbers):
