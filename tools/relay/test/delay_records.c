@@ -6,9 +6,9 @@
  * Usage: delay_records BROKERS TOPIC TARGET COUNT SPAN_MS
  *
  * It writes COUNT records to TOPIC, which the relay reads, for the topic TARGET, with random
- * delays from 0 to SPAN_MS. One half of them has a time (twheel-deliver-at), the other a delay (twheel-delay).
- * For each record that Kafka has acknowledged, it prints a line: key, value, and when it is due,
- * in ms since 1970. The exit status is 0 if all were acknowledged.
+ * delays from 0 to SPAN_MS. One half of them has a time (twheel-deliver-at), the other a delay
+ * (twheel-delay). For each record that Kafka has acknowledged, it prints a line: key, value, and
+ * when it is due, in ms since 1970. The exit status is 0 if all were acknowledged.
  */
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
