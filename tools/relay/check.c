@@ -21,12 +21,12 @@
 #include "common/util.h"
 #include "relay/check.h"
 #include "relay/kafka.h"
+#include "relay/query.h"
 #include "relay/send.h"
 #include "relay/state.h"
 #include "relay/work.h"
 
-/* Limits of calls that wait for brokers. */
-#define ASK_MS		5000
+/* The limit of calls that wait for brokers. */
 #define TRY_MS		10000
 
 /* Only one target is tried at a time: no partition has this number. */
@@ -60,26 +60,6 @@ struct check {
 	struct relay_product product;
 	rd_kafka_resp_err_t error;
 };
-
-/* --- does it exist? -------------------------------------------------------------------- */
-
-static rd_kafka_resp_err_t ask(struct relay *relay, const char *name)
-{
-	rd_kafka_topic_t *topic = rd_kafka_topic_new(relay->producer, name, NULL);
-	const struct rd_kafka_metadata *metadata;
-	rd_kafka_resp_err_t error;
-
-	if (!topic)
-		return rd_kafka_last_error();
-	error = rd_kafka_metadata(relay->producer, 0, topic, &metadata, ASK_MS);
-	if (!error) {
-		error = metadata->topic_cnt ? metadata->topics[0].err :
-			RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-		rd_kafka_metadata_destroy(metadata);
-	}
-	rd_kafka_topic_destroy(topic);
-	return error;
-}
 
 /* --- can it be written? ---------------------------------------------------------------- */
 
@@ -157,7 +137,7 @@ static bool run(struct relay *relay, struct relay_job *job)
 {
 	struct check *check = container_of(job, struct check, job);
 
-	check->error = ask(relay, check->topic);
+	check->error = relay_query_topic(relay->producer, check->topic);
 	if (check->error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
 		return false;
 	if (!check->error && check->has_product)

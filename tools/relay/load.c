@@ -23,6 +23,7 @@
 #include "relay/cancels.h"
 #include "relay/load.h"
 #include "relay/partition.h"
+#include "relay/query.h"
 #include "relay/state.h"
 #include "relay/work.h"
 
@@ -125,8 +126,8 @@ static bool judge_all(struct relay *relay, struct relay_load *load)
 	size_t i;
 
 	for (i = 0; i < load->nr; i++) {
-		error = rd_kafka_query_watermark_offsets(relay->producer, load->part[i].topic,
-							 load->job.number, &low, &high, ASK_MS);
+		error = relay_query_ends(relay->producer, load->part[i].topic, load->job.number,
+					 &low, &high);
 		if (error)
 			return fail(load, load->part[i].topic, error);
 		judge(load, &load->part[i], low, high);
@@ -246,8 +247,8 @@ static bool read_map(struct relay *relay, struct relay_load *load)
 	int64_t low, high;
 
 	free_maps(load);
-	error = rd_kafka_query_watermark_offsets(relay->producer, load->done_topic,
-						 load->job.number, &low, &high, ASK_MS);
+	error = relay_query_ends(relay->producer, load->done_topic, load->job.number, &low,
+				 &high);
 	if (error)
 		return fail(load, load->done_topic, error);
 	return low >= high || consume_pieces(relay, load, high);
@@ -258,8 +259,8 @@ static bool ask_cancelled(struct relay *relay, struct relay_load *load)
 	rd_kafka_resp_err_t error;
 	int64_t low, high;
 
-	error = rd_kafka_query_watermark_offsets(relay->producer, load->cancelled_topic,
-						 load->job.number, &low, &high, ASK_MS);
+	error = relay_query_ends(relay->producer, load->cancelled_topic, load->job.number, &low,
+				 &high);
 	if (error)
 		return fail(load, load->cancelled_topic, error);
 	load->cancelled_end = low < high ? high : 0;

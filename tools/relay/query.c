@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Asks brokers for the partitions of topics, in a thread. The thread owns the query until it
- * sets @over; then it touches it no more, and the loop owns it again.
+ * Asks brokers for topics and partitions.
+ *
+ * The thread of a relay_query owns the query until it sets @over; then it touches it no more, and
+ * the loop owns it again.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,6 +35,43 @@ struct relay_query {
 	const struct rd_kafka_metadata *metadata;
 	atomic_bool over;
 };
+
+/* --- one topic, one partition --------------------------------------------------------- */
+
+rd_kafka_resp_err_t relay_query_topic(rd_kafka_t *client, const char *name)
+{
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
+	const struct rd_kafka_metadata *metadata;
+	rd_kafka_resp_err_t error;
+
+	if (!topic)
+		return rd_kafka_last_error();
+	error = rd_kafka_metadata(client, 0, topic, &metadata, TIMEOUT_MS);
+	if (!error) {
+		error = metadata->topic_cnt ? metadata->topics[0].err :
+			RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+		rd_kafka_metadata_destroy(metadata);
+	}
+	rd_kafka_topic_destroy(topic);
+	return error;
+}
+
+/*
+ * librdkafka keeps the leaders of a topic that this client has not written to for 15 minutes, even
+ * if a broker says that it is not the leader.
+ */
+rd_kafka_resp_err_t relay_query_ends(rd_kafka_t *client, const char *topic, int32_t number,
+				     int64_t *low, int64_t *high)
+{
+	rd_kafka_resp_err_t error;
+
+	error = rd_kafka_query_watermark_offsets(client, topic, number, low, high, TIMEOUT_MS);
+	if (error)
+		relay_query_topic(client, topic);
+	return error;
+}
+
+/* --- in a thread ---------------------------------------------------------------------- */
 
 static void *ask(void *argument)
 {

@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Asks brokers for the partitions of topics, without blocking the loop. librdkafka has only a
- * blocking function for that (DescribeTopics is from 2.3 on), so a thread of its own calls it.
+ * Asks brokers for topics, for their partitions, and for the ends of these. librdkafka has only
+ * functions for that which block (DescribeTopics is from 2.3 on). So threads of work.c ask most of
+ * it, and a relay_query has a thread of its own.
  */
 #ifndef RELAY_QUERY_H
 #define RELAY_QUERY_H
 
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct relay_query;
+
+/*
+ * Does a topic exist? The topic is not created by that, and the client knows its leaders anew.
+ * Blocks up to 5 s. Returns 0, or why it cannot be used, or why nobody answers.
+ */
+rd_kafka_resp_err_t relay_query_topic(rd_kafka_t *client, const char *name);
+
+/*
+ * Ask the leader of a partition for the ends of its log: the first offset, and the next one.
+ * Blocks up to 10 s. Returns an error if the leader has changed: then it is known the next time.
+ */
+rd_kafka_resp_err_t relay_query_ends(rd_kafka_t *client, const char *topic, int32_t number,
+				     int64_t *low, int64_t *high);
 
 /*
  * Ask for a topic, or for all if @topic is NULL. The topic is not created by that if @client is

@@ -68,6 +68,23 @@ def a_relay_ends_while_no_broker_answers_and_the_next_goes_on():
 
 
 @suite.together
+def leaders_that_move_while_another_relay_has_the_partitions_are_found():
+    need_mock("leaders that move")
+    with Scene(partitions=4, options=short_session()) as scene:
+        first, second = scene.start(), scene.relay()
+        # The first has known the leaders of all of them.
+        second.launch().wait_until_it_says("[1-9][0-9]* partitions are assigned")
+        first.wait_until_it_says("partitions are revoked")
+        for topic, partitions in (scene.topics | scene.tables).items():
+            for number in range(partitions):
+                scene.cluster.tell("leader", topic, number, number % 3 + 1)
+        second.stop()
+        for number in range(4):
+            scene.send(delay=0, partition=number)
+        return scene.finish()
+
+
+@suite.together
 def leaders_and_the_coordinator_move():
     need_mock("leaders that move")
     with Scene(horizon_s=3600, scale=20000) as scene:
