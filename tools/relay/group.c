@@ -41,6 +41,9 @@
 /* How many records are read in a turn of the loop. */
 #define BATCH		500
 
+/* How long partitions that are ready wait for others, at most. */
+#define APPLY_EVERY_MS	1000
+
 /* How long a revoke waits for reports in all, and for the next one. */
 #define FLUSH_MS	10000
 #define QUIET_MS	2000
@@ -114,6 +117,22 @@ static void pause_again(struct relay *relay)
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+/*
+ * Wait until librdkafka has stopped the partitions of an earlier assignment. It asserts that none
+ * is told to stop twice, which the next assignment would do. Its main thread handles requests in
+ * their order: it has told all to stop when the first of these is answered, and has noted that
+ * they did when the second is.
+ */
+static void wait_until_stopped(struct relay *relay)
+{
+	rd_kafka_topic_partition_list_t *list;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (!rd_kafka_assignment(relay->consumer, &list))
+			rd_kafka_topic_partition_list_destroy(list);
+}
+
 /* Tell librdkafka to read all partitions that are ready, each from where it stands. */
 static void apply_assignment(struct relay *relay)
 {
@@ -131,11 +150,32 @@ static void apply_assignment(struct relay *relay)
 		log_say(LOG_ERR, "cannot read the assigned partitions: %s",
 			rd_kafka_err2str(error));
 	rd_kafka_topic_partition_list_destroy(list);
+	wait_until_stopped(relay);
+	relay->applied_ms = relay_boot_ms();
 	relay_partition_backpressure_all(relay);
 	pause_again(relay);
 }
 
-/* Partitions that were loaded, and whose ids that were taken back are known, are ready. */
+static bool is_loaded(struct relay *relay, const struct relay_partition *partition)
+{
+	return partition->loaded && relay_cancels_ready(relay, partition->number);
+}
+
+static bool are_all_loaded(struct relay *relay)
+{
+	struct relay_partition *partition;
+
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (partition->state == PARTITION_LOADING && !is_loaded(relay, partition))
+			return false;
+	return true;
+}
+
+/*
+ * Partitions that were loaded, and whose ids that were taken back are known, are ready. They wait
+ * for each other a while: with each assignment librdkafka fetches again what it had fetched of
+ * all partitions.
+ */
 void relay_group_update(struct relay *relay)
 {
 	struct relay_partition *partition;
@@ -143,10 +183,11 @@ void relay_group_update(struct relay *relay)
 
 	if (!relay->assign_again || relay->revoking)
 		return;
+	if (relay_boot_ms() < relay->applied_ms + APPLY_EVERY_MS && !are_all_loaded(relay))
+		return;
 	relay->assign_again = false;
 	RB_FOREACH(partition, relay_partitions, &relay->partitions)
-		if (partition->state == PARTITION_LOADING && partition->loaded &&
-		    relay_cancels_ready(relay, partition->number)) {
+		if (partition->state == PARTITION_LOADING && is_loaded(relay, partition)) {
 			partition->state = PARTITION_READY;
 			changed = true;
 		}

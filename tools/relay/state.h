@@ -504,6 +504,8 @@ struct relay {
 	bool unclean;
 	/* Partitions were loaded that librdkafka has not been told to read. */
 	bool assign_again;
+	/* When it was last told what to read, by the clock since boot. */
+	uint64_t applied_ms;
 	struct relay_targets targets;
 	uint64_t nr_targets;
 	struct relay_unused unused;

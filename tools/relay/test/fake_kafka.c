@@ -268,6 +268,14 @@ rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *client,
 	return 0;
 }
 
+rd_kafka_resp_err_t rd_kafka_assignment(rd_kafka_t *client,
+					rd_kafka_topic_partition_list_t **list)
+{
+	(void)client;
+	*list = rd_kafka_topic_partition_list_new(0);
+	return 0;
+}
+
 int rd_kafka_assignment_lost(rd_kafka_t *client)
 {
 	(void)client;

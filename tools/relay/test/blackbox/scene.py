@@ -243,7 +243,8 @@ class Scene:
 
     def name_topics(self, targets):
         """All topics with records: {name: partitions}."""
-        topics = {self.topic: self.partitions, f"{self.topic}.invalid": 1}
+        invalid = 1 if self.cluster.is_mock else self.partitions
+        topics = {self.topic: self.partitions, f"{self.topic}.invalid": invalid}
         topics |= {bucket: self.partitions for bucket in self.buckets}
         for name, partitions in targets.items():
             topics |= {self.target(name): partitions, f"{self.target(name)}.dead": 1}
