@@ -162,7 +162,8 @@ bool relay_topics_judge(const struct relay_topics *topics, const struct relay_op
 			judge_replicas(topic, replicas);
 			continue;
 		}
-		log_say(LOG_ERR, "there is no topic %s, %s", topic->name, hint);
+		log_say(LOG_ERR, "there is no topic %s, %s; or no right to describe it",
+			topic->name, hint);
 		missing = true;
 	}
 	return missing;

@@ -16,7 +16,7 @@ from tap import equal, holds
 from trial import AT_LEAST_ONCE, EXACTLY_ONCE, delivery, modes
 
 CLUSTER = "kafka-cluster"
-# Records that are due later than twice the horizon, if they are read in time, go to the first bucket.
+# What is due later than twice the horizon, and is read in time, goes to the first bucket.
 HORIZON_S = 10
 FAR_MS = 27000
 # How a message says that it is a right that is missing.

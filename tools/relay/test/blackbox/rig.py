@@ -77,7 +77,7 @@ class Rig(Brokers):
 
     def in_sync(self, topic, partition):
         """The brokers that are in sync, by one of them."""
-        return set(self.partition(topic, partition).isrs)
+        return set(self.partitions(topic)[partition].isrs)
 
     def remake(self, topic, partitions, replicas=None, config=()):
         """Delete a topic and make it again; @replicas are the brokers that have it."""
