@@ -46,8 +46,8 @@
 #include "relay/turn.h"
 
 /* Limits of a turn. */
-#define RECORDS_MAX	10000
-#define BYTES_MAX	(16 * 1024 * 1024)
+#define RECORDS_MAX	50000
+#define BYTES_MAX	(64 * 1024 * 1024)
 #define MAP_MAX		10000
 
 /* How often partitions are committed of which nothing was written: records that are skipped. */
