@@ -31,6 +31,7 @@
 #include "relay/commit.h"
 #include "relay/doubt.h"
 #include "relay/group.h"
+#include "relay/kafka.h"
 #include "relay/load.h"
 #include "relay/map.h"
 #include "relay/partition.h"
@@ -403,6 +404,19 @@ int relay_group_join(struct relay *relay)
 	return EXIT_CANNOT;
 }
 
+static void log_error(const struct relay *relay, const rd_kafka_message_t *message)
+{
+	char group[RELAY_GROUP_MAX];
+
+	if (message->err != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
+		log_say(LOG_WARNING, "kafka: %s", rd_kafka_message_errstr(message));
+		return;
+	}
+	relay_client_group(relay, group);
+	log_say(LOG_ERR, "this user may not be in the group %s (Read of the group): it is tried again",
+		group);
+}
+
 bool relay_group_read(struct relay *relay)
 {
 	rd_kafka_message_t *message = NULL;
@@ -415,7 +429,7 @@ bool relay_group_read(struct relay *relay)
 		if (message->rkt)
 			relay_partition_read(relay, message);
 		else
-			log_say(LOG_WARNING, "kafka: %s", rd_kafka_message_errstr(message));
+			log_error(relay, message);
 		rd_kafka_message_destroy(message);
 	}
 	return true;

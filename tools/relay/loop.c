@@ -39,7 +39,7 @@
 #include "relay/work.h"
 
 /* How often the relay commits and checks for rare events. */
-#define TICK_MS	1000
+#define TICK_MS	500
 
 /* How long the end may take: it waits for records and commits in flight, 10 s for each. */
 #define END_S	60

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checks the relay's topics while it runs. The loop calls relay_settings_check() each second,
+ * Checks the relay's topics while it runs. The loop calls relay_settings_check() at each tick,
  * which makes a step if the answer is there that it waits for:
  *
  *	            each minute            it has more partitions
@@ -8,7 +8,7 @@
  *	    ^  |  each hour                               v            --create
  *	    |  +--------------------------------------> LISTING ------------------> ADDING
  *	    |                                           |  ^                          |
- *	    |                  all is there, or it      |  | again each second, until |
+ *	    |                  all is there, or it      |  | again each tick, until   |
  *	    +--- DESCRIBING <--- does not become so ----+  +--- brokers know them ----+
  *	          ^
  *	        (start)

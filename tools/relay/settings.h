@@ -11,7 +11,7 @@
  */
 int relay_settings_start(struct relay *relay, const struct relay_topics *topics);
 
-/* Go on: each second. Does not block. */
+/* Go on: at each tick of the loop. Does not block. */
 void relay_settings_check(struct relay *relay);
 
 /* Do not wait for answers any more; before the consumer is closed. */

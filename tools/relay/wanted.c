@@ -15,8 +15,8 @@
  * reads: the cleaner removes the old value before the reader is there, and the new one is
  * behind the end that the reader took. A minute is enough, because only a relay that does not
  * know yet that it has lost the partition writes its keys while the new owner reads them. A
- * longer lag makes takeovers slow: pieces are written again each second, and with a lag of an
- * hour, all of the last hour are read.
+ * longer lag makes takeovers slow: pieces are written again twice a second, and with a lag of
+ * an hour, all of the last hour are read.
  */
 #include <inttypes.h>
 #include <stdio.h>
