@@ -201,8 +201,13 @@ static void close_all(struct loop *loop)
 static int timeout_ms(const struct loop *loop, bool busy)
 {
 	uint64_t now_ms = relay_boot_ms();
-	int timeout = loop->tick_ms > now_ms ? loop->tick_ms - now_ms : 0;
+	uint64_t end_ms = loop->tick_ms;
 	int other = loop->metrics ? metrics_timeout_ms(loop->metrics) : -1;
+	int timeout;
+
+	if (loop->relay.nr_gathered && loop->relay.gather_ms < end_ms)
+		end_ms = loop->relay.gather_ms;
+	timeout = end_ms > now_ms ? end_ms - now_ms : 0;
 
 	if (busy)
 		return 0;

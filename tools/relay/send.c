@@ -28,7 +28,8 @@
  * topic keeps it.
  *
  * With exactly once, "sent" is to wait in @blocked for the next turn (turn.c), and a failing target
- * is tried by check.c in a transaction of its own.
+ * is tried by check.c in a transaction of its own. If a right is missing, brokers do not say of
+ * which topic: then all targets of the turn are suspect, and each is tried so.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -55,6 +56,10 @@
 /* How often held entries are looked at, and how many are parked then. */
 #define SWEEP_MS	1000
 #define SWEEP_MAX	1000
+
+/* How long entries for buckets are gathered, and how many. */
+#define GATHER_MS	100
+#define GATHER_MAX	2000
 
 /*
  * Limit of the records of one target that are in flight: the producer has one queue, and other
@@ -440,6 +445,7 @@ static void send_held(struct relay *relay, struct relay_target *target)
 static void recover(struct relay *relay, struct relay_target *target)
 {
 	target->checked = true;
+	target->suspect = false;
 	if (target->failing) {
 		log_say(LOG_NOTICE, "%s can be written again", target->name);
 		target->failing = false;
@@ -455,6 +461,7 @@ static void note_failure(struct relay_target *target, rd_kafka_resp_err_t error)
 	uint64_t now_ms = relay_boot_ms();
 
 	log_failure(target, error);
+	target->suspect = false;
 	if (!target->failing) {
 		target->failing = true;
 		target->failing_ms = now_ms;
@@ -532,7 +539,7 @@ static bool try_target(struct relay *relay, struct relay_target *target,
 		return false;
 	target->is_tried = true;
 	target->try_ms = relay_boot_ms() + target->backoff_ms;
-	if (!target->is_own && (relay->turn || !target->checked)) {
+	if (relay->turn || (!target->is_own && !target->checked)) {
 		start_check(relay, target, target->checked ? entry : NULL);
 		return false;
 	}
@@ -752,6 +759,12 @@ static void end_sending(struct relay *relay, struct relay_entry *entry)
 		entry->partition->nr_sending--;
 }
 
+static void block(struct relay *relay, struct relay_entry *entry)
+{
+	entry->state = ENTRY_BLOCKED;
+	TAILQ_INSERT_TAIL(&relay->blocked, entry, in_queue);
+}
+
 static void send_to_target(struct relay *relay, struct relay_entry *entry)
 {
 	rd_kafka_resp_err_t error = try_produce(relay, entry);
@@ -759,11 +772,31 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
 	if (!error) {
 		start_sending(relay, entry);
 	} else if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-		entry->state = ENTRY_BLOCKED;
-		TAILQ_INSERT_TAIL(&relay->blocked, entry, in_queue);
+		block(relay, entry);
 	} else {
 		handle_write_error(relay, entry, error);
 	}
+}
+
+/*
+ * Nobody waits for an entry that goes to a bucket, and librdkafka makes a request for each batch of
+ * a partition. So such entries are gathered in @blocked, and sent together.
+ */
+static bool gather(struct relay *relay, struct relay_entry *entry)
+{
+	if (relay->turn || entry->decision.action != RELAY_PARK || entry->isolated)
+		return false;
+	if (!relay->nr_gathered)
+		relay->gather_ms = relay_boot_ms() + GATHER_MS;
+	relay->nr_gathered++;
+	block(relay, entry);
+	return true;
+}
+
+static bool is_gathering(const struct relay *relay)
+{
+	return relay->nr_gathered && relay->nr_gathered < GATHER_MAX &&
+		relay_boot_ms() < relay->gather_ms;
 }
 
 /* Send an entry that has waited: decide again first. */
@@ -801,7 +834,7 @@ static void send_or_hold(struct relay *relay, struct relay_entry *entry)
 		hold_behind(relay, entry);
 	} else if (is_full(target) || !TAILQ_EMPTY(&target->held)) {
 		hold_behind(relay, entry);
-	} else {
+	} else if (!gather(relay, entry)) {
 		send_to_target(relay, entry);
 	}
 }
@@ -844,11 +877,14 @@ static void take_blocked(struct relay *relay, struct relay_entry *entry)
 	entry->state = ENTRY_LOOSE;
 }
 
-/* The producer may have room again. */
+/* The producer may have room again, or what was gathered is to be sent. */
 static void send_blocked(struct relay *relay)
 {
 	struct relay_entry *entry;
 
+	if (is_gathering(relay))
+		return;
+	relay->nr_gathered = 0;
 	while (may_produce(relay) && (entry = TAILQ_FIRST(&relay->blocked))) {
 		take_blocked(relay, entry);
 		if (entry->target->failing)
@@ -864,15 +900,28 @@ static void send_blocked(struct relay *relay)
 
 bool relay_send_take(struct relay *relay, struct relay_entry *entry)
 {
+	struct relay_target *target = entry->target;
+
 	take_blocked(relay, entry);
-	if (entry->target->failing && !entry->target->is_own) {
+	if (target->failing) {
 		wait_or_park(relay, entry);
+		return false;
+	}
+	if (target->suspect) {
+		if (!target->checking)
+			start_check(relay, target, entry);
+		hold_behind(relay, entry);
 		return false;
 	}
 	if (relay->handlers.reconsider(relay, entry))
 		return false;
 	start_sending(relay, entry);
 	return true;
+}
+
+void relay_send_suspect(struct relay_entry *entry)
+{
+	entry->target->suspect = true;
 }
 
 void relay_send_untaken(struct relay *relay, struct relay_entry *entry)

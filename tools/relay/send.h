@@ -56,8 +56,12 @@ bool relay_send_describe(const struct relay_entry *entry, struct relay_product *
  */
 bool relay_send_take(struct relay *relay, struct relay_entry *entry);
 
-/* The entry was written; or it was not, and waits in @blocked again; or why it could not be. */
+/*
+ * The entry was written; or its target may be the reason why the turn was aborted; or it was not
+ * written, and waits in @blocked again; or why it could not be.
+ */
 void relay_send_succeeded(struct relay *relay, struct relay_entry *entry);
+void relay_send_suspect(struct relay_entry *entry);
 void relay_send_untaken(struct relay *relay, struct relay_entry *entry);
 void relay_send_failed(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error);
 

@@ -81,7 +81,7 @@ enum relay_entry_state {
 	ENTRY_NEAR,		/* in @near of the relay, and its alarm is set for when it is due */
 	ENTRY_SENDING,		/* librdkafka has it: its memory must stay */
 	ENTRY_HELD,		/* in @held of its target, which cannot be written */
-	ENTRY_BLOCKED,		/* in @blocked of the relay: the producer is full, or for a turn */
+	ENTRY_BLOCKED,		/* in @blocked: the producer is full, it is gathered, or for a turn */
 	ENTRY_DROPPED,		/* in @dropped of the relay: it was taken back */
 };
 
@@ -357,6 +357,7 @@ TAILQ_HEAD(relay_map_writes, relay_map_write);
  * @probe: wakes when the next entry is tried, or when held entries have waited long enough.
  * @try_ms: when the next entry is tried, by the clock since boot.
  * @is_tried: one was tried since the last failure.
+ * @suspect: it may be the reason why a turn was aborted: it is tried alone.
  * @backoff_ms: the time between two tries.
  * @logged_ms: when the failure was last logged, by the clock since boot.
  * @labelled: its counters have a label of their own on the page of metrics: it is kept while the
@@ -384,6 +385,7 @@ struct relay_target {
 	struct relay_waker probe;
 	uint64_t try_ms;
 	bool is_tried;
+	bool suspect;
 	uint64_t backoff_ms;
 	uint64_t logged_ms;
 	bool labelled;
@@ -511,8 +513,11 @@ struct relay {
 	struct relay_unused unused;
 	/* How many targets are labelled. */
 	unsigned int nr_labels;
-	/* Entries that wait until the producer has room, or for the next turn. */
+	/* Entries that wait until the producer has room, are gathered, or wait for the next turn. */
 	struct relay_entries blocked;
+	/* How many of them are gathered, and until when, by the clock since boot: see send.c. */
+	unsigned int nr_gathered;
+	uint64_t gather_ms;
 	/* Entries that were taken back, and are freed soon. */
 	struct relay_entries dropped;
 	/* Entries that wait to be due, the first one first. */

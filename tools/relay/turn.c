@@ -417,6 +417,21 @@ static void *run_thread(void *context)
 
 /* --- the loop: the end of a turn ---------------------------------------------------------- */
 
+/* A right is missing, and no record has the blame: librdkafka reports only the transaction. */
+static bool is_somebodys(const struct relay_turn *turn)
+{
+	const struct relay_map_write *write;
+	size_t i;
+
+	for (i = 0; i < turn->nr; i++)
+		if (turn->items[i].entry->error)
+			return false;
+	TAILQ_FOREACH(write, &turn->writes, link)
+		if (write->error)
+			return false;
+	return turn->error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+}
+
 static void log_failure(struct relay_turn *turn)
 {
 	uint64_t now_ms = relay_boot_ms();
@@ -430,6 +445,10 @@ static void log_failure(struct relay_turn *turn)
 	turn->logged_ms = now_ms;
 	log_say(LOG_WARNING, "a transaction %s: %s", turn->end == TURN_UNKNOWN ?
 		"has an unknown end, all is loaded anew" : "was aborted", turn->what);
+	if (is_somebodys(turn))
+		log_say(LOG_WARNING,
+			"Write of a topic is not allowed: each target is tried; Write of %s"
+			RELAY_DONE_SUFFIX " is needed, too", turn->relay->rules.topic);
 }
 
 static void note_committed(struct relay *relay, const rd_kafka_topic_partition_t *committed)
@@ -469,11 +488,15 @@ static void finish_committed(struct relay *relay, struct relay_turn *turn)
 /* Undo what has counted as done. Entries are put back in their order. */
 static void finish_aborted(struct relay *relay, struct relay_turn *turn)
 {
+	bool is_any = is_somebodys(turn);
 	size_t i;
 
-	for (i = 0; i < turn->nr; i++)
+	for (i = 0; i < turn->nr; i++) {
 		if (turn->items[i].entry->partition)
 			relay_partition_undo(relay, turn->items[i].entry);
+		if (is_any)
+			relay_send_suspect(turn->items[i].entry);
+	}
 	relay_map_put_back(relay, &turn->writes);
 	for (i = turn->nr; i-- > 0;) {
 		struct relay_entry *entry = turn->items[i].entry;

@@ -328,6 +328,8 @@ static void park_in_vain(void)
 	assign_partitions("delays", 1);
 	for (offset = 0; offset < 3; offset++)
 		read_delayed(offset, HOUR_MS);
+	/* What goes to a bucket is gathered. */
+	wait_ms(SECOND_MS);
 	ASSERT_EQ(fake_count(BUCKET, true), 3);
 	kafka.at_poll = fail_buckets;
 	wait_ms(30 * MINUTE_MS);
@@ -380,6 +382,7 @@ TEST(a_bucket_with_too_few_partitions_fails_for_the_missing_ones_only)
 			    .delay_ms = HOUR_MS });
 		read_delayed(offset, HOUR_MS);
 	}
+	wait_ms(SECOND_MS);
 	ASSERT_EQ(fake_count(BUCKET, true), 10);
 	fake_report_all(BUCKET, 0);
 	wait_ms(5 * SECOND_MS);

@@ -9,6 +9,7 @@ import re
 import threading
 
 from cluster import alone_cluster, offers
+from brokers_promises import take_back
 from ledger import wait_for
 from scene import Scene, short_session
 from suite import suite
@@ -50,12 +51,15 @@ def rights_of(scene, mode):
                 rights[f"{operation.lower()}_of_{name}"] = (operation, "TOPIC", f"{topic}-{name}")
     if mode == EXACTLY_ONCE:
         rights["write_of_the_transactional_id"] = ("WRITE", "TRANSACTIONAL_ID", scene.group)
-        rights["describe_of_the_transactional_id"] = ("DESCRIBE", "TRANSACTIONAL_ID", scene.group)
     return rights
 
 
 def others_of(scene):
-    """Rights that are never missing here: other buckets, and the settings of topics."""
+    """Rights that are never missing here: another target, other buckets, and the settings of
+    topics."""
+    yield ("WRITE", "TOPIC", scene.target("u"))
+    # So the relay knows of this one, and does not know that it may not write it.
+    yield ("DESCRIBE", "TOPIC", scene.target("t"))
     for bucket in scene.buckets[1:]:
         yield ("READ", "TOPIC", bucket)
         yield ("WRITE", "TOPIC", bucket)
@@ -104,20 +108,32 @@ def wait_with_starts(scene, relay):
 
 
 def send_some(scene):
-    """Near ones, far ones, dead letters and invalid ones."""
+    """Near ones, far ones, dead letters and invalid ones, and one that is taken back; returns
+    those of another target."""
+    others = set()
+    for number in range(scene.partitions):
+        # There is something to read of what is done.
+        scene.ledger.producer.produce(f"{scene.topic}-done", key=b"x", value=b"x",
+                                      partition=number)
     for _ in range(20):
         scene.send(delay=0)
+        others.add(scene.send("u", delay=0).number)
         scene.send(delay=FAR_MS)
         scene.send(attempt=25)
         scene.ledger.send_invalid([], "there is no twheel-target")
+    gone = scene.send(delay=FAR_MS, key=b"k", record_id=b"gone").number
     scene.ledger.flush()
+    scene.reader.catch_up()
+    take_back(scene, [gone])
+    scene.ledger.never.add(gone)
+    return others
 
 
 def try_without(mode, lacking):
     """A relay that lacks a right, which it is given once it has said so."""
     with lock:
         cluster = secure_cluster()
-    with Scene(partitions=2, targets={"t": 1}, horizon_s=HORIZON_S, cluster=cluster,
+    with Scene(partitions=2, targets={"t": 1, "u": 1}, horizon_s=HORIZON_S, cluster=cluster,
                options=[*short_session(), *delivery(mode)]) as scene:
         user = f"user-{scene.topic}"
         # Topics are there.
@@ -130,7 +146,7 @@ def try_without(mode, lacking):
         for right in others_of(scene):
             allow(cluster, user, right)
         relay = secured(scene, user).launch()
-        send_some(scene)
+        others = send_some(scene)
         words = None
         if lacking:
             resource = rights[lacking][2]
@@ -138,6 +154,8 @@ def try_without(mode, lacking):
                      f"a message about {resource} of {relay.said()[-3000:]}")
             words = told(relay, resource)
             holds(words, f"all came without {rights[lacking]}")
+            if lacking == "write_to_a_target":
+                wait_for(lambda: not scene.ledger.missing() & others, "those of another target")
             allow(cluster, user, rights[lacking])
         wait_with_starts(scene, relay)
         verdict = scene.finish(by_contract=True)

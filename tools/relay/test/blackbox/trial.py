@@ -86,7 +86,7 @@ def notable(scene):
         for line in relay.said().splitlines():
             words = line.partition(": ")[2].replace(scene.topic, "delays")
             # What begins like this is librdkafka's.
-            if TELLS.search(words) and not re.match("kafka: |.* is ours", words):
+            if TELLS.search(words) and not re.match("kafka: |librdkafka |.* is ours", words):
                 found[re.sub(r"\d+", "N", words)] += 1
     return found
 
