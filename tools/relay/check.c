@@ -94,6 +94,17 @@ static bool have_producer(struct relay *relay, struct relay_checker *checker)
 	return false;
 }
 
+/*
+ * librdkafka drops the record, and does not say why, if the coordinator refuses the topic: its user
+ * may not write it. With other errors of the coordinator it tries again.
+ */
+static rd_kafka_resp_err_t error_of(const struct relay_checker *checker)
+{
+	return checker->error == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+		checker->error == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT ?
+		RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED : checker->error;
+}
+
 /* Returns whether the producer can be used on. */
 static bool end_try(struct relay_checker *checker)
 {
@@ -122,7 +133,7 @@ static rd_kafka_resp_err_t try_product(struct relay *relay, struct relay_checker
 	}
 	if (!error) {
 		rd_kafka_flush(checker->producer, TRY_MS);
-		error = checker->error;
+		error = error_of(checker);
 	}
 	if (!end_try(checker)) {
 		rd_kafka_destroy(checker->producer);

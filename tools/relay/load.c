@@ -118,21 +118,39 @@ static void judge(const struct relay_load *load, struct relay_loaded *part, int6
 			 " are deleted (--from-beginning)", low);
 }
 
-/* The ends of the log come after the committed offset: so they are not older. */
-static bool judge_all(struct relay *relay, struct relay_load *load)
+/*
+ * The ends of the log come after the committed offset: so they are not older. The last one is that
+ * of ids that were taken back.
+ */
+static bool ask_ends(struct relay *relay, struct relay_load *load, struct relay_ends *ends)
 {
 	rd_kafka_resp_err_t error;
-	int64_t low, high;
+	const char *failed;
 	size_t i;
 
-	for (i = 0; i < load->nr; i++) {
-		error = relay_query_ends(relay->producer, load->part[i].topic, load->job.number,
-					 &low, &high);
-		if (error)
-			return fail(load, load->part[i].topic, error);
-		judge(load, &load->part[i], low, high);
-	}
+	for (i = 0; i < load->nr; i++)
+		ends[i].topic = load->part[i].topic;
+	ends[i].topic = load->cancelled_topic;
+	error = relay_query_ends(relay->producer, load->job.number, ends, i + 1, &failed);
+	if (error)
+		return fail(load, failed, error);
+	load->cancelled_end = ends[i].low < ends[i].high ? ends[i].high : 0;
 	return true;
+}
+
+static bool judge_all(struct relay *relay, struct relay_load *load)
+{
+	struct relay_ends *ends = calloc(load->nr + 1, sizeof(*ends));
+	bool known;
+	size_t i;
+
+	if (!ends)
+		return fail(load, load->cancelled_topic, RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE);
+	known = ask_ends(relay, load, ends);
+	for (i = 0; known && i < load->nr; i++)
+		judge(load, &load->part[i], ends[i].low, ends[i].high);
+	free(ends);
+	return known;
 }
 
 /* --- the map -------------------------------------------------------------------------- */
@@ -243,28 +261,15 @@ static bool consume_pieces(struct relay *relay, struct relay_load *load, int64_t
 
 static bool read_map(struct relay *relay, struct relay_load *load)
 {
+	struct relay_ends ends = { .topic = load->done_topic };
 	rd_kafka_resp_err_t error;
-	int64_t low, high;
+	const char *failed;
 
 	free_maps(load);
-	error = relay_query_ends(relay->producer, load->done_topic, load->job.number, &low,
-				 &high);
+	error = relay_query_ends(relay->producer, load->job.number, &ends, 1, &failed);
 	if (error)
-		return fail(load, load->done_topic, error);
-	return low >= high || consume_pieces(relay, load, high);
-}
-
-static bool ask_cancelled(struct relay *relay, struct relay_load *load)
-{
-	rd_kafka_resp_err_t error;
-	int64_t low, high;
-
-	error = relay_query_ends(relay->producer, load->cancelled_topic, load->job.number, &low,
-				 &high);
-	if (error)
-		return fail(load, load->cancelled_topic, error);
-	load->cancelled_end = low < high ? high : 0;
-	return true;
+		return fail(load, failed, error);
+	return ends.low >= ends.high || consume_pieces(relay, load, ends.high);
 }
 
 /* --- the job -------------------------------------------------------------------------- */
@@ -277,7 +282,7 @@ static bool run(struct relay *relay, struct relay_job *job)
 		if (relay_work_over(relay, job) ||
 		    !ask_committed(relay, load, &load->part[load->nr_asked]))
 			return false;
-	return read_map(relay, load) && judge_all(relay, load) && ask_cancelled(relay, load);
+	return read_map(relay, load) && judge_all(relay, load);
 }
 
 static void done(struct relay *relay, struct relay_job *job)

@@ -13,6 +13,7 @@
 
 #include "common/log.h"
 #include "relay/query.h"
+#include "relay/state.h"
 
 /* The relay's end waits for this at most. */
 #define TIMEOUT_MS	5000
@@ -56,18 +57,69 @@ rd_kafka_resp_err_t relay_query_topic(rd_kafka_t *client, const char *name)
 	return error;
 }
 
-/*
- * librdkafka keeps the leaders of a topic that this client has not written to for 15 minutes, even
- * if a broker says that it is not the leader.
- */
-rd_kafka_resp_err_t relay_query_ends(rd_kafka_t *client, const char *topic, int32_t number,
-				     int64_t *low, int64_t *high)
+/* Returns an error and the topic, if one is to blame. */
+static rd_kafka_resp_err_t ask_ends(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list,
+				    int64_t which, const char **failed)
 {
 	rd_kafka_resp_err_t error;
+	int i;
 
-	error = rd_kafka_query_watermark_offsets(client, topic, number, low, high, TIMEOUT_MS);
+	*failed = NULL;
+	for (i = 0; i < list->cnt; i++)
+		list->elems[i].offset = which;
+	error = rd_kafka_offsets_for_times(client, list, TIMEOUT_MS);
+	for (i = 0; i < list->cnt && !*failed; i++) {
+		if (!list->elems[i].err)
+			continue;
+		*failed = list->elems[i].topic;
+		error = list->elems[i].err;
+	}
+	return error;
+}
+
+/*
+ * librdkafka keeps the leaders of topics that this client has not written to for 15 minutes, even
+ * if a broker says that it is not the leader, or does not answer.
+ */
+static void forget_leaders(rd_kafka_t *client, const struct relay_ends *ends, size_t nr,
+			   const char *failed)
+{
+	uint64_t end_ms = relay_boot_ms() + TIMEOUT_MS;
+	size_t i;
+
+	for (i = 0; i < nr && relay_boot_ms() < end_ms; i++)
+		if (!failed || !strcmp(failed, ends[i].topic))
+			relay_query_topic(client, ends[i].topic);
+}
+
+/*
+ * Not rd_kafka_query_watermark_offsets(): while a leader does not answer, that waits for minutes,
+ * whatever its time-out is.
+ */
+rd_kafka_resp_err_t relay_query_ends(rd_kafka_t *client, int32_t number, struct relay_ends *ends,
+				     size_t nr, const char **failed)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(nr);
+	const char *topic = NULL;
+	rd_kafka_resp_err_t error;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		rd_kafka_topic_partition_list_add(list, ends[i].topic, number);
+	error = ask_ends(client, list, RD_KAFKA_OFFSET_BEGINNING, &topic);
+	for (i = 0; i < nr && !error; i++)
+		ends[i].low = list->elems[i].offset;
+	if (!error)
+		error = ask_ends(client, list, RD_KAFKA_OFFSET_END, &topic);
+	for (i = 0; i < nr && !error; i++)
+		ends[i].high = list->elems[i].offset;
+	*failed = ends[0].topic;
+	for (i = 0; topic && i < nr; i++)
+		if (!strcmp(topic, ends[i].topic))
+			*failed = ends[i].topic;
 	if (error)
-		relay_query_topic(client, topic);
+		forget_leaders(client, ends, nr, topic);
+	rd_kafka_topic_partition_list_destroy(list);
 	return error;
 }
 

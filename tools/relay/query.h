@@ -19,12 +19,25 @@ struct relay_query;
  */
 rd_kafka_resp_err_t relay_query_topic(rd_kafka_t *client, const char *name);
 
-/*
- * Ask the leader of a partition for the ends of its log: the first offset, and the next one.
- * Blocks up to 10 s. Returns an error if the leader has changed: then it is known the next time.
+/**
+ * struct relay_ends - the ends of the log of a partition
+ * @topic: its topic, which the caller owns.
+ * @low: its first offset.
+ * @high: that of the record that will be next.
  */
-rd_kafka_resp_err_t relay_query_ends(rd_kafka_t *client, const char *topic, int32_t number,
-				     int64_t *low, int64_t *high);
+struct relay_ends {
+	const char *topic;
+	int64_t low;
+	int64_t high;
+};
+
+/*
+ * Ask leaders for the ends of partitions, which all have the same number. Blocks up to 15 s.
+ * Returns an error, and sets @failed to the topic, if that is known, if not all have answered.
+ * If a leader has changed, it is known the next time.
+ */
+rd_kafka_resp_err_t relay_query_ends(rd_kafka_t *client, int32_t number, struct relay_ends *ends,
+				     size_t nr, const char **failed);
 
 /*
  * Ask for a topic, or for all if @topic is NULL. The topic is not created by that if @client is

@@ -293,12 +293,22 @@ rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *client, const cha
 	return 0;
 }
 
-rd_kafka_resp_err_t rd_kafka_query_watermark_offsets(rd_kafka_t *client, const char *topic,
-						     int32_t partition, int64_t *low,
-						     int64_t *high, int timeout_ms)
+/* Only for the ends of a log. */
+rd_kafka_resp_err_t rd_kafka_offsets_for_times(rd_kafka_t *client,
+					       rd_kafka_topic_partition_list_t *list,
+					       int timeout_ms)
 {
+	int64_t low, high;
+	int i;
+
 	(void)timeout_ms;
-	return rd_kafka_get_watermark_offsets(client, topic, partition, low, high);
+	for (i = 0; i < list->cnt; i++) {
+		rd_kafka_topic_partition_t *part = &list->elems[i];
+
+		rd_kafka_get_watermark_offsets(client, part->topic, part->partition, &low, &high);
+		part->offset = part->offset == RD_KAFKA_OFFSET_BEGINNING ? low : high;
+	}
+	return 0;
 }
 
 /* Revokes nothing, as after a fatal error. */
