@@ -30,6 +30,8 @@ PATIENCE_S = 120
 # Messages of the relay that say what happened to it.
 TELLS = re.compile(r"lost|stopped|cannot|fail|refuse|not answer|missing|retention|not allowed|"
                    r"not exist|parked|may come twice|is gone|slow|ahead|behind", re.I)
+# But these are librdkafka's own, or tell of no fault.
+NOISE = re.compile("kafka: |librdkafka |.* is ours|.* should have|cannot read the settings")
 
 
 def modes():
@@ -85,16 +87,16 @@ def notable(scene):
     for relay in scene.relays:
         for line in relay.said().splitlines():
             words = line.partition(": ")[2].replace(scene.topic, "delays")
-            # What begins like this is librdkafka's.
-            if TELLS.search(words) and not re.match("kafka: |librdkafka |.* is ours", words):
+            if TELLS.search(words) and not re.match(NOISE, words):
                 found[re.sub(r"\d+", "N", words)] += 1
     return found
 
 
 def summary(scene):
-    """The three most frequent of them, short."""
-    most = notable(scene).most_common(3)
-    return "; ".join(words[:90].replace("|", "/") for words, _ in most) or "nothing"
+    """The three most frequent of them, short; first those of partitions that were stopped."""
+    most = notable(scene).most_common()
+    most.sort(key=lambda one: "is stopped" not in one[0])
+    return "; ".join(words[:90].replace("|", "/") for words, _ in most[:3]) or "nothing"
 
 
 class Watch(threading.Thread):
