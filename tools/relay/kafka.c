@@ -47,7 +47,8 @@ static const struct setting consumer_settings[] = {
 	/* Missing records are an error: see partition.c. */
 	{ "auto.offset.reset", "error" },
 	{ "isolation.level", "read_committed" },
-	{ "enable.partition.eof", "false" },
+	/* The ends of transactions have offsets, too: so we learn which of them are behind us. */
+	{ "enable.partition.eof", "true" },
 	{ "check.crcs", "true" },
 	/* Buckets of another horizon may appear. */
 	{ "topic.metadata.refresh.interval.ms", "60000" },

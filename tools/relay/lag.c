@@ -229,5 +229,7 @@ int64_t relay_lag(struct relay *relay, const struct relay_partition *partition)
 		return -1;
 	if (partition->state == PARTITION_LOADING)
 		next = low < 0 ? 0 : low;
+	else if (next == partition->at_end)
+		next = partition->log_end;
 	return high > next ? high - next : 0;
 }

@@ -506,10 +506,14 @@ void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message
 	if (!partition || partition->state != PARTITION_READY ||
 	    (partition->pauses & PAUSE_STOPPED))
 		return;
-	if (message->err)
+	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+		partition->at_end = partition->next;
+		partition->log_end = message->offset;
+	} else if (message->err) {
 		handle_read_error(relay, partition, message);
-	else
+	} else {
 		read_record(relay, partition, message);
+	}
 }
 
 /* Does the window have room for more offsets again? */
@@ -623,6 +627,7 @@ void relay_partition_add(struct relay *relay, const char *topic, int32_t number,
 	TAILQ_INIT(&partition->undecided);
 	partition->reread_offset = -1;
 	partition->end = -1;
+	partition->at_end = -1;
 	partition->newest_ms = -1;
 	partition->epoch = -1;
 	partition->last_epoch = -1;

@@ -212,6 +212,8 @@ RB_HEAD(relay_ranges, relay_range);
  * @mark_bytes: the memory that @mark, @ranges and @before take.
  * @next: the offset of the next record that is expected from Kafka.
  * @end: the end of the partition when it was last asked for, see lag.c.
+ * @at_end: the value of @next with which the end of the partition was reached.
+ * @log_end: that end; between the two are only ends of transactions.
  * @committed: the committed offset; RD_KAFKA_OFFSET_INVALID if there is none.
  * @commit_ms: when it was last committed, by the clock since boot.
  * @dirty: a record was done since the last commit, or that commit failed.
@@ -263,6 +265,8 @@ struct relay_partition {
 	size_t mark_bytes;
 	int64_t next;
 	int64_t end;
+	int64_t at_end;
+	int64_t log_end;
 	int64_t committed;
 	uint64_t commit_ms;
 	bool dirty;

@@ -32,6 +32,23 @@ static uint64_t now_ms(void)
 	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
 }
 
+/*
+ * What a report gets: when the record is due, or its delay. The delay counts from the record's
+ * timestamp, and that is the broker's, if its topic has LogAppendTime.
+ */
+static void *opaque_of(bool says_when, uint64_t ms)
+{
+	return (void *)(uintptr_t)(ms << 1 | says_when);
+}
+
+static uint64_t due_ms_of(const rd_kafka_message_t *message)
+{
+	uintptr_t opaque = (uintptr_t)message->_private;
+	rd_kafka_timestamp_type_t type;
+
+	return (opaque >> 1) + (opaque & 1 ? 0 : rd_kafka_message_timestamp(message, &type));
+}
+
 static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
 {
 	(void)client;
@@ -40,8 +57,8 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, voi
 		fprintf(stderr, "delay_records: %s\n", rd_kafka_err2str(message->err));
 		return;
 	}
-	printf("%.*s %.*s %" PRIuPTR "\n", (int)message->key_len, (const char *)message->key,
-	       (int)message->len, (const char *)message->payload, (uintptr_t)message->_private);
+	printf("%.*s %.*s %" PRIu64 "\n", (int)message->key_len, (const char *)message->key,
+	       (int)message->len, (const char *)message->payload, due_ms_of(message));
 	acknowledged++;
 }
 
@@ -65,12 +82,12 @@ static rd_kafka_resp_err_t delay(rd_kafka_t *client, const char *topic, const ch
 				 uint64_t number, uint64_t delay_ms)
 {
 	bool says_when = number % 2;
-	uint64_t made_ms = now_ms(), due_ms = made_ms + delay_ms;
+	uint64_t made_ms = now_ms(), ms = says_when ? made_ms + delay_ms : delay_ms;
 	char key[32], value[32], text[32];
 
 	snprintf(key, sizeof(key), "customer-%" PRIu64, number % KEYS);
 	snprintf(value, sizeof(value), "reminder-%" PRIu64, number);
-	snprintf(text, sizeof(text), "%" PRIu64, says_when ? due_ms : delay_ms);
+	snprintf(text, sizeof(text), "%" PRIu64, ms);
 	return rd_kafka_producev(client,
 				 RD_KAFKA_V_TOPIC(topic),
 				 RD_KAFKA_V_TIMESTAMP((int64_t)made_ms),
@@ -80,7 +97,7 @@ static rd_kafka_resp_err_t delay(rd_kafka_t *client, const char *topic, const ch
 				 RD_KAFKA_V_HEADER(says_when ? "twheel-deliver-at" :
 						   "twheel-delay", text, -1),
 				 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-				 RD_KAFKA_V_OPAQUE((void *)(uintptr_t)due_ms),
+				 RD_KAFKA_V_OPAQUE(opaque_of(says_when, ms)),
 				 RD_KAFKA_V_END);
 }
 

@@ -47,7 +47,7 @@ import uuid
 
 import paths  # pylint: disable=unused-import
 from confluent_kafka import Consumer, KafkaException, Producer, libversion
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
 import process
 from cluster import Cluster
@@ -756,8 +756,18 @@ class Brokers(Cluster):
         self.wait_partitions(topic, partitions)
 
     def configure_topic(self, topic, config):
-        """Change some settings of a topic; None is for the default."""
+        """Change some settings of a topic; None is for the default. Waits until brokers know."""
         self.admin.call("configure", kind="TOPIC", name=topic, config=dict(config))
+        self.metadata()
+        resource = ConfigResource("topic", topic)
+
+        def known():
+            # Each question goes to one of them.
+            answers = [self.clients[None].describe_configs([resource])[resource].result(PATIENCE_S)
+                       for _ in range(2 * len(self.brokers))]
+            return all(answer[name].value == str(value) for answer in answers
+                       for name, value in config.items() if value is not None)
+        wait_for(known, lambda: f"not all brokers know {config} of {topic}")
 
     def configure_broker(self, number, config):
         """Change some settings of a broker while it runs; "" is for all brokers."""
