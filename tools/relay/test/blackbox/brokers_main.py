@@ -19,6 +19,7 @@ from tap import Skip
 
 OPTIONS = {"whole": (False, "many more records, kills and faults"),
            "version": ("3.9", "of Kafka: 3.9 or 4"),
+           "faults": (False, "only faults of brokers under flow, which the table has"),
            "kills": (0, "how many kills in the test of exactly once"),
            "table": ("", "a file for the table of faults, in markdown")}
 # More of them on two processors, and brokers do not answer before relays lose their membership.
@@ -46,7 +47,7 @@ def main():
         return
     # The tests ask for it when they are added.
     cluster.share(shared)
-    for module in MODULES:
+    for module in MODULES[:1] if "--faults" in arguments else MODULES:
         importlib.import_module(module)
     suite.suite.at_a_time = AT_A_TIME
     suite.suite.seconds = WHOLE_S if "--whole" in arguments else SOME_S
