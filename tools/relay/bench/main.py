@@ -256,8 +256,10 @@ class Bench:
 
     def count_of(self, case):
         """How many records a case has."""
-        if case in ("drain", "burst", "steady"):
+        if case in ("drain", "burst"):
             return self.options.count
+        if case == "steady":
+            return self.options.rate * self.options.steady_s
         return self.options.rate * (self.options.before_s + self.options.after_s)
 
     def run(self, case, name):
@@ -316,7 +318,7 @@ def parse_options():
     options.cases = options.cases or list(CASES)
     options.only = options.only or [name for name in PROGRAMS if name not in BY_NAME_ONLY]
     defaults = ({"count": 3000, "rate": 600, "scale": 1200} if options.quick else
-                {"count": 1000000, "rate": 5000, "scale": 60})
+                {"count": 1000000, "rate": 1000, "scale": 60})
     for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -325,6 +327,7 @@ def parse_options():
             parser.error(f"--{name} wants at least 1")
     # Before the fault, as many records wait as ever will.
     options.before_s = DELAY_MAX_MS // options.scale // 1000
+    options.steady_s = 5 if options.quick else 120
     options.burst_s = 5 if options.quick else 60
     options.after_s = 5 if options.quick else 40
     return options
