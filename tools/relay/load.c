@@ -118,39 +118,46 @@ static void judge(const struct relay_load *load, struct relay_loaded *part, int6
 			 " are deleted (--from-beginning)", low);
 }
 
+/* Take what is known. Returns whether that is anything. */
+static bool take_ends(struct relay_load *load, const struct relay_ends *ends)
+{
+	const struct relay_ends *cancelled = &ends[load->nr];
+	bool any = false;
+	size_t i;
+
+	if (cancelled->error)
+		return fail(load, cancelled->topic, cancelled->error);
+	load->cancelled_end = cancelled->low < cancelled->high ? cancelled->high : 0;
+	for (i = 0; i < load->nr; i++) {
+		load->part[i].is_known = !ends[i].error;
+		if (ends[i].error)
+			fail(load, ends[i].topic, ends[i].error);
+		else
+			judge(load, &load->part[i], ends[i].low, ends[i].high);
+		any |= !ends[i].error;
+	}
+	return any;
+}
+
 /*
  * The ends of the log come after the committed offset: so they are not older. The last one is that
  * of ids that were taken back.
  */
-static bool ask_ends(struct relay *relay, struct relay_load *load, struct relay_ends *ends)
-{
-	rd_kafka_resp_err_t error;
-	const char *failed;
-	size_t i;
-
-	for (i = 0; i < load->nr; i++)
-		ends[i].topic = load->part[i].topic;
-	ends[i].topic = load->cancelled_topic;
-	error = relay_query_ends(relay->producer, load->job.number, ends, i + 1, &failed);
-	if (error)
-		return fail(load, failed, error);
-	load->cancelled_end = ends[i].low < ends[i].high ? ends[i].high : 0;
-	return true;
-}
-
 static bool judge_all(struct relay *relay, struct relay_load *load)
 {
 	struct relay_ends *ends = calloc(load->nr + 1, sizeof(*ends));
-	bool known;
+	bool any;
 	size_t i;
 
 	if (!ends)
 		return fail(load, load->cancelled_topic, RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE);
-	known = ask_ends(relay, load, ends);
-	for (i = 0; known && i < load->nr; i++)
-		judge(load, &load->part[i], ends[i].low, ends[i].high);
+	for (i = 0; i < load->nr; i++)
+		ends[i].topic = load->part[i].topic;
+	ends[i].topic = load->cancelled_topic;
+	relay_query_ends(relay->producer, load->job.number, ends, load->nr + 1);
+	any = take_ends(load, ends);
 	free(ends);
-	return known;
+	return any;
 }
 
 /* --- the map -------------------------------------------------------------------------- */
@@ -262,13 +269,11 @@ static bool consume_pieces(struct relay *relay, struct relay_load *load, int64_t
 static bool read_map(struct relay *relay, struct relay_load *load)
 {
 	struct relay_ends ends = { .topic = load->done_topic };
-	rd_kafka_resp_err_t error;
-	const char *failed;
 
 	free_maps(load);
-	error = relay_query_ends(relay->producer, load->job.number, &ends, 1, &failed);
-	if (error)
-		return fail(load, failed, error);
+	relay_query_ends(relay->producer, load->job.number, &ends, 1);
+	if (ends.error)
+		return fail(load, ends.topic, ends.error);
 	return ends.low >= ends.high || consume_pieces(relay, load, ends.high);
 }
 
@@ -288,18 +293,22 @@ static bool run(struct relay *relay, struct relay_job *job)
 static void done(struct relay *relay, struct relay_job *job)
 {
 	struct relay_load *load = container_of(job, struct relay_load, job);
-	bool over = relay_work_over(relay, job);
+	bool over = relay_work_over(relay, job), again = false;
 	size_t i;
 
 	LIST_REMOVE(load, link);
 	if (!over)
 		relay_cancels_expect(relay, job->number, load->cancelled_end);
 	for (i = 0; i < load->nr; i++) {
-		if (!over)
+		if (!over && load->part[i].is_known)
 			relay_partition_loaded(relay, &load->part[i], job->number);
+		again |= !over && !load->part[i].is_known;
 		done_map_free(&load->part[i].map);
 		free(load->part[i].text);
 	}
+	/* One without a leader holds up no other. */
+	if (again)
+		relay_load_start(relay, job->number);
 	free(load);
 }
 

@@ -16,6 +16,7 @@
  * @begin: the offset to read first.
  * @text: the text of the commit, of a relay of version 1; NULL: there is none.
  * @map: its part of the map.
+ * @is_known: what follows and @begin are known; otherwise its leader has not answered.
  * @why: why it cannot be read; empty if it can.
  */
 struct relay_loaded {
@@ -25,6 +26,7 @@ struct relay_loaded {
 	int64_t begin;
 	char *text;
 	struct done_map map;
+	bool is_known;
 	char why[RELAY_LOAD_WHY];
 };
 

@@ -330,6 +330,7 @@ static void init(struct loop *loop)
 	relay->handlers = (struct relay_handlers){
 		.done = relay_partition_done,
 		.drop = relay_partition_drop,
+		.put_off = relay_partition_put_off,
 		.reconsider = relay_partition_reconsider,
 		.ask = relay_commit_ask,
 		.map_report = relay_map_report,

@@ -507,7 +507,9 @@ void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message
 	    (partition->pauses & PAUSE_STOPPED))
 		return;
 	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-		partition->at_end = partition->next;
+		/* Not while a head is to be read again: then @next is before it. */
+		if (partition->reread_offset < 0)
+			partition->at_end = partition->next;
 		partition->log_end = message->offset;
 	} else if (message->err) {
 		handle_read_error(relay, partition, message);
@@ -535,10 +537,24 @@ static void note_done(struct relay *relay, const struct relay_entry *entry)
 	partition->dirty = true;
 }
 
+/* Read no more of them: they cannot be parked again to make room. */
+void relay_partition_put_off(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_partition *partition = entry->partition;
+
+	if (entry->is_put_off)
+		return;
+	entry->is_put_off = true;
+	partition->nr_put_off++;
+	pause_for(relay, partition, PAUSE_PUT_OFF);
+}
+
 static void release(struct relay *relay, struct relay_entry *entry)
 {
 	struct relay_partition *partition = entry->partition;
 
+	if (entry->is_put_off && !--partition->nr_put_off)
+		end_pause(relay, partition, PAUSE_PUT_OFF);
 	relay_send_free(relay, entry);
 	if ((partition->pauses & PAUSE_WINDOW) && has_window(partition)) {
 		end_pause(relay, partition, PAUSE_WINDOW);

@@ -35,6 +35,9 @@ void relay_partition_done(struct relay *relay, struct relay_entry *entry);
 /* An entry was taken back: the same. */
 void relay_partition_drop(struct relay *relay, struct relay_entry *entry);
 
+/* An entry waits for a partition of its bucket that does not exist. */
+void relay_partition_put_off(struct relay *relay, struct relay_entry *entry);
+
 /* An entry is part of a turn: note that its offset is done; or undo that. */
 void relay_partition_expect_done(struct relay *relay, const struct relay_entry *entry);
 void relay_partition_undo(struct relay *relay, const struct relay_entry *entry);

@@ -57,38 +57,43 @@ rd_kafka_resp_err_t relay_query_topic(rd_kafka_t *client, const char *name)
 	return error;
 }
 
-/* Returns an error and the topic, if one is to blame. */
-static rd_kafka_resp_err_t ask_ends(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list,
-				    int64_t which, const char **failed)
+/* Ask for one end of those without an error. */
+static void ask_ends(rd_kafka_t *client, int32_t number, struct relay_ends *ends, size_t nr,
+		     bool high)
 {
-	rd_kafka_resp_err_t error;
-	int i;
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(nr);
+	rd_kafka_topic_partition_t *part;
+	rd_kafka_resp_err_t error = 0;
+	size_t i;
 
-	*failed = NULL;
-	for (i = 0; i < list->cnt; i++)
-		list->elems[i].offset = which;
-	error = rd_kafka_offsets_for_times(client, list, TIMEOUT_MS);
-	for (i = 0; i < list->cnt && !*failed; i++) {
-		if (!list->elems[i].err)
+	for (i = 0; i < nr; i++)
+		if (!ends[i].error)
+			rd_kafka_topic_partition_list_add(list, ends[i].topic, number)->offset =
+				high ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING;
+	if (list->cnt)
+		error = rd_kafka_offsets_for_times(client, list, TIMEOUT_MS);
+	for (i = 0; i < nr; i++) {
+		part = ends[i].error ? NULL :
+			rd_kafka_topic_partition_list_find(list, ends[i].topic, number);
+		if (!part)
 			continue;
-		*failed = list->elems[i].topic;
-		error = list->elems[i].err;
+		ends[i].error = error ?: part->err;
+		*(high ? &ends[i].high : &ends[i].low) = part->offset;
 	}
-	return error;
+	rd_kafka_topic_partition_list_destroy(list);
 }
 
 /*
  * librdkafka keeps the leaders of topics that this client has not written to for 15 minutes, even
  * if a broker says that it is not the leader, or does not answer.
  */
-static void forget_leaders(rd_kafka_t *client, const struct relay_ends *ends, size_t nr,
-			   const char *failed)
+static void forget_leaders(rd_kafka_t *client, const struct relay_ends *ends, size_t nr)
 {
 	uint64_t end_ms = relay_boot_ms() + TIMEOUT_MS;
 	size_t i;
 
 	for (i = 0; i < nr && relay_boot_ms() < end_ms; i++)
-		if (!failed || !strcmp(failed, ends[i].topic))
+		if (ends[i].error)
 			relay_query_topic(client, ends[i].topic);
 }
 
@@ -96,31 +101,15 @@ static void forget_leaders(rd_kafka_t *client, const struct relay_ends *ends, si
  * Not rd_kafka_query_watermark_offsets(): while a leader does not answer, that waits for minutes,
  * whatever its time-out is.
  */
-rd_kafka_resp_err_t relay_query_ends(rd_kafka_t *client, int32_t number, struct relay_ends *ends,
-				     size_t nr, const char **failed)
+void relay_query_ends(rd_kafka_t *client, int32_t number, struct relay_ends *ends, size_t nr)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(nr);
-	const char *topic = NULL;
-	rd_kafka_resp_err_t error;
 	size_t i;
 
 	for (i = 0; i < nr; i++)
-		rd_kafka_topic_partition_list_add(list, ends[i].topic, number);
-	error = ask_ends(client, list, RD_KAFKA_OFFSET_BEGINNING, &topic);
-	for (i = 0; i < nr && !error; i++)
-		ends[i].low = list->elems[i].offset;
-	if (!error)
-		error = ask_ends(client, list, RD_KAFKA_OFFSET_END, &topic);
-	for (i = 0; i < nr && !error; i++)
-		ends[i].high = list->elems[i].offset;
-	*failed = ends[0].topic;
-	for (i = 0; topic && i < nr; i++)
-		if (!strcmp(topic, ends[i].topic))
-			*failed = ends[i].topic;
-	if (error)
-		forget_leaders(client, ends, nr, topic);
-	rd_kafka_topic_partition_list_destroy(list);
-	return error;
+		ends[i].error = 0;
+	ask_ends(client, number, ends, nr, false);
+	ask_ends(client, number, ends, nr, true);
+	forget_leaders(client, ends, nr);
 }
 
 /* --- in a thread ---------------------------------------------------------------------- */

@@ -24,20 +24,20 @@ rd_kafka_resp_err_t relay_query_topic(rd_kafka_t *client, const char *name);
  * @topic: its topic, which the caller owns.
  * @low: its first offset.
  * @high: that of the record that will be next.
+ * @error: why they are not known; 0: they are.
  */
 struct relay_ends {
 	const char *topic;
 	int64_t low;
 	int64_t high;
+	rd_kafka_resp_err_t error;
 };
 
 /*
- * Ask leaders for the ends of partitions, which all have the same number. Blocks up to 15 s.
- * Returns an error, and sets @failed to the topic, if that is known, if not all have answered.
- * If a leader has changed, it is known the next time.
+ * Ask leaders for the ends of partitions, which all have the same number. Blocks up to 20 s. If a
+ * leader has changed, this is an error, and it is known the next time.
  */
-rd_kafka_resp_err_t relay_query_ends(rd_kafka_t *client, int32_t number, struct relay_ends *ends,
-				     size_t nr, const char **failed);
+void relay_query_ends(rd_kafka_t *client, int32_t number, struct relay_ends *ends, size_t nr);
 
 /*
  * Ask for a topic, or for all if @topic is NULL. The topic is not created by that if @client is

@@ -143,8 +143,11 @@ static struct relay_target *get_target(struct relay *relay, const char *name, bo
 
 	snprintf(key.name, sizeof(key.name), "%s", name);
 	target = RB_FIND(relay_targets, &relay->targets, &key);
-	if (target)
+	if (target) {
+		/* A record may have named it as its target before. */
+		target->is_own |= is_own;
 		return target;
+	}
 	target = calloc(1, sizeof(*target));
 	if (!target)
 		return NULL;
@@ -152,6 +155,7 @@ static struct relay_target *get_target(struct relay *relay, const char *name, bo
 	TAILQ_INIT(&target->held);
 	target->is_own = is_own;
 	target->checked = is_own;
+	target->failed_number = RD_KAFKA_PARTITION_UA;
 	target->probe.wake = wake_target;
 	target->labelled = relay->nr_labels < RELAY_LABELS_MAX;
 	relay->nr_labels += target->labelled;
@@ -522,6 +526,8 @@ static void start_check(struct relay *relay, struct relay_target *target,
 	struct relay_product product;
 	bool whole = entry && relay->turn && relay_send_describe(entry, &product);
 
+	if (whole && product.partition < 0 && target->failing)
+		product.partition = target->failed_number;
 	target->checking = relay_check_start(relay, target->name, whole ? &product : NULL,
 					     note_check);
 }
@@ -612,9 +618,23 @@ static void put_off(struct relay *relay, struct relay_entry *entry)
 		log_say(LOG_ERR, "%s has no partition %" PRId32 ": start a relay with --create",
 			entry->target->name, entry->partition->number);
 	}
+	if (now_ms >= entry->target->lacks_ms)
+		entry->target->lacks_from = entry->partition->number;
+	entry->target->lacks_from = MIN(entry->target->lacks_from, entry->partition->number);
+	entry->target->lacks_ms = now_ms + PUT_OFF_MS / 2;
 	relay_send_forget(relay, entry);
+	relay->handlers.put_off(relay, entry);
 	entry->waker.wake = wake_put_off;
 	relay_wake_in(relay, &entry->waker, PUT_OFF_MS);
+}
+
+/* Did it lack the partition of this entry a short time ago? */
+static bool lacks_partition(const struct relay_entry *entry)
+{
+	return (entry->decision.action == RELAY_PARK ||
+		entry->decision.action == RELAY_TAKE_BACK) &&
+		relay_boot_ms() < entry->target->lacks_ms &&
+		entry->partition->number >= entry->target->lacks_from;
 }
 
 /* The record, or another one of its batch, was refused: send it once more, in its own batch. */
@@ -784,7 +804,8 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
  */
 static bool gather(struct relay *relay, struct relay_entry *entry)
 {
-	if (relay->turn || entry->decision.action != RELAY_PARK || entry->isolated)
+	if (relay->turn || relay->is_sending_blocked || entry->decision.action != RELAY_PARK ||
+	    entry->isolated)
 		return false;
 	if (!relay->nr_gathered)
 		relay->gather_ms = relay_boot_ms() + GATHER_MS;
@@ -863,7 +884,9 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 /* Returns false if the producer has no room yet: then the entry is the first of @blocked. */
 static bool send_blocked_one(struct relay *relay, struct relay_entry *entry)
 {
+	relay->is_sending_blocked = true;
 	send_again(relay, entry);
+	relay->is_sending_blocked = false;
 	if (entry->state != ENTRY_BLOCKED)
 		return true;
 	TAILQ_REMOVE(&relay->blocked, entry, in_queue);
@@ -903,6 +926,10 @@ bool relay_send_take(struct relay *relay, struct relay_entry *entry)
 	struct relay_target *target = entry->target;
 
 	take_blocked(relay, entry);
+	if (lacks_partition(entry)) {
+		put_off(relay, entry);
+		return false;
+	}
 	if (target->failing) {
 		wait_or_park(relay, entry);
 		return false;
@@ -938,6 +965,8 @@ void relay_send_untaken(struct relay *relay, struct relay_entry *entry)
 void relay_send_failed(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
 {
 	end_sending(relay, entry);
+	if (relay->turn)
+		entry->target->failed_number = entry->to_number;
 	if (!entry->partition)
 		relay_send_free(relay, entry);
 	else

@@ -96,6 +96,9 @@ enum relay_entry_state {
  * @state: its state.
  * @target: the topic that it is written to; NULL until it is sent.
  * @isolated: the target refused the batch that it was in: it is sent in a batch of its own.
+ * @is_put_off: it has waited because its bucket has no partition of its number.
+ * @is_written: in a turn: Kafka has acknowledged it, but not the turn.
+ * @to_number: in a turn: the partition of its target; negative: it is not known.
  * @stripped: too large for the topic of invalid records, too: only its place (topic, partition
  *	and offset) is written there, without its key, value and headers.
  * @gives_way: it is being parked to make room in memory.
@@ -124,6 +127,9 @@ struct relay_entry {
 	enum relay_entry_state state;
 	struct relay_target *target;
 	bool isolated;
+	bool is_put_off;
+	bool is_written;
+	int32_t to_number;
 	bool stripped;
 	bool gives_way;
 	bool is_parked_again;
@@ -151,6 +157,7 @@ enum relay_pause {
 	PAUSE_MEMORY = 2,	/* backpressure: memory is short */
 	PAUSE_WINDOW = 4,	/* the window above the lowest offset not done is full */
 	PAUSE_STOPPED = 8,	/* records are missing: until it is assigned again */
+	PAUSE_PUT_OFF = 16,	/* a bucket of its records has no partition of its number */
 };
 
 /*
@@ -248,6 +255,7 @@ RB_HEAD(relay_ranges, relay_range);
  * @pauses: bits of enum relay_pause.
  * @is_paused: librdkafka was told to pause the partition.
  * @nr_sending: its entries in state ENTRY_SENDING.
+ * @nr_put_off: its entries that wait for a partition of a bucket.
  * @in_turn: the turn that is being put together has some of its records.
  */
 struct relay_partition {
@@ -296,6 +304,7 @@ struct relay_partition {
 	unsigned int pauses;
 	bool is_paused;
 	uint64_t nr_sending;
+	uint64_t nr_put_off;
 	bool in_turn;
 };
 
@@ -362,6 +371,9 @@ TAILQ_HEAD(relay_map_writes, relay_map_write);
  * @try_ms: when the next entry is tried, by the clock since boot.
  * @is_tried: one was tried since the last failure.
  * @suspect: it may be the reason why a turn was aborted: it is tried alone.
+ * @lacks_from: a bucket: it has no partition of this number, nor any above it;
+ * @lacks_ms: until then of the clock since boot, this is not tried again.
+ * @failed_number: its partition that failed last, in a turn, which is tried; negative: any.
  * @backoff_ms: the time between two tries.
  * @logged_ms: when the failure was last logged, by the clock since boot.
  * @labelled: its counters have a label of their own on the page of metrics: it is kept while the
@@ -390,6 +402,9 @@ struct relay_target {
 	uint64_t try_ms;
 	bool is_tried;
 	bool suspect;
+	int32_t lacks_from;
+	uint64_t lacks_ms;
+	int32_t failed_number;
 	uint64_t backoff_ms;
 	uint64_t logged_ms;
 	bool labelled;
@@ -452,6 +467,7 @@ struct relay_stats {
  * @done: for send.c: an entry was written and acknowledged (relay_partition_done()).
  * @reconsider: for send.c: decide again (relay_partition_reconsider()).
  * @drop: for send.c: an entry is done without being written (relay_partition_drop()).
+ * @put_off: for send.c: an entry waits for a partition of a bucket (relay_partition_put_off()).
  * @ask: for doubt.c: ask the group whether the partitions are ours (relay_commit_ask()).
  * @map_report: for send.c: a write to the map was acknowledged, or failed (relay_map_report()).
  */
@@ -459,6 +475,7 @@ struct relay_handlers {
 	void (*done)(struct relay *relay, struct relay_entry *entry);
 	bool (*reconsider)(struct relay *relay, struct relay_entry *entry);
 	void (*drop)(struct relay *relay, struct relay_entry *entry);
+	void (*put_off)(struct relay *relay, struct relay_entry *entry);
 	bool (*ask)(struct relay *relay);
 	void (*map_report)(struct relay *relay, struct relay_map_write *write,
 			   rd_kafka_resp_err_t error);
@@ -522,6 +539,7 @@ struct relay {
 	/* How many of them are gathered, and until when, by the clock since boot: see send.c. */
 	unsigned int nr_gathered;
 	uint64_t gather_ms;
+	bool is_sending_blocked;
 	/* Entries that were taken back, and are freed soon. */
 	struct relay_entries dropped;
 	/* Entries that wait to be due, the first one first. */

@@ -45,8 +45,9 @@
 #include "relay/state.h"
 #include "relay/turn.h"
 
-/* Limits of a turn. */
+/* Limits of a turn, and what they become at least if turns take too long. */
 #define RECORDS_MAX	50000
+#define RECORDS_LEAST	100
 #define BYTES_MAX	(64 * 1024 * 1024)
 #define MAP_MAX		10000
 
@@ -101,6 +102,7 @@ struct item {
  * @producer: the transactional producer; the thread's alone. NULL: it is to be made anew.
  * @items: the records.
  * @nr: how many there are.
+ * @limit: how many there may be.
  * @nr_reports: how many reports have come, of records and of the map.
  * @nr_produced: how many there will be.
  * @writes: what the map is told.
@@ -126,6 +128,7 @@ struct relay_turn {
 	rd_kafka_t *producer;
 	struct item items[RECORDS_MAX];
 	size_t nr;
+	size_t limit;
 	size_t nr_reports;
 	size_t nr_produced;
 	struct relay_map_writes writes;
@@ -161,10 +164,15 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, voi
 	turn->nr_reports++;
 	if (is_purged(error))
 		return;
-	if (*write == WRITE_ENTRY)
-		container_of(write, struct relay_entry, write)->error = error;
-	else
+	if (*write == WRITE_ENTRY) {
+		struct relay_entry *entry = container_of(write, struct relay_entry, write);
+
+		entry->error = error;
+		entry->is_written = !error;
+		entry->to_number = message->partition;
+	} else {
 		container_of(write, struct relay_map_write, write)->error = error;
+	}
 }
 
 /* Note what has failed, and free the error. Returns its code. */
@@ -214,6 +222,13 @@ static bool have_producer(struct relay_turn *turn)
 
 /* --- the thread: a turn ------------------------------------------------------------------ */
 
+/* The transaction has failed already: the record has no part in that. */
+static bool is_of_turn(const struct relay_turn *turn, rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR__STATE || error == RD_KAFKA_RESP_ERR__FATAL ||
+		rd_kafka_fatal_error(turn->producer, NULL, 0);
+}
+
 static bool produce(struct relay_turn *turn, const struct relay_product *product,
 		    rd_kafka_resp_err_t *error)
 {
@@ -222,12 +237,14 @@ static bool produce(struct relay_turn *turn, const struct relay_product *product
 	/* The headers are used up even if it fails, so there is one try that may succeed. */
 	*error = relay_produce(turn->producer, &copy);
 	turn->nr_produced += !*error;
-	if (*error) {
-		turn->error = *error;
-		snprintf(turn->what, sizeof(turn->what), "cannot write %s: %s", product->topic,
-			 rd_kafka_err2str(*error));
-	}
-	return !*error;
+	if (!*error)
+		return true;
+	turn->error = *error;
+	snprintf(turn->what, sizeof(turn->what), "cannot write %s: %s", product->topic,
+		 rd_kafka_err2str(*error));
+	if (is_of_turn(turn, *error))
+		*error = 0;
+	return false;
 }
 
 static bool produce_write(struct relay_turn *turn, struct relay_map_write *write)
@@ -252,17 +269,30 @@ static void free_headers(struct relay_turn *turn, size_t from)
 			rd_kafka_headers_destroy(turn->items[from].product.headers);
 }
 
-static bool produce_all(struct relay_turn *turn)
+/* If buckets lack partitions, all records that need these are found at once. */
+static bool produce_items(struct relay_turn *turn)
 {
-	struct relay_map_write *write;
+	bool good = true;
 	size_t i;
 
 	for (i = 0; i < turn->nr; i++) {
-		if (!produce(turn, &turn->items[i].product, &turn->items[i].entry->error)) {
+		if (produce(turn, &turn->items[i].product, &turn->items[i].entry->error))
+			continue;
+		good = false;
+		if (turn->error != RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION) {
 			free_headers(turn, i + 1);
-			return false;
+			break;
 		}
 	}
+	return good;
+}
+
+static bool produce_all(struct relay_turn *turn)
+{
+	struct relay_map_write *write;
+
+	if (!produce_items(turn))
+		return false;
 	TAILQ_FOREACH(write, &turn->writes, link)
 		if (!produce_write(turn, write))
 			return false;
@@ -354,14 +384,18 @@ static bool send_offsets(struct relay_turn *turn)
 static enum turn_end commit_turn(struct relay_turn *turn)
 {
 	rd_kafka_error_t *error = rd_kafka_commit_transaction(turn->producer, CALL_MS);
+	enum turn_end end;
 	bool abortable;
 
 	if (!error)
 		return TURN_COMMITTED;
 	abortable = rd_kafka_error_txn_requires_abort(error);
 	note_error(turn, "cannot commit", error);
-	if (abortable)
-		return abort_turn(turn);
+	if (abortable) {
+		end = abort_turn(turn);
+		/* librdkafka says so also if the commit may have succeeded: then no abort does. */
+		return turn->producer ? end : TURN_UNKNOWN;
+	}
 	drop_producer(turn);
 	return TURN_UNKNOWN;
 }
@@ -383,8 +417,13 @@ static enum turn_end run_turn(struct relay_turn *turn)
 		drop_producer(turn);
 		return TURN_ABORTED;
 	}
-	if (produce_all(turn) && send_offsets(turn) && flush(turn))
-		return commit_turn(turn);
+	if (produce_all(turn)) {
+		if (send_offsets(turn) && flush(turn))
+			return commit_turn(turn);
+	} else if (is_of_turn(turn, turn->error)) {
+		/* This tells why. */
+		send_offsets(turn);
+	}
 	return abort_turn(turn);
 }
 
@@ -475,6 +514,7 @@ static void finish_committed(struct relay *relay, struct relay_turn *turn)
 
 	relay->stats.turns++;
 	relay->commits_fail_ms = 0;
+	turn->limit = MIN(2 * turn->limit, RECORDS_MAX);
 	for (i = 0; i < turn->nr; i++)
 		relay_send_succeeded(relay, turn->items[i].entry);
 	while ((write = TAILQ_FIRST(&turn->writes))) {
@@ -485,12 +525,60 @@ static void finish_committed(struct relay *relay, struct relay_turn *turn)
 		note_committed(relay, &turn->offsets->elems[j]);
 }
 
+static bool is_too_much(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT || error == RD_KAFKA_RESP_ERR__QUEUE_FULL;
+}
+
+/* By target, and number of its partition. */
+static int compare_places(const void *a, const void *b)
+{
+	const struct relay_entry *one = *(struct relay_entry *const *)a;
+	const struct relay_entry *other = *(struct relay_entry *const *)b;
+
+	if (one->target != other->target)
+		return (uintptr_t)one->target < (uintptr_t)other->target ? -1 : 1;
+	return (one->to_number > other->to_number) - (one->to_number < other->to_number);
+}
+
+/*
+ * Records that came too late, of partitions that have taken others of the turn: the turn was too
+ * large for what brokers take in the time of message.timeout.ms. The next ones are smaller, and
+ * the targets have no blame, unless turns are as small as can be.
+ */
+static void forgive(struct relay_turn *turn)
+{
+	struct relay_entry **written;
+	size_t nr = 0, i;
+
+	if (!is_too_much(turn->error) || turn->limit == RECORDS_LEAST)
+		return;
+	written = calloc(turn->nr + 1, sizeof(*written));
+	if (!written)
+		return;
+	for (i = 0; i < turn->nr; i++)
+		if (turn->items[i].entry->is_written)
+			written[nr++] = turn->items[i].entry;
+	qsort(written, nr, sizeof(*written), compare_places);
+	for (i = 0; i < turn->nr; i++) {
+		struct relay_entry *entry = turn->items[i].entry;
+
+		if (entry->error == RD_KAFKA_RESP_ERR__QUEUE_FULL ||
+		    (is_too_much(entry->error) &&
+		     bsearch(&entry, written, nr, sizeof(*written), compare_places)))
+			entry->error = 0;
+	}
+	free(written);
+	turn->limit = MAX(MIN(turn->nr, turn->limit) / 2, RECORDS_LEAST);
+}
+
 /* Undo what has counted as done. Entries are put back in their order. */
 static void finish_aborted(struct relay *relay, struct relay_turn *turn)
 {
 	bool is_any = is_somebodys(turn);
 	size_t i;
 
+	forgive(turn);
 	for (i = 0; i < turn->nr; i++) {
 		if (turn->items[i].entry->partition)
 			relay_partition_undo(relay, turn->items[i].entry);
@@ -582,6 +670,8 @@ static bool add_item(struct relay *relay, struct relay_turn *turn, struct relay_
 	struct item *item = &turn->items[turn->nr];
 
 	entry->error = 0;
+	entry->is_written = false;
+	entry->to_number = RD_KAFKA_PARTITION_UA;
 	if (!relay_send_describe(entry, &item->product)) {
 		relay_send_untaken(relay, entry);
 		return false;
@@ -599,7 +689,7 @@ static void take_entries(struct relay *relay, struct relay_turn *turn)
 	struct relay_entry *entry;
 	size_t bytes = 0;
 
-	while (turn->nr < RECORDS_MAX && bytes < BYTES_MAX &&
+	while (turn->nr < turn->limit && bytes < BYTES_MAX / RECORDS_MAX * turn->limit &&
 	       (entry = TAILQ_FIRST(&relay->blocked))) {
 		bool isolated = entry->isolated;
 
@@ -632,6 +722,9 @@ static void take_partition(struct relay *relay, struct relay_turn *turn,
 	to = rd_kafka_topic_partition_list_add(turn->offsets, partition->topic,
 					       partition->number);
 	to->offset = partition->mark.low;
+	/* Its topic was made anew: these are not offsets of the new one. */
+	if (partition->is_void)
+		to->offset = MAX(partition->committed, 0);
 	to->opaque = (void *)(uintptr_t)partition->done;
 	relay_map_collect(relay, partition, &turn->writes);
 	partition->dirty = false;
@@ -714,7 +807,7 @@ bool relay_turn_wait(struct relay *relay)
 
 	if (!turn)
 		return true;
-	clock_gettime(CLOCK_REALTIME, &end);
+	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += WAIT_MS / 1000;
 	pthread_mutex_lock(&turn->lock);
 	while (turn->state == TURN_RUNNING && !error)
@@ -734,6 +827,7 @@ int relay_turn_fd(const struct relay_turn *turn)
 
 int relay_turn_open(struct relay *relay)
 {
+	pthread_condattr_t attributes;
 	struct relay_turn *turn;
 
 	if (relay->options.delivery != RELAY_EXACTLY_ONCE)
@@ -742,9 +836,13 @@ int relay_turn_open(struct relay *relay)
 	relay->turn = turn;
 	if (turn) {
 		turn->relay = relay;
+		turn->limit = RECORDS_MAX;
 		TAILQ_INIT(&turn->writes);
 		pthread_mutex_init(&turn->lock, NULL);
-		pthread_cond_init(&turn->wake, NULL);
+		pthread_condattr_init(&attributes);
+		pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+		pthread_cond_init(&turn->wake, &attributes);
+		pthread_condattr_destroy(&attributes);
 		relay_client_id(relay, turn->id, sizeof(turn->id));
 		turn->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		turn->has_thread = turn->fd >= 0 &&

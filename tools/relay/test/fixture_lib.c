@@ -31,6 +31,7 @@ void open_relay(void)
 	relay.handlers.done = relay_partition_done;
 	relay.handlers.reconsider = relay_partition_reconsider;
 	relay.handlers.drop = relay_partition_drop;
+	relay.handlers.put_off = relay_partition_put_off;
 	relay.handlers.ask = relay_commit_ask;
 	relay.handlers.map_report = relay_map_report;
 	relay.options.hold_ms = RELAY_HOLD_MS;
@@ -119,6 +120,9 @@ static rd_kafka_headers_t *headers_of(const struct record *record)
 	snprintf(number, sizeof(number), "%" PRIu64, record->parked_ms);
 	if (record->due_ms)
 		add_header(headers, RELAY_PARKED, number);
+	snprintf(number, sizeof(number), "%" PRIu64, record->held_since_ms);
+	if (record->held_since_ms)
+		add_header(headers, RELAY_HELD_SINCE, number);
 	return headers;
 }
 

@@ -38,6 +38,7 @@ struct record {
 	uint64_t delay_ms;
 	uint64_t due_ms;
 	uint64_t parked_ms;
+	uint64_t held_since_ms;
 	size_t value_len;
 };
 

@@ -396,6 +396,71 @@ TEST(a_bucket_with_too_few_partitions_fails_for_the_missing_ones_only)
 	ASSERT(!have_entries());
 }
 
+TEST(a_partition_that_a_bucket_lacks_fills_no_memory_of_others)
+{
+	int64_t offset = 0;
+
+	open_relay();
+	assign_partitions("delays", 2);
+	kafka.at_once = know_partition_0;
+	while (!partition_of_delays(1)->is_paused && offset < 3000)
+		read_record(&(struct record){ .partition = 1, .offset = offset++,
+			    .delay_ms = HOUR_MS });
+	wait_ms(SECOND_MS);
+	ASSERT(partition_of_delays(1)->is_paused);
+	ASSERT(!partition_of_delays(0)->is_paused);
+	/* Trying again in vain lets it read no more. */
+	wait_ms(MINUTE_MS);
+	ASSERT(partition_of_delays(1)->is_paused);
+	kafka.at_once = NULL;
+	wait_ms(20 * SECOND_MS);
+	fake_report_all(BUCKET, 0);
+	turn();
+	ASSERT(!partition_of_delays(1)->is_paused);
+}
+
+/* --- what goes to a bucket is gathered ------------------------------------------------------ */
+
+TEST(records_whose_bucket_changes_while_they_are_gathered_are_sent_together)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	/* After some ms, one of 20 min is too wide for them. */
+	for (offset = 0; offset < 100; offset++)
+		read_delayed(offset, 30 * MINUTE_MS + 50);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	fake_advance(101 * NSEC_PER_MSEC);
+	turn();
+	ASSERT_EQ(kafka.nr_in_flight, 100);
+}
+
+/* --- the topic of invalid records as a target ------------------------------------------------ */
+
+static rd_kafka_resp_err_t fail_invalid(const struct fake_produced *produced)
+{
+	return strcmp(produced->topic, "delays.invalid") ? 0 : RD_KAFKA_RESP_ERR__TIMED_OUT;
+}
+
+TEST(a_record_for_the_topic_of_invalid_ones_that_waited_too_long_waits_on)
+{
+	open_relay();
+	assign_partitions("delays-b10s", 1);
+	kafka.at_once = fail_invalid;
+	read_record(&(struct record){
+		.topic = "delays-b10s",
+		.target = "delays.invalid",
+		.due_ms = NOW_MS - SECOND_MS,
+		.parked_ms = NOW_MS - 20 * SECOND_MS,
+		.held_since_ms = NOW_MS - 8 * 24 * HOUR_MS,
+	});
+	wait_ms(5 * SECOND_MS);
+	kafka.at_once = NULL;
+	wait_ms(20 * SECOND_MS);
+	ASSERT_EQ(fake_count("delays.invalid", true), 1);
+}
+
 /* --- the group revokes partitions ---------------------------------------------------------- */
 
 TEST(a_revoke_sends_nothing_more_and_waits_for_records_in_flight)

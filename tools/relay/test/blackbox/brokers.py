@@ -638,13 +638,17 @@ class Brokers(Cluster):
 
     # --- questions ------------------------------------------------------------
 
+    def need_scram(self):
+        """Skip, unless clients can log in by SCRAM."""
+        release, number = libversion()
+        if self.version == "4" and number < SCRAM_FIXED:
+            raise Skip(f"librdkafka {release} sends a wrong nonce, which Kafka 4 refuses")
+
     def client(self, options=(), user=None, password=None):
         """Options of a client of librdkafka; with a user, of the listener with TLS."""
         if user is None:
             return CLIENT | {"bootstrap.servers": self.address} | dict(options)
-        release, number = libversion()
-        if self.version == "4" and number < SCRAM_FIXED:
-            raise Skip(f"librdkafka {release} sends a wrong nonce, which Kafka 4 refuses")
+        self.need_scram()
         return CLIENT | {
             "bootstrap.servers": self.secure_address, "security.protocol": "SASL_SSL",
             "ssl.ca.location": self.certificate, "sasl.mechanisms": "SCRAM-SHA-256",

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 
-from cluster import alone_cluster, offers
+from cluster import alone_cluster, offers, open_cluster
 from brokers_promises import take_back
 from ledger import wait_for
 from scene import Scene, short_session
@@ -131,6 +131,7 @@ def send_some(scene):
 
 def try_without(mode, lacking):
     """A relay that lacks a right, which it is given once it has said so."""
+    open_cluster().need_scram()
     with lock:
         cluster = secure_cluster()
     with Scene(partitions=2, targets={"t": 1, "u": 1}, horizon_s=HORIZON_S, cluster=cluster,
@@ -186,6 +187,7 @@ add_tests()
 
 @suite.together
 def without_the_right_to_create_topics_the_relay_names_them():
+    open_cluster().need_scram()
     with lock:
         cluster = secure_cluster()
     with Scene(partitions=1, cluster=cluster, options=short_session()) as scene:
