@@ -60,6 +60,13 @@ static const struct setting consumer_settings[] = {
 	 * messages in a partition's buffer, fetches are too small: half as many records a second.
 	 */
 	{ "fetch.max.bytes", "16777216" },
+	/*
+	 * Otherwise a broker answers for each record that comes, and all that these requests cost
+	 * is most of the work of relay and brokers. A record is read at most this much later,
+	 * which is no time for one that is delayed.
+	 */
+	{ "fetch.min.bytes", "65536" },
+	{ "fetch.wait.max.ms", "50" },
 	{ "queued.max.messages.kbytes", "65536" },
 	{ "queued.min.messages", "100000" },
 };

@@ -28,7 +28,8 @@
  * topic keeps it.
  *
  * With exactly once, "sent" is to wait in @blocked for the next turn (turn.c), and a failing target
- * is tried by check.c in a transaction of its own. If a right is missing, brokers do not say of
+ * is tried by check.c in a transaction of its own. So are for a time the records of a target that
+ * has refused one: a refused record aborts the turn that it is in. If a right is missing, brokers do not say of
  * which topic: then all targets of the turn are suspect, and each is tried so.
  */
 #include <errno.h>
@@ -56,6 +57,9 @@
 /* How often held entries are looked at, and how many are parked then. */
 #define SWEEP_MS	1000
 #define SWEEP_MAX	1000
+
+/* How long the records of a target that has refused one are tried alone. */
+#define DELICATE_MS	60000
 
 /* How long entries for buckets are gathered, and how many. */
 #define GATHER_MS	100
@@ -90,6 +94,8 @@ static void send_again(struct relay *relay, struct relay_entry *entry);
 static void send_held(struct relay *relay, struct relay_target *target);
 static void sweep(struct relay *relay, struct relay_target *target);
 static void wait_or_park(struct relay *relay, struct relay_entry *entry);
+static void start_check(struct relay *relay, struct relay_target *target,
+			const struct relay_entry *entry);
 static void handle_write_error(struct relay *relay, struct relay_entry *entry,
 			       rd_kafka_resp_err_t error);
 
@@ -344,6 +350,7 @@ static void hold(struct relay *relay, struct relay_entry *entry)
 {
 	uint64_t time_ms = again_ms(relay, entry);
 
+	entry->is_alone = false;
 	entry->state = ENTRY_HELD;
 	TAILQ_INSERT_TAIL(&entry->target->held, entry, in_queue);
 	entry->target->nr_held++;
@@ -429,6 +436,62 @@ static bool is_full(const struct relay_target *target)
 	return target->nr_sending >= SENDING_MAX;
 }
 
+/* --- delicate targets ------------------------------------------------------------------ */
+
+/*
+ * With exactly once, a record that its target refuses aborts the whole turn. So for some time
+ * after that, records of this target are first tried alone.
+ */
+static bool is_delicate(const struct relay *relay, const struct relay_entry *entry)
+{
+	return relay->turn && !entry->is_proven &&
+		relay_boot_ms() < entry->target->delicate_ms;
+}
+
+static void try_alone(struct relay *relay, struct relay_target *target)
+{
+	struct relay_entry *entry = TAILQ_FIRST(&target->held);
+
+	if (!entry || target->checking)
+		return;
+	entry->isolated = true;
+	entry->is_alone = true;
+	start_check(relay, target, entry);
+	if (!target->checking)
+		look_after(relay, target, BACKOFF_MIN_MS);
+}
+
+/* Hold an entry until it was tried; if there are too many of them, park it. */
+static void hold_alone(struct relay *relay, struct relay_entry *entry)
+{
+	struct relay_target *target = entry->target;
+
+	if (!target->is_own && relay_pressure_is_above_half(&relay->pressure)) {
+		entry->isolated = false;
+		park_again(relay, entry);
+		return;
+	}
+	hold(relay, entry);
+	try_alone(relay, target);
+}
+
+/* The first held entry was tried. Returns false if that says nothing about the record itself. */
+static bool note_alone(struct relay *relay, struct relay_target *target, rd_kafka_resp_err_t error)
+{
+	struct relay_entry *entry = TAILQ_FIRST(&target->held);
+
+	if (!entry || !entry->is_alone || (error && !is_about_batch(error)))
+		return false;
+	release_held(relay, entry);
+	entry->is_proven = !error;
+	entry->isolated = error;
+	if (error)
+		handle_write_error(relay, entry, error);
+	else
+		send_again(relay, entry);
+	return true;
+}
+
 /* Send the held entries; an isolated one only if nothing else of its target is in flight. */
 static void send_held(struct relay *relay, struct relay_target *target)
 {
@@ -437,6 +500,10 @@ static void send_held(struct relay *relay, struct relay_target *target)
 
 	while (!isolated && !target->failing && target->checked && !is_full(target) &&
 	       (entry = TAILQ_FIRST(&target->held))) {
+		if (is_delicate(relay, entry)) {
+			try_alone(relay, target);
+			return;
+		}
 		isolated = entry->isolated;
 		if (isolated && target->nr_sending)
 			return;
@@ -503,7 +570,9 @@ static void note_check(struct relay *relay, const char *topic, rd_kafka_resp_err
 	if (!target)
 		return;
 	target->checking = false;
-	if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION) {
+	if (!target->failing && note_alone(relay, target, error)) {
+		recover(relay, target);
+	} else if (error == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION) {
 		target->invalid = true;
 		/* Until then all records for it are refused without another question. */
 		target->try_ms = relay_boot_ms() + INVALID_MS;
@@ -641,6 +710,11 @@ static bool lacks_partition(const struct relay_entry *entry)
 static void isolate(struct relay *relay, struct relay_entry *entry)
 {
 	entry->isolated = true;
+	if (relay->turn) {
+		entry->target->delicate_ms = relay_boot_ms() + DELICATE_MS;
+		hold_alone(relay, entry);
+		return;
+	}
 	hold(relay, entry);
 	if (!entry->target->nr_sending)
 		look_after(relay, entry->target, 0);
@@ -853,6 +927,8 @@ static void send_or_hold(struct relay *relay, struct relay_entry *entry)
 		if (!target->checking)
 			start_check(relay, target, NULL);
 		hold_behind(relay, entry);
+	} else if (is_delicate(relay, entry)) {
+		hold_alone(relay, entry);
 	} else if (is_full(target) || !TAILQ_EMPTY(&target->held)) {
 		hold_behind(relay, entry);
 	} else if (!gather(relay, entry)) {
@@ -938,6 +1014,10 @@ bool relay_send_take(struct relay *relay, struct relay_entry *entry)
 		if (!target->checking)
 			start_check(relay, target, entry);
 		hold_behind(relay, entry);
+		return false;
+	}
+	if (is_delicate(relay, entry)) {
+		hold_alone(relay, entry);
 		return false;
 	}
 	if (relay->handlers.reconsider(relay, entry))

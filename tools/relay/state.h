@@ -97,6 +97,8 @@ enum relay_entry_state {
  * @target: the topic that it is written to; NULL until it is sent.
  * @isolated: the target refused the batch that it was in: it is sent in a batch of its own.
  * @is_put_off: it has waited because its bucket has no partition of its number.
+ * @is_alone: held: it is tried alone now.
+ * @is_proven: its target has taken it in a transaction that was aborted.
  * @is_written: in a turn: Kafka has acknowledged it, but not the turn.
  * @to_number: in a turn: the partition of its target; negative: it is not known.
  * @stripped: too large for the topic of invalid records, too: only its place (topic, partition
@@ -128,6 +130,8 @@ struct relay_entry {
 	struct relay_target *target;
 	bool isolated;
 	bool is_put_off;
+	bool is_alone;
+	bool is_proven;
 	bool is_written;
 	int32_t to_number;
 	bool stripped;
@@ -373,6 +377,7 @@ TAILQ_HEAD(relay_map_writes, relay_map_write);
  * @suspect: it may be the reason why a turn was aborted: it is tried alone.
  * @lacks_from: a bucket: it has no partition of this number, nor any above it;
  * @lacks_ms: until then of the clock since boot, this is not tried again.
+ * @delicate_ms: until then of the clock since boot, its records are tried alone.
  * @failed_number: its partition that failed last, in a turn, which is tried; negative: any.
  * @backoff_ms: the time between two tries.
  * @logged_ms: when the failure was last logged, by the clock since boot.
@@ -405,6 +410,7 @@ struct relay_target {
 	int32_t lacks_from;
 	uint64_t lacks_ms;
 	int32_t failed_number;
+	uint64_t delicate_ms;
 	uint64_t backoff_ms;
 	uint64_t logged_ms;
 	bool labelled;
