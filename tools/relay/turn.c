@@ -61,6 +61,7 @@
 #define INIT_MS		10000
 #define CALL_MS		15000
 #define FLUSH_MS	15000
+#define FLUSH_STEP_MS	50
 
 /* How long a revoke waits for the turn in flight. */
 #define WAIT_MS		20000
@@ -105,6 +106,7 @@ struct item {
  * @limit: how many there may be.
  * @nr_reports: how many reports have come, of records and of the map.
  * @nr_produced: how many there will be.
+ * @has_failed: one of them has failed.
  * @writes: what the map is told.
  * @offsets: the offsets; each has @done of its partition as opaque.
  * @group: the group's metadata.
@@ -131,6 +133,7 @@ struct relay_turn {
 	size_t limit;
 	size_t nr_reports;
 	size_t nr_produced;
+	bool has_failed;
 	struct relay_map_writes writes;
 	rd_kafka_topic_partition_list_t *offsets;
 	rd_kafka_consumer_group_metadata_t *group;
@@ -164,6 +167,7 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, voi
 	turn->nr_reports++;
 	if (is_purged(error))
 		return;
+	turn->has_failed |= error;
 	if (*write == WRITE_ENTRY) {
 		struct relay_entry *entry = container_of(write, struct relay_entry, write);
 
@@ -299,13 +303,23 @@ static bool produce_all(struct relay_turn *turn)
 	return true;
 }
 
+/* Until all have come, or one has failed: the others may wait for message.timeout.ms then. */
+static void wait_for_reports(struct relay_turn *turn)
+{
+	uint64_t end_ms = relay_boot_ms() + FLUSH_MS;
+
+	while (turn->nr_reports < turn->nr_produced && !turn->has_failed &&
+	       relay_boot_ms() < end_ms)
+		rd_kafka_flush(turn->producer, FLUSH_STEP_MS);
+}
+
 /* Wait for all reports. Returns whether all of them are good. */
 static bool flush(struct relay_turn *turn)
 {
 	struct relay_map_write *write;
 	size_t i;
 
-	rd_kafka_flush(turn->producer, FLUSH_MS);
+	wait_for_reports(turn);
 	for (i = 0; i < turn->nr; i++) {
 		if (!turn->items[i].entry->error)
 			continue;
@@ -406,6 +420,7 @@ static enum turn_end run_turn(struct relay_turn *turn)
 
 	turn->nr_reports = 0;
 	turn->nr_produced = 0;
+	turn->has_failed = false;
 	if (!have_producer(turn)) {
 		free_headers(turn, 0);
 		return TURN_ABORTED;
