@@ -29,8 +29,8 @@
  *
  * With exactly once, "sent" is to wait in @blocked for the next turn (turn.c), and a failing target
  * is tried by check.c in a transaction of its own. So are for a time the records of a target that
- * has refused one: a refused record aborts the turn that it is in. If a right is missing, brokers do not say of
- * which topic: then all targets of the turn are suspect, and each is tried so.
+ * has refused one: a refused record aborts the turn that it is in. If a right is missing, brokers
+ * do not say of which topic: then all targets of the turn are suspect, and each is tried so.
  */
 #include <errno.h>
 #include <inttypes.h>
