@@ -863,13 +863,12 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
 {
 	rd_kafka_resp_err_t error = try_produce(relay, entry);
 
-	if (!error) {
+	if (!error)
 		start_sending(relay, entry);
-	} else if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+	else if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 		block(relay, entry);
-	} else {
+	else
 		handle_write_error(relay, entry, error);
-	}
 }
 
 /*

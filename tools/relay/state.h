@@ -81,7 +81,7 @@ enum relay_entry_state {
 	ENTRY_NEAR,		/* in @near of the relay, and its alarm is set for when it is due */
 	ENTRY_SENDING,		/* librdkafka has it: its memory must stay */
 	ENTRY_HELD,		/* in @held of its target, which cannot be written */
-	ENTRY_BLOCKED,		/* in @blocked: the producer is full, it is gathered, or for a turn */
+	ENTRY_BLOCKED,		/* in @blocked: the producer is full, or it is gathered */
 	ENTRY_DROPPED,		/* in @dropped of the relay: it was taken back */
 };
 
@@ -540,7 +540,7 @@ struct relay {
 	struct relay_unused unused;
 	/* How many targets are labelled. */
 	unsigned int nr_labels;
-	/* Entries that wait until the producer has room, are gathered, or wait for the next turn. */
+	/* Entries that wait until the producer has room, or are gathered, also for a turn. */
 	struct relay_entries blocked;
 	/* How many of them are gathered, and until when, by the clock since boot: see send.c. */
 	unsigned int nr_gathered;
