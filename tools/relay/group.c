@@ -413,8 +413,7 @@ static void log_error(const struct relay *relay, const rd_kafka_message_t *messa
 		return;
 	}
 	relay_client_group(relay, group);
-	log_say(LOG_ERR, "this user may not read the group %s (Read of the group)",
-		group);
+	log_say(LOG_ERR, "this user may not read the group %s (Read of the group)", group);
 }
 
 bool relay_group_read(struct relay *relay)

@@ -39,21 +39,30 @@ struct relay_query {
 
 /* --- one topic, one partition --------------------------------------------------------- */
 
-rd_kafka_resp_err_t relay_query_topic(rd_kafka_t *client, const char *name)
+/* Ask for a topic. Without an error, the caller destroys the metadata. */
+static rd_kafka_resp_err_t ask_topic(rd_kafka_t *client, const char *name,
+				     const struct rd_kafka_metadata **metadata)
 {
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
-	const struct rd_kafka_metadata *metadata;
 	rd_kafka_resp_err_t error;
 
 	if (!topic)
 		return rd_kafka_last_error();
-	error = rd_kafka_metadata(client, 0, topic, &metadata, TIMEOUT_MS);
-	if (!error) {
-		error = metadata->topic_cnt ? metadata->topics[0].err :
-			RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-		rd_kafka_metadata_destroy(metadata);
-	}
+	error = rd_kafka_metadata(client, 0, topic, metadata, TIMEOUT_MS);
 	rd_kafka_topic_destroy(topic);
+	return error;
+}
+
+rd_kafka_resp_err_t relay_query_topic(rd_kafka_t *client, const char *name)
+{
+	const struct rd_kafka_metadata *metadata;
+	rd_kafka_resp_err_t error = ask_topic(client, name, &metadata);
+
+	if (error)
+		return error;
+	error = metadata->topic_cnt ? metadata->topics[0].err :
+		RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	rd_kafka_metadata_destroy(metadata);
 	return error;
 }
 
@@ -117,18 +126,14 @@ void relay_query_ends(rd_kafka_t *client, int32_t number, struct relay_ends *end
 static void *ask(void *argument)
 {
 	struct relay_query *query = argument;
-	rd_kafka_topic_t *topic = NULL;
 	rd_kafka_resp_err_t error;
 
-	if (query->topic)
-		topic = rd_kafka_topic_new(query->client, query->topic, NULL);
-	error = rd_kafka_metadata(query->client, !topic, topic, &query->metadata, TIMEOUT_MS);
+	error = query->topic ? ask_topic(query->client, query->topic, &query->metadata) :
+		rd_kafka_metadata(query->client, 1, NULL, &query->metadata, TIMEOUT_MS);
 	if (error) {
 		query->metadata = NULL;
 		log_say(LOG_DEBUG, "cannot ask for partitions: %s", rd_kafka_err2str(error));
 	}
-	if (topic)
-		rd_kafka_topic_destroy(topic);
 	atomic_store(&query->over, true);
 	return NULL;
 }
