@@ -21,6 +21,7 @@
 #define KEYS		100
 #define POLL_MS		100
 #define FLUSH_MS	60000
+#define MOCK_TIMESTAMP	1234
 
 static uint64_t acknowledged;
 
@@ -33,20 +34,25 @@ static uint64_t now_ms(void)
 }
 
 /*
- * What a report gets: when the record is due, or its delay. The delay counts from the record's
- * timestamp, and that is the broker's, if its topic has LogAppendTime.
+ * When a record is due. A delay counts from the record's timestamp, and that is the broker's, if
+ * its topic has LogAppendTime. The report has it; but the mock cluster reports MOCK_TIMESTAMP for
+ * each record, and keeps the producer's.
  */
-static void *opaque_of(bool says_when, uint64_t ms)
-{
-	return (void *)(uintptr_t)(ms << 1 | says_when);
-}
+struct promise {
+	uint64_t made_ms;
+	uint64_t delay_ms;
+	bool says_when;
+};
 
 static uint64_t due_ms_of(const rd_kafka_message_t *message)
 {
-	uintptr_t opaque = (uintptr_t)message->_private;
+	const struct promise *promise = message->_private;
 	rd_kafka_timestamp_type_t type;
+	int64_t stored_ms = rd_kafka_message_timestamp(message, &type);
 
-	return (opaque >> 1) + (opaque & 1 ? 0 : rd_kafka_message_timestamp(message, &type));
+	if (promise->says_when || stored_ms == MOCK_TIMESTAMP)
+		stored_ms = promise->made_ms;
+	return stored_ms + promise->delay_ms;
 }
 
 static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
@@ -55,10 +61,12 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, voi
 	(void)context;
 	if (message->err) {
 		fprintf(stderr, "delay_records: %s\n", rd_kafka_err2str(message->err));
+		free(message->_private);
 		return;
 	}
 	printf("%.*s %.*s %" PRIu64 "\n", (int)message->key_len, (const char *)message->key,
 	       (int)message->len, (const char *)message->payload, due_ms_of(message));
+	free(message->_private);
 	acknowledged++;
 }
 
@@ -81,24 +89,31 @@ static rd_kafka_t *open_client(const char *brokers)
 static rd_kafka_resp_err_t delay(rd_kafka_t *client, const char *topic, const char *target,
 				 uint64_t number, uint64_t delay_ms)
 {
-	bool says_when = number % 2;
-	uint64_t made_ms = now_ms(), ms = says_when ? made_ms + delay_ms : delay_ms;
+	struct promise *promise = malloc(sizeof(*promise));
 	char key[32], value[32], text[32];
+	rd_kafka_resp_err_t error;
 
+	if (!promise)
+		return RD_KAFKA_RESP_ERR__FAIL;
+	*promise = (struct promise){ now_ms(), delay_ms, number % 2 };
 	snprintf(key, sizeof(key), "customer-%" PRIu64, number % KEYS);
 	snprintf(value, sizeof(value), "reminder-%" PRIu64, number);
-	snprintf(text, sizeof(text), "%" PRIu64, ms);
-	return rd_kafka_producev(client,
-				 RD_KAFKA_V_TOPIC(topic),
-				 RD_KAFKA_V_TIMESTAMP((int64_t)made_ms),
-				 RD_KAFKA_V_KEY(key, strlen(key)),
-				 RD_KAFKA_V_VALUE(value, strlen(value)),
-				 RD_KAFKA_V_HEADER("twheel-target", target, -1),
-				 RD_KAFKA_V_HEADER(says_when ? "twheel-deliver-at" :
-						   "twheel-delay", text, -1),
-				 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-				 RD_KAFKA_V_OPAQUE(opaque_of(says_when, ms)),
-				 RD_KAFKA_V_END);
+	snprintf(text, sizeof(text), "%" PRIu64,
+		 promise->says_when ? promise->made_ms + delay_ms : delay_ms);
+	error = rd_kafka_producev(client,
+				  RD_KAFKA_V_TOPIC(topic),
+				  RD_KAFKA_V_TIMESTAMP((int64_t)promise->made_ms),
+				  RD_KAFKA_V_KEY(key, strlen(key)),
+				  RD_KAFKA_V_VALUE(value, strlen(value)),
+				  RD_KAFKA_V_HEADER("twheel-target", target, -1),
+				  RD_KAFKA_V_HEADER(promise->says_when ? "twheel-deliver-at" :
+						    "twheel-delay", text, -1),
+				  RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+				  RD_KAFKA_V_OPAQUE(promise),
+				  RD_KAFKA_V_END);
+	if (error)
+		free(promise);
+	return error;
 }
 
 static bool delay_all(rd_kafka_t *client, const char *topic, const char *target, uint64_t count,
