@@ -36,7 +36,8 @@ struct bucket {
  * struct ledger - what has come
  * @load: the command line.
  * @times: for each record, how often it came, up to 255.
- * @late_us: the lateness of those that came, in their order, the first time of each.
+ * @late_us: the lateness of those that came and are judged, in their order, the first time of each.
+ * @nr_late: number of these.
  * @received: records that came.
  * @unique: those of them that had not come before.
  * @early: those that came before they were due.
@@ -50,6 +51,7 @@ struct ledger {
 	const struct load *load;
 	uint8_t *times;
 	int64_t *late_us;
+	uint64_t nr_late;
 	uint64_t received;
 	uint64_t unique;
 	uint64_t early;
@@ -99,9 +101,12 @@ static void note_lateness(struct ledger *ledger, uint64_t now_us, int64_t late_u
 	ledger->early += late_us < 0;
 }
 
-static void note_first_time(struct ledger *ledger, uint64_t now_us, int64_t late_us)
+static void note_first_time(struct ledger *ledger, uint64_t number, uint64_t now_us,
+			    int64_t late_us)
 {
-	ledger->late_us[ledger->unique++] = late_us;
+	if (number >= ledger->load->skip)
+		ledger->late_us[ledger->nr_late++] = late_us;
+	ledger->unique++;
 	ledger->last_us = now_us;
 	if (ledger->unique == ledger->load->count) {
 		puts("all");
@@ -131,7 +136,7 @@ static void receive(struct ledger *ledger, const rd_kafka_message_t *message)
 	if (ledger->times[stamp.number] < UINT8_MAX)
 		ledger->times[stamp.number]++;
 	if (ledger->times[stamp.number] == 1)
-		note_first_time(ledger, now_us, late_us);
+		note_first_time(ledger, stamp.number, now_us, late_us);
 }
 
 /* --- reading --------------------------------------------------------------------------- */
@@ -195,7 +200,7 @@ static void print(const char *name, double value, const char *unit)
 
 static void print_lateness(const struct ledger *ledger)
 {
-	uint64_t nr = ledger->unique;
+	uint64_t nr = ledger->nr_late;
 
 	if (!nr)
 		return;

@@ -69,6 +69,7 @@ rd_kafka_t *load_producer(const struct load *load,
 		{ "enable.idempotence", "true" },
 		{ "partitioner", "murmur2_random" },
 		{ "compression.type", "lz4" },
+		{ "linger.ms", "20" },
 		{ NULL, NULL },
 	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -102,6 +103,8 @@ static const struct option_rule rules[] = {
 	  OPTION_COUNT, AT(size), sizeof(struct stamp), SIZE_MAX_BYTES, NULL },
 	{ "late", 0, "MS", "ledger: what counts as late in --series (default 1000)",
 	  OPTION_COUNT, AT(late_ms), 1, COUNT_MAX, NULL },
+	{ "skip", 0, "N", "ledger: judge the lateness of all but the first so many records",
+	  OPTION_COUNT, AT(skip), 0, COUNT_MAX, NULL },
 	{ "series", 0, "FILE", "ledger: write there what came in each 100 ms",
 	  OPTION_TEXT, AT(series), 0, 0, NULL },
 };

@@ -22,6 +22,7 @@
  * @due_ms: produce: when all of them are due, in ms since 1970; 0: after their delays.
  * @size: produce: bytes of a value.
  * @late_ms: ledger: a record that is later than this counts as late in @series.
+ * @skip: ledger: the lateness of so many of the first records is not judged.
  * @series: ledger: a file for what came in each 100 ms, or NULL.
  */
 struct load {
@@ -37,6 +38,7 @@ struct load {
 	uint64_t due_ms;
 	uint64_t size;
 	uint64_t late_ms;
+	uint64_t skip;
 	const char *series;
 };
 

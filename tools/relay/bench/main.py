@@ -42,14 +42,15 @@ QUICK_PATIENCE_S = 60
 class Ledger:
     """The consumer of a target."""
 
-    def __init__(self, bench, topic, count):
+    def __init__(self, bench, topic, count, skip):
         self.path = os.path.join(bench.out, f"{topic}.ledger")
         self.series = f"{self.path}.series"
         self.limit_s = bench.patience_s
         with open(self.path, "wb") as out:
             self.process = brokers.launch(
                 [LOAD, "ledger", "--brokers", bench.kafka.address, "--topic", topic,
-                 "--count", str(count), "--series", self.series], stdout=out)
+                 "--count", str(count), "--skip", str(skip), "--series", self.series],
+                stdout=out)
 
     def has_all(self):
         """Has each record come once?"""
@@ -77,6 +78,7 @@ class Run:
         self.bench = bench
         self.name = f"{case}.{name}"
         self.count = count
+        self.measured = count
         self.program = PROGRAMS[name](bench, name, f"{case}-{name}")
         self.topic = self.program.topic
         self.begun = {}
@@ -84,9 +86,10 @@ class Run:
         self.ledger = None
         bench.make_topics(self.topic, self.program.target)
 
-    def start(self, processes=1):
-        """Start the program and the ledger, and wait until the program works."""
-        self.ledger = Ledger(self.bench, self.program.target, self.count)
+    def start(self, processes=1, skip=0):
+        """Start the program and the ledger, and wait until the program works. The lateness of
+        the first @skip records is not judged."""
+        self.ledger = Ledger(self.bench, self.program.target, self.count, skip)
         for number in range(1, processes + 1):
             self.program.start(number)
         self.program.wait_joined(processes)
@@ -116,23 +119,29 @@ class Run:
         return self.produce(rate=self.bench.options.rate, delay=DELAY_MS // scale,
                             delay_max=DELAY_MAX_MS // scale)
 
+    def wait_produced(self, producer):
+        """Wait until all is written."""
+        if producer.wait():
+            raise CannotRun(f"the producer has ended with {producer.returncode}")
+
     def finish(self, producer=None, event=None, since=None):
         """Wait until all has come, end everything, and write the results. Records are counted
         from the time @since on."""
-        if producer and producer.wait():
-            raise CannotRun(f"the producer has ended with {producer.returncode}")
+        if producer:
+            self.wait_produced(producer)
         if not self.ledger.wait_all():
             self.bench.say(f"{self.name}: not all has come within {self.ledger.limit_s} s\n"
                            + self.program.said())
-        self.ended = self.marks()
+        ended = self.ended or self.marks()
         self.program.stop()
         figures = self.ledger.close()
-        self.ended["written"] = self.bench.logs.written(self.topic, but=self.topic)
+        if not self.ended:
+            ended["written"] = self.bench.logs.written(self.topic, but=self.topic)
         self.result("memory", self.program.memory, "bytes")
         for name in ("cpu", "brokers_cpu"):
-            self.result(name, (self.ended[name] - self.begun[name]) * 1e6 / self.count, "us")
-        self.result("written", (self.ended["written"] - self.begun["written"])
-                    / self.count / self.bench.replicas, "bytes")
+            self.result(name, (ended[name] - self.begun[name]) * 1e6 / self.measured, "us")
+        self.result("written", (ended["written"] - self.begun["written"])
+                    / self.measured / self.bench.replicas, "bytes")
         if event is not None:
             series = measure.Series(self.ledger.series)
             self.result("late_until", series.late_until(event), "s")
@@ -224,9 +233,16 @@ class Bench:
         run.finish(run.produce(due=int(due * 1000)), since=due)
 
     def steady(self, run):
-        """Lateness."""
-        run.start()
-        run.finish(run.produce_steadily())
+        """Lateness. The first records are not judged, and their processor time is not counted:
+        until as many wait as ever will, and Java has compiled what it uses."""
+        run.measured = self.options.rate * self.options.steady_s
+        run.start(skip=run.count - run.measured)
+        producer = run.produce_steadily()
+        time.sleep(self.options.before_s)
+        run.begun = run.marks()
+        run.wait_produced(producer)
+        run.ended = run.marks()
+        run.finish()
 
     def begin_with_two(self, run):
         """Two processes, and records until the end of the fault and after it."""
@@ -259,7 +275,7 @@ class Bench:
         if case in ("drain", "burst"):
             return self.options.count
         if case == "steady":
-            return self.options.rate * self.options.steady_s
+            return self.options.rate * (self.options.before_s + self.options.steady_s)
         return self.options.rate * (self.options.before_s + self.options.after_s)
 
     def run(self, case, name):
