@@ -2,7 +2,7 @@
 /*
  * The number of records of a partition that Kafka has and the relay has not read.
  *
- * The end of a partition is known from fetches. But paused partitions are not fetched, and
+ * The end of a partition is known from fetches. But paused partitions are not fetched, and large
  * buckets are paused most of the time. So when a page of metrics is written, brokers are asked
  * for the ends of paused partitions. They may not answer for long, and the loop must not wait: so
  * a thread asks. Its answer is for the next page; the present one has the ends that are known.
@@ -218,7 +218,8 @@ void relay_lag_ask(struct relay *relay)
 
 int64_t relay_lag(struct relay *relay, const struct relay_partition *partition)
 {
-	int64_t low, high, next = partition->next;
+	const struct relay_entry *head = TAILQ_FIRST(&partition->undecided);
+	int64_t low, high, next = head ? head->offset : partition->next;
 
 	if (rd_kafka_get_watermark_offsets(relay->consumer, partition->topic,
 					   partition->number, &low, &high))

@@ -3,9 +3,10 @@
  * Records of a partition: they are read and decided in the order of offsets, and done in any
  * order.
  *
- * A partition is paused while it has at least one reason for it (enum relay_pause). Records
- * that librdkafka had handed over before the pause, or hands over all the same, are not lost:
- * they wait in @undecided. Records that come again are recognised by their offset.
+ * A partition is paused while it has at least one reason for it (enum relay_pause); only behind a
+ * head that waits, some records are read ahead first. Records that librdkafka had handed over
+ * before the pause, or hands over all the same, are not lost: they wait in @undecided. Records
+ * that come again are recognised by their offset.
  *
  * The head of a bucket may wait for weeks, in each of its partitions. A large head is not kept
  * in memory for that long: it is freed, librdkafka is told to seek to it, and it is read again
@@ -69,15 +70,34 @@ struct change {
 	rd_kafka_topic_partition_list_t *resume;
 };
 
+/*
+ * Behind a head that waits in memory, some records are read ahead: with a pause, librdkafka forgets
+ * what it has fetched, and fetches it again.
+ */
+static bool may_read_ahead(const struct relay *relay, const struct relay_partition *partition)
+{
+	size_t most = relay->pressure.cap / 16 / relay->nr_partitions;
+
+	return partition->reread_offset < 0 &&
+		partition->undecided_bytes <= (partition->is_paused ? most / 2 : most);
+}
+
+static bool is_to_pause(const struct relay *relay, const struct relay_partition *partition)
+{
+	return partition->pauses == PAUSE_HEAD ? !may_read_ahead(relay, partition) :
+		partition->pauses;
+}
+
 /* Add a partition to the change if librdkafka has to pause or resume it. */
-static void note_change(struct change *change, struct relay_partition *partition)
+static void note_change(const struct relay *relay, struct change *change,
+			struct relay_partition *partition)
 {
 	rd_kafka_topic_partition_list_t **list;
 
-	if (!partition->pauses == !partition->is_paused)
+	if (is_to_pause(relay, partition) == partition->is_paused)
 		return;
-	partition->is_paused = partition->pauses;
-	list = partition->pauses ? &change->pause : &change->resume;
+	partition->is_paused = !partition->is_paused;
+	list = partition->is_paused ? &change->pause : &change->resume;
 	if (!*list)
 		*list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_topic_partition_list_add(*list, partition->topic, partition->number);
@@ -101,7 +121,7 @@ static void set_pauses(struct relay *relay, struct relay_partition *partition,
 	struct change change = { 0 };
 
 	partition->pauses = pauses;
-	note_change(&change, partition);
+	note_change(relay, &change, partition);
 	apply_change(relay, &change);
 }
 
@@ -134,7 +154,7 @@ void relay_partition_backpressure_all(struct relay *relay)
 			partition->pauses |= PAUSE_MEMORY;
 		else
 			partition->pauses &= ~PAUSE_MEMORY;
-		note_change(&change, partition);
+		note_change(relay, &change, partition);
 	}
 	apply_change(relay, &change);
 }
@@ -491,9 +511,11 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 	TAILQ_INSERT_TAIL(&partition->undecided, entry, in_queue);
 	partition->undecided_bytes += entry->size;
 	decide_undecided(relay, partition);
-	/* The record was in flight to us when its partition was paused. */
-	if (partition->pauses & PAUSE_HEAD)
+	/* It may be too much to be read ahead, or was in flight to us when its partition was paused. */
+	if (partition->pauses & PAUSE_HEAD) {
 		rewind_to_head(relay, partition);
+		set_pauses(relay, partition, partition->pauses);
+	}
 	relay_partition_backpressure(relay);
 }
 

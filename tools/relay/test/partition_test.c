@@ -156,20 +156,52 @@ static void read_parked(int64_t offset, size_t value_len)
 	});
 }
 
-TEST(a_bucket_whose_next_head_waits_too_is_not_paused_twice)
+/* For the only partition: a 16th of the memory may be read ahead. */
+#define AHEAD		100000
+
+static void limit_reading_ahead(void)
 {
+	relay.pressure.cap = 16 * AHEAD;
+}
+
+/* A pause is a call for librdkafka's thread, which then fetches the same again. */
+TEST(a_bucket_is_not_paused_for_little_that_waits)
+{
+	int64_t offset;
+
 	open_relay();
+	limit_reading_ahead();
 	assign_partitions("delays-b600s", 1);
-	read_parked(0, 0);
-	wait_ms(MINUTE_MS);
-	read_parked(1, 0);
-	ASSERT_EQ(kafka.nr_pause_calls, 1);
-	wait_ms(10 * MINUTE_MS);
+	for (offset = 0; offset < 10; offset++)
+		read_parked(offset, AHEAD / 20);
+	ASSERT_EQ(kafka.nr_pause_calls, 0);
+	ASSERT_EQ(relay.nr_entries, 10);
+	wait_ms(11 * MINUTE_MS);
+	ASSERT_EQ(kafka.nr_produced, 10);
+	ASSERT_EQ(kafka.nr_pause_calls + kafka.nr_resume_calls, 0);
+}
+
+TEST(a_bucket_is_paused_for_much_that_waits_and_until_half_of_it_is_left)
+{
+	int64_t offset;
+
+	open_relay();
+	limit_reading_ahead();
+	assign_partitions("delays-b600s", 1);
+	for (offset = 0; !fake_partition("delays-b600s", 0)->paused && offset < 10; offset++) {
+		read_parked(offset, AHEAD / 4);
+		wait_ms(MINUTE_MS);
+	}
+	ASSERT_EQ(offset, 4);
+	ASSERT_EQ(kafka.nr_seeks, 0);
+	wait_ms(7 * MINUTE_MS);
+	ASSERT_EQ(relay.nr_entries, 4);
 	ASSERT_EQ(kafka.nr_produced, 1);
+	ASSERT(fake_partition("delays-b600s", 0)->paused);
+	wait_ms(2 * MINUTE_MS);
+	ASSERT_EQ(kafka.nr_produced, 3);
+	ASSERT(!fake_partition("delays-b600s", 0)->paused);
 	ASSERT_EQ(kafka.nr_pause_calls, 1);
-	ASSERT_EQ(kafka.nr_resume_calls, 0);
-	wait_ms(MINUTE_MS);
-	ASSERT_EQ(kafka.nr_produced, 2);
 	ASSERT_EQ(kafka.nr_resume_calls, 1);
 }
 
