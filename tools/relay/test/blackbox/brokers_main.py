@@ -20,7 +20,7 @@ from tap import Skip
 OPTIONS = {"whole": (False, "many more records, kills and faults"),
            "version": ("3.9", "of Kafka: 3.9 or 4"),
            "faults": (False, "only faults of brokers under flow, which the table has"),
-           "kills": (0, "how many kills in the test of exactly once"),
+           "kills": (0, "how many relays are killed in the test of exactly once"),
            "table": ("", "a file for the table of faults, in markdown")}
 # More of them on two processors, and brokers do not answer before relays lose their membership.
 AT_A_TIME = 2
@@ -50,7 +50,7 @@ def main():
     for module in MODULES[:1] if "--faults" in arguments else MODULES:
         importlib.import_module(module)
     suite.suite.at_a_time = AT_A_TIME
-    suite.suite.seconds = WHOLE_S if "--whole" in arguments else SOME_S
+    suite.suite.seconds = SOME_S if {"--whole", "--kills"}.isdisjoint(arguments) else WHOLE_S
     path = os.path.abspath
     try:
         suite.suite.main(**OPTIONS)

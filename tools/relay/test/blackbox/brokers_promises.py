@@ -413,9 +413,27 @@ def records_that_are_taken_back_5_s_before_they_are_due_do_not_come(times, optio
 
 # --- exactly once -------------------------------------------------------------------------
 
+def kill_relays_and_brokers(scene, relays, kills):
+    """A broker is killed for each ten kills of relays, and is away during three of them."""
+    broker = None
+    for n in range(kills):
+        if n % 10 == 2:
+            broker = random.choice((1, 2, 3))
+            scene.cluster.kill(broker)
+        elif n % 10 == 5:
+            scene.cluster.start(broker)
+        elif n % 10 == 8:
+            scene.cluster.wait_isr()
+        time.sleep(random.random() * 2)
+        relay = random.choice(relays)
+        relay.kill_if_it_runs()
+        time.sleep(random.random())
+        relay.launch()
+
+
 @suite.test
 def kills_of_relays_and_brokers_repeat_nothing_exactly_once():
-    kills = suite.options.kills or many(5, 100)
+    kills = suite.options.kills or many(10, 100)
     if EXACTLY_ONCE not in modes():
         raise Skip("this relay has no --delivery exactly-once")
     with Scene(partitions=4, horizon_s=3600, scale=20000,
@@ -424,19 +442,7 @@ def kills_of_relays_and_brokers_repeat_nothing_exactly_once():
         wait_for(lambda: all(relay.answers() for relay in relays), "all three")
         watch = Watch(scene)
         with scene.flow(rate=150, delay_ms=80000000):
-            for n in range(kills):
-                time.sleep(random.random() * 2)
-                if n % 5 == 4:
-                    broker = random.choice((1, 2, 3))
-                    scene.cluster.kill(broker)
-                    time.sleep(random.random() * 3)
-                    scene.cluster.start(broker)
-                    scene.cluster.wait_isr()
-                else:
-                    relay = random.choice(relays)
-                    relay.kill_if_it_runs()
-                    time.sleep(random.random())
-                    relay.launch()
+            kill_relays_and_brokers(scene, relays, kills)
         scene.ledger.flush()
         scene.ledger.wait()
         watch.close()
