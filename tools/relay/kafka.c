@@ -109,6 +109,8 @@ static const struct setting once_settings[] = {
 static const struct setting transaction_settings[] = {
 	{ "transaction.timeout.ms", "20000" },
 	{ "message.timeout.ms", "8000" },
+	/* All records of a turn are there at once. */
+	{ "linger.ms", "0" },
 };
 
 /* --- log and errors of librdkafka ----------------------------------------------------- */

@@ -62,7 +62,7 @@
 #define DELICATE_MS	60000
 
 /* How long entries for buckets are gathered, and how many. */
-#define GATHER_MS	100
+#define GATHER_MS	500
 #define GATHER_MAX	2000
 
 /*
@@ -218,6 +218,14 @@ static void release_held(struct relay *relay, struct relay_entry *entry)
 	target->nr_held--;
 }
 
+static void release_gathered(struct relay *relay, struct relay_entry *entry)
+{
+	TAILQ_REMOVE(&relay->gathered, entry, in_queue);
+	entry->state = ENTRY_LOOSE;
+	relay->nr_gathered--;
+	relay->gathered_bytes -= entry->size;
+}
+
 void relay_send_forget(struct relay *relay, struct relay_entry *entry)
 {
 	struct relay_target *target = entry->target;
@@ -228,6 +236,8 @@ void relay_send_forget(struct relay *relay, struct relay_entry *entry)
 		return;
 	if (entry->state == ENTRY_BLOCKED)
 		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
+	if (entry->state == ENTRY_GATHERED)
+		release_gathered(relay, entry);
 	if (entry->state == ENTRY_HELD)
 		release_held(relay, entry);
 	entry->state = ENTRY_LOOSE;
@@ -872,25 +882,41 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
 }
 
 /*
- * Nobody waits for an entry that goes to a bucket, and librdkafka makes a request for each batch of
- * a partition. So such entries are gathered in @blocked, and sent together.
+ * Nobody waits for an entry that goes to a bucket. librdkafka makes a request for each batch of a
+ * partition, and a turn takes longer with each partition. So such entries are gathered, and sent
+ * together.
  */
 static bool gather(struct relay *relay, struct relay_entry *entry)
 {
-	if (relay->turn || relay->is_sending_blocked || entry->decision.action != RELAY_PARK ||
-	    entry->isolated)
+	if (relay->is_sending_blocked || entry->decision.action != RELAY_PARK || entry->isolated)
 		return false;
 	if (!relay->nr_gathered)
 		relay->gather_ms = relay_boot_ms() + GATHER_MS;
 	relay->nr_gathered++;
-	block(relay, entry);
+	relay->gathered_bytes += entry->size;
+	entry->state = ENTRY_GATHERED;
+	TAILQ_INSERT_TAIL(&relay->gathered, entry, in_queue);
 	return true;
 }
 
 static bool is_gathering(const struct relay *relay)
 {
-	return relay->nr_gathered && relay->nr_gathered < GATHER_MAX &&
+	return relay->nr_gathered < GATHER_MAX &&
+		relay->gathered_bytes < relay->pressure.cap / 16 &&
 		relay_boot_ms() < relay->gather_ms;
+}
+
+static void send_gathered(struct relay *relay)
+{
+	struct relay_entry *entry;
+
+	if (!relay->nr_gathered || is_gathering(relay))
+		return;
+	TAILQ_FOREACH(entry, &relay->gathered, in_queue)
+		entry->state = ENTRY_BLOCKED;
+	TAILQ_CONCAT(&relay->blocked, &relay->gathered, in_queue);
+	relay->nr_gathered = 0;
+	relay->gathered_bytes = 0;
 }
 
 /* Send an entry that has waited: decide again first. */
@@ -975,14 +1001,11 @@ static void take_blocked(struct relay *relay, struct relay_entry *entry)
 	entry->state = ENTRY_LOOSE;
 }
 
-/* The producer may have room again, or what was gathered is to be sent. */
+/* The producer may have room again. */
 static void send_blocked(struct relay *relay)
 {
 	struct relay_entry *entry;
 
-	if (is_gathering(relay))
-		return;
-	relay->nr_gathered = 0;
 	while (may_produce(relay) && (entry = TAILQ_FIRST(&relay->blocked))) {
 		take_blocked(relay, entry);
 		if (entry->target->failing)
@@ -1133,6 +1156,7 @@ void relay_send_poll(struct relay *relay, int timeout_ms)
 {
 	while (rd_kafka_poll(relay->producer, timeout_ms))
 		timeout_ms = 0;
+	send_gathered(relay);
 	send_blocked(relay);
 	free_dropped(relay);
 	free_unused(relay);

@@ -70,6 +70,8 @@ enum relay_write {
  *	                                                      |   v     v
  *	                                                ENTRY_HELD, ENTRY_BLOCKED
  *
+ * An entry for a bucket is ENTRY_GATHERED for a moment before it is sent.
+ *
  * A near entry that gives way to others, because memory is short, and an entry whose target
  * cannot be written for long, are sent to a bucket. An entry that is to be parked and is held or
  * blocked is decided again before it is sent, and also when it becomes near while it is held:
@@ -81,7 +83,8 @@ enum relay_entry_state {
 	ENTRY_NEAR,		/* in @near of the relay, and its alarm is set for when it is due */
 	ENTRY_SENDING,		/* librdkafka has it: its memory must stay */
 	ENTRY_HELD,		/* in @held of its target, which cannot be written */
-	ENTRY_BLOCKED,		/* in @blocked: the producer is full, or it is gathered */
+	ENTRY_GATHERED,		/* in @gathered of the relay: it is sent together with others */
+	ENTRY_BLOCKED,		/* in @blocked of the relay: the producer is full */
 	ENTRY_DROPPED,		/* in @dropped of the relay: it was taken back */
 };
 
@@ -540,10 +543,12 @@ struct relay {
 	struct relay_unused unused;
 	/* How many targets are labelled. */
 	unsigned int nr_labels;
-	/* Entries that wait until the producer has room, or are gathered, also for a turn. */
+	/* Entries that wait until the producer has room, or for a turn. */
 	struct relay_entries blocked;
-	/* How many of them are gathered, and until when, by the clock since boot: see send.c. */
+	/* Those that are gathered, and until when, by the clock since boot: see send.c. */
+	struct relay_entries gathered;
 	unsigned int nr_gathered;
+	size_t gathered_bytes;
 	uint64_t gather_ms;
 	bool is_sending_blocked;
 	/* Entries that were taken back, and are freed soon. */

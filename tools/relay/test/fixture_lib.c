@@ -41,6 +41,7 @@ void open_relay(void)
 	RB_INIT(&relay.targets);
 	RB_INIT(&relay.near);
 	TAILQ_INIT(&relay.blocked);
+	TAILQ_INIT(&relay.gathered);
 	TAILQ_INIT(&relay.dropped);
 	TAILQ_INIT(&relay.map_queue);
 	LIST_INIT(&relay.loads);

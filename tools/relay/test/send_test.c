@@ -431,9 +431,56 @@ TEST(records_whose_bucket_changes_while_they_are_gathered_are_sent_together)
 	for (offset = 0; offset < 100; offset++)
 		read_delayed(offset, 30 * MINUTE_MS + 50);
 	ASSERT_EQ(kafka.nr_produced, 0);
-	fake_advance(101 * NSEC_PER_MSEC);
+	fake_advance(501 * NSEC_PER_MSEC);
 	turn();
 	ASSERT_EQ(kafka.nr_in_flight, 100);
+}
+
+TEST(what_is_gathered_holds_up_no_record_that_is_due)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_delayed(0, 30 * MINUTE_MS);
+	kafka.queue_size = 0;
+	read_due(1, "target");
+	kafka.queue_size = 1;
+	turn();
+	ASSERT_EQ(fake_count("target", true), 1);
+	ASSERT_EQ(kafka.nr_produced, 1);
+}
+
+TEST(a_16th_of_the_memory_at_most_is_gathered)
+{
+	int64_t offset;
+
+	open_relay();
+	relay.pressure.cap = 16 * 100000;
+	assign_partitions("delays", 1);
+	for (offset = 0; offset < 9; offset++) {
+		read_record(&(struct record){ .offset = offset, .delay_ms = HOUR_MS,
+					      .value_len = 10000 });
+		turn();
+	}
+	ASSERT_EQ(kafka.nr_produced, 0);
+	read_record(&(struct record){ .offset = 9, .delay_ms = HOUR_MS, .value_len = 10000 });
+	turn();
+	ASSERT_EQ(kafka.nr_produced, 10);
+}
+
+TEST(partitions_are_revoked_while_their_records_are_gathered)
+{
+	open_relay();
+	assign_partitions("delays", 2);
+	read_delayed(0, HOUR_MS);
+	revoke_partitions("delays", 2);
+	wait_ms(SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	assign_partitions("delays", 1);
+	ASSERT_EQ(relay.nr_gathered, 0);
+	ASSERT_EQ(relay.gathered_bytes, 0);
+	read_delayed(0, HOUR_MS);
+	wait_ms(SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 1);
 }
 
 /* --- the topic of invalid records as a target ------------------------------------------------ */
