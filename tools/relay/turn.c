@@ -63,6 +63,14 @@
 #define FLUSH_MS	15000
 #define FLUSH_STEP_MS	50
 
+/*
+ * How long the offsets wait for the records. Right after a transaction its coordinator refuses all
+ * of the next one for some ms. librdkafka sends partitions again after 20 ms, but offsets only after
+ * retry.backoff.ms, which is 100: so the records go first. But if one of them is not allowed,
+ * librdkafka says so when the offsets are sent, and never reports the records.
+ */
+#define FIRST_MS	50
+
 /* How long a revoke waits for the turn in flight. */
 #define WAIT_MS		20000
 
@@ -433,6 +441,7 @@ static enum turn_end run_turn(struct relay_turn *turn)
 		return TURN_ABORTED;
 	}
 	if (produce_all(turn)) {
+		rd_kafka_flush(turn->producer, FIRST_MS);
 		if (send_offsets(turn) && flush(turn))
 			return commit_turn(turn);
 	} else if (is_of_turn(turn, turn->error)) {
@@ -486,6 +495,13 @@ static bool is_somebodys(const struct relay_turn *turn)
 	return turn->error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
 }
 
+/* Another producer with our id has begun, or the coordinator has given our transaction up. */
+static bool is_taken_over(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR__FENCED || error == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
+		error == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
+}
+
 static void log_failure(struct relay_turn *turn)
 {
 	uint64_t now_ms = relay_boot_ms();
@@ -499,6 +515,9 @@ static void log_failure(struct relay_turn *turn)
 	turn->logged_ms = now_ms;
 	log_say(LOG_WARNING, "a transaction %s: %s", turn->end == TURN_UNKNOWN ?
 		"has an unknown end, all is loaded anew" : "was aborted", turn->what);
+	if (is_taken_over(turn->error))
+		log_say(LOG_WARNING, "if another relay has the transactional id %s, too: each needs "
+			"an --instance of its own", turn->id);
 	if (is_somebodys(turn))
 		log_say(LOG_WARNING,
 			"Write of a topic is not allowed: each target is tried; Write of %s"

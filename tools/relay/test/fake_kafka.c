@@ -10,6 +10,7 @@
 #include "relay/commit.h"
 #include "relay/send.h"
 #include "relay/test/fake_kafka.h"
+#include "relay/test/fake_transactions.h"
 #include "test/device/harness.h"
 
 struct fake_kafka kafka = { .queue_size = 100000 };
@@ -67,13 +68,25 @@ static bool is_of_map(const struct fake_produced *produced)
 	return *(const enum relay_write *)produced->opaque == WRITE_MAP;
 }
 
+static rd_kafka_error_t *add_to_transaction(rd_kafka_t *client, struct fake_produced *produced)
+{
+	rd_kafka_error_t *error = fake_transaction_add(client, produced->topic, produced->partition,
+						       produced->opaque);
+
+	if (!error && produced->headers)
+		rd_kafka_headers_destroy(produced->headers);
+	return error;
+}
+
 rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *client, const rd_kafka_vu_t *parts, size_t nr)
 {
 	struct fake_produced *produced = new_produced();
 	rd_kafka_resp_err_t error;
 
-	(void)client;
 	parse_arguments(produced, parts, nr);
+	/* Of the producers, the tests have only those with transactions. */
+	if (client)
+		return add_to_transaction(client, produced);
 	refuse_twin(produced);
 	if (is_of_map(produced)) {
 		ASSERT_LT(kafka.nr_map_writes, FAKE_MAP_WRITES_MAX);

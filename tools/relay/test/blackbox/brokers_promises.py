@@ -413,6 +413,21 @@ def records_that_are_taken_back_5_s_before_they_are_due_do_not_come(times, optio
 
 # --- exactly once -------------------------------------------------------------------------
 
+@suite.test
+def relays_of_one_instance_are_told_and_repeat_nothing():
+    if EXACTLY_ONCE not in modes():
+        raise Skip("this relay has no --delivery exactly-once")
+    with Scene(partitions=2, horizon_s=3600, scale=20000,
+               options=[*delivery(EXACTLY_ONCE), *short_session()]) as scene:
+        relays = [scene.relay("--instance", "same").launch() for _ in range(2)]
+        wait_for(lambda: all(relay.answers() for relay in relays), "both")
+        with scene.flow(rate=50, delay_ms=40000000):
+            wait_for(lambda: any("an --instance of its own" in relay.said_now()
+                                 for relay in relays), "a log that tells of it")
+            relays[1].stop()
+        return scene.finish(most_duplicates=0, strict=True)
+
+
 def kill_relays_and_brokers(scene, relays, kills):
     """A broker is killed for each ten kills of relays, and is away during three of them."""
     broker = None

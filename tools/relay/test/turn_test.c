@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Exactly once: what happens to the records of a turn when one of its steps fails. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "relay/check.h"
+#include "relay/group.h"
+#include "relay/test/fake_transactions.h"
+#include "relay/test/fixture_lib.h"
+#include "relay/turn.h"
+
+/* More than the next turn waits after one that failed. */
+#define STEP_MS		250
+
+static void open_turns(void)
+{
+	open_relay();
+	relay.options.delivery = RELAY_EXACTLY_ONCE;
+	relay.options.brokers = "127.0.0.1:1";
+	STAILQ_INIT(&relay.options.settings);
+	ASSERT_EQ(relay_turn_open(&relay), 0);
+	ASSERT_EQ(relay_check_open(&relay), 0);
+	assign_partitions("delays", 1);
+}
+
+static void run_turn(void)
+{
+	fake_advance(STEP_MS * NSEC_PER_MSEC);
+	turn();
+	relay_turn_run(&relay);
+	ASSERT(relay_turn_wait(&relay));
+	turn();
+}
+
+static void run_turns(unsigned int nr)
+{
+	while (nr--)
+		run_turn();
+}
+
+static int64_t committed(void)
+{
+	return fake_partition("delays", 0)->committed;
+}
+
+TEST(a_turn_commits_records_and_their_offsets_together)
+{
+	open_turns();
+	read_due(0, "a");
+	read_due(1, "b");
+	run_turns(4);
+	ASSERT_EQ(fake_committed("a"), 1);
+	ASSERT_EQ(fake_committed("b"), 1);
+	ASSERT_EQ(committed(), 2);
+	ASSERT_EQ(transactions.nr_committed, 2);
+	ASSERT_EQ(relay.nr_entries, 0);
+	relay_turn_close(&relay);
+	relay_check_close(&relay);
+	ASSERT_EQ(transactions.nr_clients, 0);
+}
+
+/* --- a record is not written ------------------------------------------------------------ */
+
+static rd_kafka_resp_err_t refuse_large(const struct fake_write *write)
+{
+	return strcmp(write->topic, "large") ? 0 : RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE;
+}
+
+TEST(a_refused_record_is_invalid_and_holds_up_no_other)
+{
+	open_turns();
+	transactions.refuse = refuse_large;
+	read_due(0, "good");
+	read_due(1, "large");
+	read_due(2, "good");
+	run_turns(10);
+	ASSERT_GE(transactions.nr_aborts, 1);
+	ASSERT_EQ(fake_committed("good"), 2);
+	ASSERT_EQ(fake_committed("large"), 0);
+	ASSERT_EQ(fake_committed("delays.invalid"), 1);
+	ASSERT_EQ(committed(), 3);
+}
+
+/* Brokers take so many records until message.timeout.ms is over. */
+#define IN_TIME		150
+
+static rd_kafka_resp_err_t refuse_late(const struct fake_write *write)
+{
+	return write->position < IN_TIME ? 0 : RD_KAFKA_RESP_ERR__MSG_TIMED_OUT;
+}
+
+TEST(turns_that_take_too_long_become_smaller_and_no_target_has_the_blame)
+{
+	int64_t offset;
+
+	open_turns();
+	transactions.refuse = refuse_late;
+	for (offset = 0; offset < 10 * IN_TIME; offset++)
+		read_due(offset, "target");
+	run_turns(100);
+	ASSERT_EQ(fake_committed("target"), 10 * IN_TIME);
+	ASSERT_EQ(committed(), 10 * IN_TIME);
+	ASSERT_LE(transactions.most_records, IN_TIME);
+	ASSERT_EQ(transactions.nr_committed, 10 * IN_TIME);
+}
+
+static rd_kafka_resp_err_t refuse_all_late(const struct fake_write *write)
+{
+	return strcmp(write->topic, "slow") ? 0 : RD_KAFKA_RESP_ERR__MSG_TIMED_OUT;
+}
+
+TEST(a_target_that_takes_nothing_in_time_fails_and_others_go_on)
+{
+	open_turns();
+	transactions.refuse = refuse_all_late;
+	read_due(0, "slow");
+	run_turns(2);
+	read_due(1, "good");
+	run_turns(8);
+	ASSERT_EQ(fake_committed("good"), 1);
+	ASSERT_EQ(fake_committed("slow"), 0);
+	ASSERT_EQ(committed(), 0);
+	transactions.refuse = NULL;
+	run_turns(100);
+	ASSERT_EQ(fake_committed("slow") + fake_committed("delays-b10s"), 1);
+	ASSERT_EQ(committed(), 2);
+}
+
+static rd_kafka_resp_err_t lack_buckets(const struct fake_write *write)
+{
+	return strncmp(write->topic, "delays-b", 8) ? 0 : RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+}
+
+TEST(records_whose_bucket_lacks_their_partition_abort_one_turn_together)
+{
+	int64_t offset;
+
+	open_turns();
+	transactions.at_once = lack_buckets;
+	for (offset = 0; offset < 10; offset++)
+		read_delayed(offset, HOUR_MS);
+	run_turns(5);
+	ASSERT_EQ(transactions.nr_aborts, 1);
+	read_due(10, "good");
+	run_turns(3);
+	ASSERT_EQ(fake_committed("good"), 1);
+	ASSERT_EQ(committed(), 0);
+	transactions.at_once = NULL;
+	run_turns(60);
+	ASSERT_EQ(committed(), 11);
+	ASSERT_EQ(transactions.nr_committed, 11);
+}
+
+/* --- a right is missing ----------------------------------------------------------------- */
+
+static rd_kafka_resp_err_t forbid(const struct fake_write *write)
+{
+	return strcmp(write->topic, "forbidden") ? 0 : RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+}
+
+TEST(if_a_right_is_missing_each_target_of_the_turn_is_tried_alone)
+{
+	open_turns();
+	transactions.offsets_error = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	read_due(0, "good");
+	read_due(1, "forbidden");
+	run_turn();
+	ASSERT_EQ(transactions.nr_aborts, 1);
+	transactions.offsets_error = 0;
+	transactions.refuse = forbid;
+	run_turns(8);
+	ASSERT_EQ(fake_committed("good"), 1);
+	ASSERT_EQ(fake_committed("forbidden"), 0);
+	/* The tries were aborted, too, and no turn was but the first. */
+	ASSERT_EQ(relay.stats.turns_aborted, 1);
+	run_turns(40);
+	ASSERT_EQ(fake_committed("delays-b10s"), 1);
+	ASSERT_EQ(committed(), 2);
+}
+
+/* --- the group -------------------------------------------------------------------------- */
+
+TEST(a_turn_that_the_group_fences_off_is_repeated_in_its_order)
+{
+	char target[16];
+	int64_t offset;
+
+	open_turns();
+	for (offset = 0; offset < 10; offset++) {
+		snprintf(target, sizeof(target), "t%d", (int)offset);
+		read_due(offset, target);
+	}
+	transactions.offsets_error = RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION;
+	run_turn();
+	ASSERT_EQ(transactions.nr_commits, 0);
+	transactions.offsets_error = 0;
+	run_turns(3);
+	ASSERT_EQ(transactions.nr_committed, 10);
+	for (offset = 0; offset < 10; offset++)
+		ASSERT_EQ(transactions.committed[offset].topic[1], '0' + (char)offset);
+	ASSERT_EQ(committed(), 10);
+}
+
+TEST(offsets_of_a_topic_that_was_made_anew_are_not_committed)
+{
+	open_turns();
+	read_due(5, "a");
+	run_turns(3);
+	ASSERT_EQ(committed(), 6);
+	partition_of_delays(0)->is_void = true;
+	read_due(6, "a");
+	run_turns(3);
+	ASSERT_EQ(fake_committed("a"), 2);
+	ASSERT_EQ(committed(), 6);
+}
+
+/* --- the producer ----------------------------------------------------------------------- */
+
+TEST(records_wait_until_transactions_can_begin)
+{
+	open_turns();
+	transactions.init_error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	read_due(0, "a");
+	run_turns(3);
+	transactions.init_error = 0;
+	transactions.begin_error = RD_KAFKA_RESP_ERR__STATE;
+	run_turns(3);
+	ASSERT_EQ(transactions.nr_committed, 0);
+	transactions.begin_error = 0;
+	run_turns(3);
+	ASSERT_EQ(fake_committed("a"), 1);
+	ASSERT_EQ(committed(), 1);
+	ASSERT_LE(transactions.nr_clients, 1);
+}
+
+TEST(a_commit_that_is_refused_is_aborted_and_repeated)
+{
+	open_turns();
+	transactions.commit_error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	transactions.requires_abort = true;
+	read_due(0, "a");
+	run_turn();
+	ASSERT_EQ(transactions.nr_aborts, 1);
+	ASSERT_EQ(relay.nr_entries, 1);
+	transactions.commit_error = 0;
+	run_turns(3);
+	ASSERT_EQ(fake_committed("a"), 1);
+	ASSERT_EQ(committed(), 1);
+}
+
+/* A turn whose end nobody knows, since a commit was not answered, and an abort was not possible. */
+static void end_unknown(bool requires_abort, bool is_committed)
+{
+	open_turns();
+	read_due(0, "a");
+	run_turns(3);
+	transactions.commit_error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	transactions.commits_all_the_same = is_committed;
+	transactions.requires_abort = requires_abort;
+	transactions.abort_error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	read_due(1, "a");
+	run_turn();
+	transactions.commit_error = 0;
+	transactions.abort_error = 0;
+	run_turns(3);
+	/* The old producer may not be used on, and Kafka is asked what is there. */
+	ASSERT_EQ(transactions.nr_made, 2);
+	ASSERT_EQ(relay.nr_entries, 0);
+	ASSERT_EQ(partition_of_delays(0)->next, is_committed ? 2 : 1);
+	ASSERT_EQ(fake_committed("a"), is_committed ? 2 : 1);
+}
+
+TEST(after_a_commit_without_an_answer_that_was_made_nothing_comes_twice)
+{
+	end_unknown(false, true);
+	read_due(1, "a");
+	run_turns(3);
+	ASSERT_EQ(fake_committed("a"), 2);
+	ASSERT_EQ(committed(), 2);
+}
+
+TEST(after_a_commit_without_an_answer_that_was_not_made_nothing_is_lost)
+{
+	end_unknown(false, false);
+	read_due(1, "a");
+	run_turns(3);
+	ASSERT_EQ(fake_committed("a"), 2);
+	ASSERT_EQ(committed(), 2);
+}
+
+TEST(a_commit_that_may_have_been_made_is_not_taken_for_aborted)
+{
+	end_unknown(true, true);
+}
