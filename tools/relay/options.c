@@ -61,6 +61,7 @@ static void parse_policies(struct argp_state *state, char *arg, void *values)
 	struct relay_policy *policy = get_memory(state, sizeof(*policy));
 	const char *text = client_option_split(state, "--policy", arg);
 
+	client_check_topic(state, "--policy", arg, RELAY_TARGET_MAX);
 	policy->target = arg;
 	if (!parse_policy(&policy->policy, text))
 		argp_error(state, "--policy %s=%s is not a policy, such as %s=25,1s,2,1h,10", arg,

@@ -35,9 +35,16 @@ void client_check_name(struct argp_state *state, const char *option, const char 
 			   arg, max);
 }
 
+void client_check_topic(struct argp_state *state, const char *option, const char *arg, size_t max)
+{
+	client_check_name(state, option, arg, max);
+	if (!strcmp(arg, ".") || !strcmp(arg, ".."))
+		argp_error(state, "%s \"%s\": Kafka takes no topic of this name", option, arg);
+}
+
 const char *client_option_topic(struct argp_state *state, const char *arg)
 {
-	client_check_name(state, "--topic", arg, TOPIC_MAX);
+	client_check_topic(state, "--topic", arg, TOPIC_MAX);
 	return arg;
 }
 

@@ -18,8 +18,11 @@
 /* Split "NAME=VALUE", and return the value. */
 char *client_option_split(struct argp_state *state, const char *option, char *arg);
 
-/* Is this made of the characters of a topic's name, and at most @max of them? */
+/* Refuse what is not made of the characters of a topic's name, or has more than @max of them. */
 void client_check_name(struct argp_state *state, const char *option, const char *arg, size_t max);
+
+/* The same, and names that no topic can have. */
+void client_check_topic(struct argp_state *state, const char *option, const char *arg, size_t max);
 
 /* --topic */
 const char *client_option_topic(struct argp_state *state, const char *arg);
