@@ -511,7 +511,7 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 	TAILQ_INSERT_TAIL(&partition->undecided, entry, in_queue);
 	partition->undecided_bytes += entry->size;
 	decide_undecided(relay, partition);
-	/* It may be too much to be read ahead, or was in flight to us when its partition was paused. */
+	/* It may be too much to be read ahead, or was in flight when its partition was paused. */
 	if (partition->pauses & PAUSE_HEAD) {
 		rewind_to_head(relay, partition);
 		set_pauses(relay, partition, partition->pauses);

@@ -64,10 +64,10 @@
 #define FLUSH_STEP_MS	50
 
 /*
- * How long the offsets wait for the records. Right after a transaction its coordinator refuses all
- * of the next one for some ms. librdkafka sends partitions again after 20 ms, but offsets only after
- * retry.backoff.ms, which is 100: so the records go first. But if one of them is not allowed,
- * librdkafka says so when the offsets are sent, and never reports the records.
+ * How long the offsets wait for the records. Right after a transaction its coordinator refuses
+ * all of the next one for some ms. librdkafka sends partitions again after 20 ms, but offsets only
+ * after retry.backoff.ms, which is 100: so the records go first. But if one of them is not
+ * allowed, librdkafka says so when the offsets are sent, and never reports the records.
  */
 #define FIRST_MS	50
 
@@ -516,8 +516,8 @@ static void log_failure(struct relay_turn *turn)
 	log_say(LOG_WARNING, "a transaction %s: %s", turn->end == TURN_UNKNOWN ?
 		"has an unknown end, all is loaded anew" : "was aborted", turn->what);
 	if (is_taken_over(turn->error))
-		log_say(LOG_WARNING, "if another relay has the transactional id %s, too: each needs "
-			"an --instance of its own", turn->id);
+		log_say(LOG_WARNING, "if %s is another relay's, too: each needs its own --instance",
+			turn->id);
 	if (is_somebodys(turn))
 		log_say(LOG_WARNING,
 			"Write of a topic is not allowed: each target is tried; Write of %s"

@@ -449,6 +449,15 @@ TEST(what_is_gathered_holds_up_no_record_that_is_due)
 	ASSERT_EQ(kafka.nr_produced, 1);
 }
 
+static void read_large(int64_t offset)
+{
+	read_record(&(struct record){
+		.offset = offset,
+		.delay_ms = HOUR_MS,
+		.value_len = 10000,
+	});
+}
+
 TEST(a_16th_of_the_memory_at_most_is_gathered)
 {
 	int64_t offset;
@@ -457,12 +466,11 @@ TEST(a_16th_of_the_memory_at_most_is_gathered)
 	relay.pressure.cap = 16 * 100000;
 	assign_partitions("delays", 1);
 	for (offset = 0; offset < 9; offset++) {
-		read_record(&(struct record){ .offset = offset, .delay_ms = HOUR_MS,
-					      .value_len = 10000 });
+		read_large(offset);
 		turn();
 	}
 	ASSERT_EQ(kafka.nr_produced, 0);
-	read_record(&(struct record){ .offset = 9, .delay_ms = HOUR_MS, .value_len = 10000 });
+	read_large(9);
 	turn();
 	ASSERT_EQ(kafka.nr_produced, 10);
 }

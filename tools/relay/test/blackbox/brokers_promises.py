@@ -422,7 +422,7 @@ def relays_of_one_instance_are_told_and_repeat_nothing():
         relays = [scene.relay("--instance", "same").launch() for _ in range(2)]
         wait_for(lambda: all(relay.answers() for relay in relays), "both")
         with scene.flow(rate=50, delay_ms=40000000):
-            wait_for(lambda: any("an --instance of its own" in relay.said_now()
+            wait_for(lambda: any("its own --instance" in relay.said_now()
                                  for relay in relays), "a log that tells of it")
             relays[1].stop()
         return scene.finish(most_duplicates=0, strict=True)
