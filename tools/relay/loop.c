@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/param.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -201,12 +202,10 @@ static void close_all(struct loop *loop)
 static int timeout_ms(const struct loop *loop, bool busy)
 {
 	uint64_t now_ms = relay_boot_ms();
-	uint64_t end_ms = loop->tick_ms;
+	uint64_t end_ms = MIN(loop->tick_ms, relay_send_gathers_until(&loop->relay));
 	int other = loop->metrics ? metrics_timeout_ms(loop->metrics) : -1;
 	int timeout;
 
-	if (loop->relay.nr_gathered && loop->relay.gather_ms < end_ms)
-		end_ms = loop->relay.gather_ms;
 	timeout = end_ms > now_ms ? end_ms - now_ms : 0;
 
 	if (busy)

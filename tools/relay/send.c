@@ -61,8 +61,9 @@
 /* How long the records of a target that has refused one are tried alone. */
 #define DELICATE_MS	60000
 
-/* How long entries for buckets are gathered, and how many. */
+/* How long entries for buckets are gathered, a part of H at most, and how many. */
 #define GATHER_MS	500
+#define GATHER_PART	8
 #define GATHER_MAX	2000
 
 /*
@@ -891,7 +892,8 @@ static bool gather(struct relay *relay, struct relay_entry *entry)
 	if (relay->is_sending_blocked || entry->decision.action != RELAY_PARK || entry->isolated)
 		return false;
 	if (!relay->nr_gathered)
-		relay->gather_ms = relay_boot_ms() + GATHER_MS;
+		relay->gather_ms = relay_boot_ms() +
+			MIN(GATHER_MS, relay->rules.horizon_ms / GATHER_PART);
 	relay->nr_gathered++;
 	relay->gathered_bytes += entry->size;
 	entry->state = ENTRY_GATHERED;
@@ -904,6 +906,13 @@ static bool is_gathering(const struct relay *relay)
 	return relay->nr_gathered < GATHER_MAX &&
 		relay->gathered_bytes < relay->pressure.cap / 16 &&
 		relay_boot_ms() < relay->gather_ms;
+}
+
+uint64_t relay_send_gathers_until(const struct relay *relay)
+{
+	if (!relay->nr_gathered)
+		return UINT64_MAX;
+	return is_gathering(relay) ? relay->gather_ms : 0;
 }
 
 static void send_gathered(struct relay *relay)

@@ -14,6 +14,12 @@ void relay_send_forget(struct relay *relay, struct relay_entry *entry);
 /* Free an entry in any state but ENTRY_SENDING. */
 void relay_send_free(struct relay *relay, struct relay_entry *entry);
 
+/*
+ * Until when entries are gathered that go to buckets, by the clock since boot: then relay_send_poll()
+ * sends them. 0: they are to be sent now. UINT64_MAX: there are none.
+ */
+uint64_t relay_send_gathers_until(const struct relay *relay);
+
 /* Handle delivery reports. Waits up to @timeout_ms for the first. */
 void relay_send_poll(struct relay *relay, int timeout_ms);
 

@@ -80,11 +80,11 @@ static rd_kafka_error_t *add_to_transaction(rd_kafka_t *client, struct fake_prod
 
 rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *client, const rd_kafka_vu_t *parts, size_t nr)
 {
-	struct fake_produced *produced = new_produced();
+	struct fake_produced mine = { 0 }, *produced = client ? &mine : new_produced();
 	rd_kafka_resp_err_t error;
 
 	parse_arguments(produced, parts, nr);
-	/* Of the producers, the tests have only those with transactions. */
+	/* Of the producers, the tests have only those with transactions; threads call these. */
 	if (client)
 		return add_to_transaction(client, produced);
 	refuse_twin(produced);

@@ -484,11 +484,50 @@ TEST(partitions_are_revoked_while_their_records_are_gathered)
 	wait_ms(SECOND_MS);
 	ASSERT_EQ(kafka.nr_produced, 0);
 	assign_partitions("delays", 1);
-	ASSERT_EQ(relay.nr_gathered, 0);
-	ASSERT_EQ(relay.gathered_bytes, 0);
 	read_delayed(0, HOUR_MS);
 	wait_ms(SECOND_MS);
 	ASSERT_EQ(kafka.nr_produced, 1);
+}
+
+TEST(partitions_are_lost_while_their_records_are_gathered)
+{
+	open_relay();
+	assign_partitions("delays", 2);
+	read_delayed(0, HOUR_MS);
+	ASSERT_EQ(relay.nr_gathered, 1);
+	kafka.lost = true;
+	revoke_partitions("delays", 2);
+	ASSERT_EQ(relay.nr_gathered, 0);
+	ASSERT_EQ(relay.gathered_bytes, 0);
+	ASSERT(TAILQ_EMPTY(&relay.gathered));
+}
+
+TEST(records_are_gathered_for_a_part_of_the_horizon_only)
+{
+	open_relay();
+	relay_rules_init(&relay.rules, "delays", HOUR_MS, 20000);
+	assign_partitions("delays", 1);
+	/* Two horizons of 180 ms are less than that. */
+	read_delayed(0, 400 * 20000);
+	fake_advance(relay.rules.horizon_ms / 8 * NSEC_PER_MSEC);
+	turn();
+	ASSERT_EQ(kafka.nr_produced, 1);
+	ASSERT_EQ(fake_count("target", false), 0);
+}
+
+TEST(the_loop_does_not_sleep_when_enough_is_gathered)
+{
+	open_relay();
+	relay.pressure.cap = 16 * 10000;
+	assign_partitions("delays", 1);
+	ASSERT_EQ(relay_send_gathers_until(&relay), UINT64_MAX);
+	read_delayed(0, HOUR_MS);
+	ASSERT_EQ(relay_send_gathers_until(&relay), relay_boot_ms() + 500);
+	read_large(1);
+	ASSERT_EQ(relay_send_gathers_until(&relay), 0);
+	turn();
+	ASSERT_EQ(kafka.nr_produced, 2);
+	ASSERT_EQ(relay_send_gathers_until(&relay), UINT64_MAX);
 }
 
 /* --- the topic of invalid records as a target ------------------------------------------------ */
