@@ -219,7 +219,8 @@ void relay_lag_ask(struct relay *relay)
 int64_t relay_lag(struct relay *relay, const struct relay_partition *partition)
 {
 	const struct relay_entry *head = TAILQ_FIRST(&partition->undecided);
-	int64_t low, high, next = head ? head->offset : partition->next;
+	int64_t waiting = head ? partition->next - head->offset : 0;
+	int64_t low, high, next = partition->next;
 
 	if (rd_kafka_get_watermark_offsets(relay->consumer, partition->topic,
 					   partition->number, &low, &high))
@@ -232,5 +233,5 @@ int64_t relay_lag(struct relay *relay, const struct relay_partition *partition)
 		next = low < 0 ? 0 : low;
 	else if (next == partition->at_end)
 		next = partition->log_end;
-	return high > next ? high - next : 0;
+	return waiting + (high > next ? high - next : 0);
 }

@@ -4,17 +4,23 @@
 #include <string.h>
 
 #include "common/util.h"
+#include "relay/lag.h"
 #include "relay/partition.h"
 #include "relay/test/fixture_lib.h"
 
-static void read_error(rd_kafka_resp_err_t error)
+static void read_error_of(const char *topic, rd_kafka_resp_err_t error)
 {
 	rd_kafka_message_t message = {
 		.err = error,
-		.rkt = (rd_kafka_topic_t *)"delays",
+		.rkt = (rd_kafka_topic_t *)topic,
 	};
 
 	relay_partition_read(&relay, &message);
+}
+
+static void read_error(rd_kafka_resp_err_t error)
+{
+	read_error_of("delays", error);
 }
 
 TEST(records_that_cannot_be_read_stop_their_partition)
@@ -203,6 +209,39 @@ TEST(a_bucket_is_paused_for_much_that_waits_and_until_half_of_it_is_left)
 	ASSERT(!fake_partition("delays-b600s", 0)->paused);
 	ASSERT_EQ(kafka.nr_pause_calls, 1);
 	ASSERT_EQ(kafka.nr_resume_calls, 1);
+}
+
+TEST(a_bucket_that_waits_is_paused_for_any_other_reason)
+{
+	struct fake_partition *bucket = fake_partition("delays-b600s", 0);
+
+	open_relay();
+	assign_partitions("delays-b600s", 1);
+	read_parked(0, 0);
+	ASSERT(!bucket->paused);
+	relay.pressure.paused[RELAY_BUCKET] = true;
+	relay_partition_backpressure(&relay);
+	ASSERT(bucket->paused);
+	relay.pressure.paused[RELAY_BUCKET] = false;
+	relay_partition_backpressure(&relay);
+	ASSERT(!bucket->paused);
+	read_error_of("delays-b600s", RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE);
+	ASSERT(bucket->paused);
+}
+
+TEST(records_that_are_read_ahead_count_as_not_read)
+{
+	int64_t offset, nothing;
+
+	open_relay();
+	assign_partitions("delays-b600s", 1);
+	nothing = relay_lag(&relay, relay_partition_find(&relay, "delays-b600s", 0));
+	for (offset = 0; offset < 5; offset++)
+		read_parked(offset, 0);
+	ASSERT_EQ(relay_lag(&relay, relay_partition_find(&relay, "delays-b600s", 0)), nothing);
+	wait_ms(11 * MINUTE_MS);
+	ASSERT_EQ(relay_lag(&relay, relay_partition_find(&relay, "delays-b600s", 0)),
+		  nothing - 5);
 }
 
 /* --- large heads ------------------------------------------------------------------------ */

@@ -60,6 +60,21 @@ TEST(a_turn_commits_records_and_their_offsets_together)
 	ASSERT_EQ(transactions.nr_clients, 0);
 }
 
+TEST(what_goes_to_buckets_is_gathered_for_a_turn)
+{
+	open_turns();
+	read_delayed(0, HOUR_MS);
+	read_due(1, "a");
+	read_delayed(2, HOUR_MS);
+	run_turn();
+	ASSERT_EQ(fake_committed("a"), 1);
+	ASSERT_EQ(transactions.nr_committed, 1);
+	ASSERT_EQ(committed(), 0);
+	run_turns(2);
+	ASSERT_EQ(transactions.nr_committed, 3);
+	ASSERT_EQ(committed(), 3);
+}
+
 /* --- a record is not written ------------------------------------------------------------ */
 
 static rd_kafka_resp_err_t refuse_large(const struct fake_write *write)
