@@ -168,6 +168,7 @@ class Trial:
         # Bounds that do not depend on the metric.
         self.bounds = {}
         self.begun_ms = self.over_ms = 0
+        self.patience_s = PATIENCE_S
         self.errors = []
         with contextlib.ExitStack() as stack:
             for mode in only or modes():
@@ -260,7 +261,7 @@ class Trial:
         wrong = None
         try:
             scene.ledger.flush()
-            scene.ledger.wait(PATIENCE_S)
+            scene.ledger.wait(self.patience_s)
         except AssertionError as error:
             wrong = error
         self.watches[scene].close()
