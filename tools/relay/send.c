@@ -61,9 +61,13 @@
 /* How long the records of a target that has refused one are tried alone. */
 #define DELICATE_MS	60000
 
-/* How long entries for buckets are gathered, a part of H at most, and how many. */
+/*
+ * How long entries for buckets are gathered, a part of H at most, and how many. Not all of them are
+ * sent at the same time, since what is due would be behind all of that: there are slices.
+ */
 #define GATHER_MS	500
 #define GATHER_PART	8
+#define GATHER_SLICES	10
 #define GATHER_MAX	2000
 
 /*
@@ -882,6 +886,16 @@ static void send_to_target(struct relay *relay, struct relay_entry *entry)
 		handle_write_error(relay, entry, error);
 }
 
+static uint64_t slice_ms(const struct relay *relay)
+{
+	return MAX(MIN(GATHER_MS, relay->rules.horizon_ms / GATHER_PART) / GATHER_SLICES, 1);
+}
+
+static unsigned int slice_of(const struct relay_entry *entry)
+{
+	return (entry->decision.bucket + entry->partition->number) % GATHER_SLICES;
+}
+
 /*
  * Nobody waits for an entry that goes to a bucket. librdkafka makes a request for each batch of a
  * partition, and a turn takes longer with each partition. So such entries are gathered, and sent
@@ -892,8 +906,7 @@ static bool gather(struct relay *relay, struct relay_entry *entry)
 	if (relay->is_sending_blocked || entry->decision.action != RELAY_PARK || entry->isolated)
 		return false;
 	if (!relay->nr_gathered)
-		relay->gather_ms = relay_boot_ms() +
-			MIN(GATHER_MS, relay->rules.horizon_ms / GATHER_PART);
+		relay->gather_ms = relay_boot_ms() + slice_ms(relay);
 	relay->nr_gathered++;
 	relay->gathered_bytes += entry->size;
 	entry->state = ENTRY_GATHERED;
@@ -901,31 +914,42 @@ static bool gather(struct relay *relay, struct relay_entry *entry)
 	return true;
 }
 
-static bool is_gathering(const struct relay *relay)
+static bool is_enough(const struct relay *relay)
 {
-	return relay->nr_gathered < GATHER_MAX &&
-		relay->gathered_bytes < relay->pressure.cap / 16 &&
-		relay_boot_ms() < relay->gather_ms;
+	return relay->nr_gathered >= GATHER_MAX ||
+		relay->gathered_bytes >= relay->pressure.cap / 16;
 }
 
 uint64_t relay_send_gathers_until(const struct relay *relay)
 {
 	if (!relay->nr_gathered)
 		return UINT64_MAX;
-	return is_gathering(relay) ? relay->gather_ms : 0;
+	return is_enough(relay) ? 0 : relay->gather_ms;
+}
+
+static void send_slice(struct relay *relay, unsigned int slice)
+{
+	struct relay_entry *entry, *next;
+
+	TAILQ_FOREACH_SAFE(entry, &relay->gathered, in_queue, next) {
+		if (slice_of(entry) != slice)
+			continue;
+		release_gathered(relay, entry);
+		block(relay, entry);
+	}
 }
 
 static void send_gathered(struct relay *relay)
 {
-	struct relay_entry *entry;
+	unsigned int i;
 
-	if (!relay->nr_gathered || is_gathering(relay))
-		return;
-	TAILQ_FOREACH(entry, &relay->gathered, in_queue)
-		entry->state = ENTRY_BLOCKED;
-	TAILQ_CONCAT(&relay->blocked, &relay->gathered, in_queue);
-	relay->nr_gathered = 0;
-	relay->gathered_bytes = 0;
+	for (i = 0; i < GATHER_SLICES; i++) {
+		if (relay_boot_ms() < relay_send_gathers_until(relay))
+			return;
+		send_slice(relay, relay->gather_slice++ % GATHER_SLICES);
+		relay->gather_ms += slice_ms(relay);
+	}
+	relay->gather_ms = relay_boot_ms() + slice_ms(relay);
 }
 
 /* Send an entry that has waited: decide again first. */

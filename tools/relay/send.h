@@ -15,8 +15,8 @@ void relay_send_forget(struct relay *relay, struct relay_entry *entry);
 void relay_send_free(struct relay *relay, struct relay_entry *entry);
 
 /*
- * Until when entries are gathered that go to buckets, by the clock since boot: then relay_send_poll()
- * sends them. 0: they are to be sent now. UINT64_MAX: there are none.
+ * When relay_send_poll() is to send some of the entries that are gathered for buckets, by the clock
+ * since boot. 0: now. UINT64_MAX: there are none.
  */
 uint64_t relay_send_gathers_until(const struct relay *relay);
 

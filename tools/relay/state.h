@@ -545,11 +545,12 @@ struct relay {
 	unsigned int nr_labels;
 	/* Entries that wait until the producer has room, or for a turn. */
 	struct relay_entries blocked;
-	/* Those that are gathered, and until when, by the clock since boot: see send.c. */
+	/* Those that are gathered, and when and which of them are sent next: see send.c. */
 	struct relay_entries gathered;
 	unsigned int nr_gathered;
 	size_t gathered_bytes;
 	uint64_t gather_ms;
+	unsigned int gather_slice;
 	bool is_sending_blocked;
 	/* Entries that were taken back, and are freed soon. */
 	struct relay_entries dropped;
