@@ -451,13 +451,17 @@ static enum turn_end run_turn(struct relay_turn *turn)
 	return abort_turn(turn);
 }
 
-/* Have the producer again at once: the transaction that it ends blocks other relays. */
+/*
+ * Have the producer at once, also after a turn whose end is unknown: the transaction that it ends
+ * blocks the owners of its partitions. It may be that of a relay of our id that was killed.
+ */
 static void *run_thread(void *context)
 {
 	struct relay_turn *turn = context;
 	static const uint64_t one = 1;
 	enum turn_end end;
 
+	have_producer(turn);
 	pthread_mutex_lock(&turn->lock);
 	for (;;) {
 		while (turn->state != TURN_RUNNING && !turn->ending)
