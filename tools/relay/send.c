@@ -65,7 +65,7 @@
  * How long entries for buckets are gathered, a part of H at most, and how many. Not all of them are
  * sent at the same time, since what is due would be behind all of that: there are slices.
  */
-#define GATHER_MS	500
+#define GATHER_MS	100
 #define GATHER_PART	8
 #define GATHER_SLICES	10
 #define GATHER_MAX	2000

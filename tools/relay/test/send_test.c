@@ -525,7 +525,7 @@ TEST(what_is_gathered_is_sent_a_part_at_a_time)
 	for (i = 0; i < 20; i++)
 		read_record(&(struct record){ .partition = i, .delay_ms = HOUR_MS });
 	for (nr = 1; nr <= 10; nr++) {
-		fake_advance(50 * NSEC_PER_MSEC);
+		fake_advance(10 * NSEC_PER_MSEC);
 		turn();
 		ASSERT_EQ(kafka.nr_produced, 2 * nr);
 	}
@@ -539,7 +539,7 @@ TEST(the_loop_does_not_sleep_when_enough_is_gathered)
 	assign_partitions("delays", 1);
 	ASSERT_EQ(relay_send_gathers_until(&relay), UINT64_MAX);
 	read_delayed(0, HOUR_MS);
-	ASSERT_EQ(relay_send_gathers_until(&relay), relay_boot_ms() + 50);
+	ASSERT_EQ(relay_send_gathers_until(&relay), relay_boot_ms() + 10);
 	read_large(1);
 	ASSERT_EQ(relay_send_gathers_until(&relay), 0);
 	turn();
