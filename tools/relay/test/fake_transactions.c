@@ -170,7 +170,7 @@ rd_kafka_send_offsets_to_transaction(rd_kafka_t *client,
 	ASSERT_GT(timeout_ms, 0);
 	/* Brokers check the group's generation only if there is one. */
 	ASSERT_GT(offsets->cnt, 0);
-	/* Offsets that come first are refused while the last transaction ends: that takes 100 ms. */
+	/* Offsets that come first are refused while the last transaction ends: it takes 100 ms. */
 	ASSERT_EQ(client_of(client)->nr_reported, client_of(client)->nr);
 	if (!transactions.offsets_error)
 		client_of(client)->offsets = rd_kafka_topic_partition_list_copy(offsets);
