@@ -941,15 +941,18 @@ static void send_slice(struct relay *relay, unsigned int slice)
 
 static void send_gathered(struct relay *relay)
 {
+	uint64_t now_ms = relay_boot_ms();
 	unsigned int i;
 
 	for (i = 0; i < GATHER_SLICES; i++) {
-		if (relay_boot_ms() < relay_send_gathers_until(relay))
+		if (now_ms < relay_send_gathers_until(relay))
 			return;
 		send_slice(relay, relay->gather_slice++ % GATHER_SLICES);
-		relay->gather_ms += slice_ms(relay);
+		/* It may be later, if there was enough. */
+		if (relay->gather_ms <= now_ms)
+			relay->gather_ms += slice_ms(relay);
 	}
-	relay->gather_ms = relay_boot_ms() + slice_ms(relay);
+	relay->gather_ms = now_ms + slice_ms(relay);
 }
 
 /* Send an entry that has waited: decide again first. */

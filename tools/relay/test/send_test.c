@@ -532,6 +532,31 @@ TEST(what_is_gathered_is_sent_a_part_at_a_time)
 	ASSERT_EQ(relay.nr_gathered, 0);
 }
 
+/* Each time it is enough, and some of it is left. */
+TEST(what_is_left_of_a_flood_is_sent_soon)
+{
+	int32_t i, number;
+
+	open_relay();
+	relay.pressure.cap = 16 * 10000;
+	assign_partitions("delays", 10);
+	for (i = 0; i < 100; i++) {
+		struct record record = { .offset = i, .delay_ms = HOUR_MS };
+
+		for (number = 0; number < 10; number++) {
+			record.partition = number;
+			record.value_len = number == i % 2 * 5 ? 10000 : 0;
+			read_record(&record);
+		}
+		turn();
+	}
+	ASSERT_GT(relay.nr_gathered, 0);
+	ASSERT_LE(relay_send_gathers_until(&relay), relay_boot_ms() + 10);
+	fake_advance(100 * NSEC_PER_MSEC);
+	turn();
+	ASSERT_EQ(relay.nr_gathered, 0);
+}
+
 TEST(the_loop_does_not_sleep_when_enough_is_gathered)
 {
 	open_relay();
