@@ -298,6 +298,7 @@ static void flush(struct relay *relay)
 		relay->nr_sending);
 	/* What has not left yet must not be written after another relay has written it. */
 	rd_kafka_purge(relay->producer, RD_KAFKA_PURGE_F_QUEUE);
+	rd_kafka_purge(relay->own_producer, RD_KAFKA_PURGE_F_QUEUE);
 	relay_send_poll(relay, 0);
 }
 

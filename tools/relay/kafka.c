@@ -263,33 +263,54 @@ static rd_kafka_t *make_client(rd_kafka_type_t type, rd_kafka_conf_t *conf)
 
 /* --- opening and closing -------------------------------------------------------------- */
 
-/* Returns an eventfd that becomes readable when an event is added to the queue. */
-static int watch_queue(rd_kafka_queue_t *queue)
+static int make_eventfd(void)
 {
-	static const uint64_t one = 1;
-	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-	if (fd >= 0)
-		rd_kafka_queue_io_event_enable(queue, fd, &one, sizeof(one));
-	return fd;
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-static bool open_producer(struct relay *relay)
+/* The eventfd becomes readable when an event is added to the queue. */
+static void watch_queue(rd_kafka_queue_t *queue, int fd)
+{
+	static const uint64_t one = 1;
+
+	rd_kafka_queue_io_event_enable(queue, fd, &one, sizeof(one));
+}
+
+static rd_kafka_t *make_producer(struct relay *relay)
 {
 	rd_kafka_conf_t *conf = make_producer_conf(relay, once_settings,
 						   ARRAY_SIZE(once_settings));
-	rd_kafka_queue_t *queue;
 
 	if (!conf)
-		return false;
+		return NULL;
 	rd_kafka_conf_set_dr_msg_cb(conf, relay_send_report);
-	relay->producer = make_client(RD_KAFKA_PRODUCER, conf);
+	return make_client(RD_KAFKA_PRODUCER, conf);
+}
+
+static void watch_client(rd_kafka_t *client, int fd)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_get_main(client);
+
+	watch_queue(queue, fd);
+	rd_kafka_queue_destroy(queue);
+}
+
+static bool open_producers(struct relay *relay)
+{
+	relay->sender_fd = make_eventfd();
+	if (relay->sender_fd < 0)
+		return false;
+	relay->producer = make_producer(relay);
 	if (!relay->producer)
 		return false;
-	queue = rd_kafka_queue_get_main(relay->producer);
-	relay->sender_fd = watch_queue(queue);
-	rd_kafka_queue_destroy(queue);
-	return relay->sender_fd >= 0;
+	watch_client(relay->producer, relay->sender_fd);
+	if (relay->options.delivery == RELAY_EXACTLY_ONCE)
+		return true;
+	relay->own_producer = make_producer(relay);
+	if (!relay->own_producer)
+		return false;
+	watch_client(relay->own_producer, relay->sender_fd);
+	return true;
 }
 
 void relay_client_group(const struct relay *relay, char name[RELAY_GROUP_MAX])
@@ -326,9 +347,12 @@ static bool open_consumer(struct relay *relay)
 		return false;
 	rd_kafka_poll_set_consumer(relay->consumer);
 	relay->reader = rd_kafka_queue_get_consumer(relay->consumer);
-	relay->reader_fd = watch_queue(relay->reader);
 	relay_doubt_init(relay);
-	return relay->reader_fd >= 0;
+	relay->reader_fd = make_eventfd();
+	if (relay->reader_fd < 0)
+		return false;
+	watch_queue(relay->reader, relay->reader_fd);
+	return true;
 }
 
 static bool open_follower(struct relay *relay)
@@ -419,8 +443,16 @@ int relay_client_open(struct relay *relay)
 {
 	if (!check_user_settings(relay))
 		return EXIT_USAGE;
-	return open_producer(relay) && open_follower(relay) && open_consumer(relay) ? 0 :
+	return open_producers(relay) && open_follower(relay) && open_consumer(relay) ? 0 :
 		EXIT_CANNOT;
+}
+
+static void close_producer(rd_kafka_t *producer)
+{
+	if (!producer)
+		return;
+	rd_kafka_flush(producer, FLUSH_MS);
+	rd_kafka_destroy(producer);
 }
 
 void relay_client_close(struct relay *relay)
@@ -430,11 +462,9 @@ void relay_client_close(struct relay *relay)
 		rd_kafka_queue_io_event_enable(relay->reader, -1, NULL, 0);
 		rd_kafka_queue_destroy(relay->reader);
 	}
-	/* The producer first: its reports refer to the consumer's partitions. */
-	if (relay->producer) {
-		rd_kafka_flush(relay->producer, FLUSH_MS);
-		rd_kafka_destroy(relay->producer);
-	}
+	/* The producers first: their reports refer to the consumer's partitions. */
+	close_producer(relay->own_producer);
+	close_producer(relay->producer);
 	if (relay->consumer)
 		rd_kafka_destroy(relay->consumer);
 	if (relay->follower)

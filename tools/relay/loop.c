@@ -338,6 +338,7 @@ static void init(struct loop *loop)
 	RB_INIT(&relay->targets);
 	RB_INIT(&relay->near);
 	TAILQ_INIT(&relay->blocked);
+	TAILQ_INIT(&relay->blocked_own);
 	TAILQ_INIT(&relay->gathered);
 	TAILQ_INIT(&relay->dropped);
 	TAILQ_INIT(&relay->map_queue);

@@ -413,7 +413,7 @@ static rd_kafka_resp_err_t produce(struct relay *relay, struct relay_map_write *
 		.opaque = write,
 	};
 
-	return relay_produce(relay->producer, &product);
+	return relay_produce(relay->own_producer, &product);
 }
 
 static void produce_all(struct relay *relay, struct relay_map_writes *list)

@@ -63,9 +63,9 @@
 
 /*
  * How long entries for buckets are gathered, a part of H at most, and how many. Not all of them are
- * sent at the same time, since what is due would be behind all of that: there are slices.
+ * sent at the same time, since brokers and turns would be slow for so long: there are slices.
  */
-#define GATHER_MS	100
+#define GATHER_MS	500
 #define GATHER_PART	8
 #define GATHER_SLICES	10
 #define GATHER_MAX	2000
@@ -223,6 +223,12 @@ static void release_held(struct relay *relay, struct relay_entry *entry)
 	target->nr_held--;
 }
 
+/* The list in which the entry is while it is blocked. */
+static struct relay_entries *queue_of(struct relay *relay, const struct relay_entry *entry)
+{
+	return entry->is_own ? &relay->blocked_own : &relay->blocked;
+}
+
 static void release_gathered(struct relay *relay, struct relay_entry *entry)
 {
 	TAILQ_REMOVE(&relay->gathered, entry, in_queue);
@@ -240,7 +246,7 @@ void relay_send_forget(struct relay *relay, struct relay_entry *entry)
 	if (!target)
 		return;
 	if (entry->state == ENTRY_BLOCKED)
-		TAILQ_REMOVE(&relay->blocked, entry, in_queue);
+		TAILQ_REMOVE(queue_of(relay, entry), entry, in_queue);
 	if (entry->state == ENTRY_GATHERED)
 		release_gathered(relay, entry);
 	if (entry->state == ENTRY_HELD)
@@ -833,7 +839,7 @@ static rd_kafka_resp_err_t produce(struct relay *relay, const struct relay_entry
 
 	if (!relay_send_describe(entry, &product))
 		return RD_KAFKA_RESP_ERR__QUEUE_FULL;
-	return relay_produce(relay->producer, &product);
+	return relay_produce(entry->is_own ? relay->own_producer : relay->producer, &product);
 }
 
 /*
@@ -871,7 +877,7 @@ static void end_sending(struct relay *relay, struct relay_entry *entry)
 static void block(struct relay *relay, struct relay_entry *entry)
 {
 	entry->state = ENTRY_BLOCKED;
-	TAILQ_INSERT_TAIL(&relay->blocked, entry, in_queue);
+	TAILQ_INSERT_TAIL(queue_of(relay, entry), entry, in_queue);
 }
 
 static void send_to_target(struct relay *relay, struct relay_entry *entry)
@@ -1014,11 +1020,12 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 		relay_end(relay, EX_OSERR);
 		return;
 	}
+	entry->is_own = is_own && relay->own_producer;
 	entry->target->nr++;
 	send_or_hold(relay, entry);
 }
 
-/* Returns false if the producer has no room yet: then the entry is the first of @blocked. */
+/* Returns false if the producer has no room yet: then the entry is the first of its list. */
 static bool send_blocked_one(struct relay *relay, struct relay_entry *entry)
 {
 	relay->is_sending_blocked = true;
@@ -1026,23 +1033,23 @@ static bool send_blocked_one(struct relay *relay, struct relay_entry *entry)
 	relay->is_sending_blocked = false;
 	if (entry->state != ENTRY_BLOCKED)
 		return true;
-	TAILQ_REMOVE(&relay->blocked, entry, in_queue);
-	TAILQ_INSERT_HEAD(&relay->blocked, entry, in_queue);
+	TAILQ_REMOVE(queue_of(relay, entry), entry, in_queue);
+	TAILQ_INSERT_HEAD(queue_of(relay, entry), entry, in_queue);
 	return false;
 }
 
 static void take_blocked(struct relay *relay, struct relay_entry *entry)
 {
-	TAILQ_REMOVE(&relay->blocked, entry, in_queue);
+	TAILQ_REMOVE(queue_of(relay, entry), entry, in_queue);
 	entry->state = ENTRY_LOOSE;
 }
 
-/* The producer may have room again. */
-static void send_blocked(struct relay *relay)
+/* The producer of these may have room again. */
+static void send_blocked(struct relay *relay, struct relay_entries *blocked)
 {
 	struct relay_entry *entry;
 
-	while (may_produce(relay) && (entry = TAILQ_FIRST(&relay->blocked))) {
+	while (may_produce(relay) && (entry = TAILQ_FIRST(blocked))) {
 		take_blocked(relay, entry);
 		if (entry->target->failing)
 			wait_or_park(relay, entry);
@@ -1188,12 +1195,20 @@ static void free_dropped(struct relay *relay)
 	}
 }
 
+static int poll_producers(struct relay *relay, int timeout_ms)
+{
+	int nr = relay->own_producer ? rd_kafka_poll(relay->own_producer, 0) : 0;
+
+	return nr + rd_kafka_poll(relay->producer, nr ? 0 : timeout_ms);
+}
+
 void relay_send_poll(struct relay *relay, int timeout_ms)
 {
-	while (rd_kafka_poll(relay->producer, timeout_ms))
+	while (poll_producers(relay, timeout_ms))
 		timeout_ms = 0;
 	send_gathered(relay);
-	send_blocked(relay);
+	send_blocked(relay, &relay->blocked);
+	send_blocked(relay, &relay->blocked_own);
 	free_dropped(relay);
 	free_unused(relay);
 }

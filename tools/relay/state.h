@@ -84,7 +84,7 @@ enum relay_entry_state {
 	ENTRY_SENDING,		/* librdkafka has it: its memory must stay */
 	ENTRY_HELD,		/* in @held of its target, which cannot be written */
 	ENTRY_GATHERED,		/* in @gathered of the relay: it is sent together with others */
-	ENTRY_BLOCKED,		/* in @blocked of the relay: the producer is full, or for a turn */
+	ENTRY_BLOCKED,		/* in @blocked or @blocked_own: its producer is full; or for a turn */
 	ENTRY_DROPPED,		/* in @dropped of the relay: it was taken back */
 };
 
@@ -98,6 +98,7 @@ enum relay_entry_state {
  * @in_near: in @near of the relay, in state ENTRY_NEAR.
  * @state: its state.
  * @target: the topic that it is written to; NULL until it is sent.
+ * @is_own: it is written by @own_producer of the relay.
  * @isolated: the target refused the batch that it was in: it is sent in a batch of its own.
  * @is_put_off: it has waited because its bucket has no partition of its number.
  * @is_alone: held: it is tried alone now.
@@ -131,6 +132,7 @@ struct relay_entry {
 	RB_ENTRY(relay_entry) in_near;
 	enum relay_entry_state state;
 	struct relay_target *target;
+	bool is_own;
 	bool isolated;
 	bool is_put_off;
 	bool is_alone;
@@ -505,12 +507,16 @@ struct relay {
 	struct relay_cancels *cancels;
 
 	/*
-	 * The member of the group; the client that reads the map and the cancelled ids; and the one
-	 * that writes, which with exactly once only asks: turn.c writes then.
+	 * The member of the group; the client that reads the map and the cancelled ids; the one
+	 * that writes to targets, which with exactly once only asks: turn.c writes then; and, at
+	 * least once, the one that writes to the relay's own topics. Brokers do what comes on a
+	 * connection one after the other, and each write waits for the other replicas: what is
+	 * due would be behind what only moves.
 	 */
 	rd_kafka_t *consumer;
 	rd_kafka_t *follower;
 	rd_kafka_t *producer;
+	rd_kafka_t *own_producer;
 	/* The checks of topics, see settings.c; NULL: before they begin. */
 	struct relay_checks *settings;
 	/* The consumer's queue; for each client, an eventfd that tells of records in its queue. */
@@ -543,8 +549,9 @@ struct relay {
 	struct relay_unused unused;
 	/* How many targets are labelled. */
 	unsigned int nr_labels;
-	/* Entries that wait until the producer has room, or for a turn. */
+	/* Entries that wait until the producer has room, or for a turn; those of @own_producer. */
 	struct relay_entries blocked;
+	struct relay_entries blocked_own;
 	/* Those that are gathered, and when and which of them are sent next: see send.c. */
 	struct relay_entries gathered;
 	unsigned int nr_gathered;

@@ -34,6 +34,10 @@ PROPERTIES = {
     "num.network.threads": 3,
     "num.io.threads": 4,
 }
+# What Kafka's own scripts start a broker with, instead of what tests take.
+JVM = ("-XX:-UseSerialGC", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
+       "-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent",
+       "-XX:MaxInlineLevel=15", "-Xms1g", "-Xmx1g")
 # No program takes longer than that to have delivered everything, or it is not waited for.
 PATIENCE_S = 300
 QUICK_PATIENCE_S = 60
@@ -179,7 +183,7 @@ class Bench:
         self.patience_s = QUICK_PATIENCE_S if options.quick else PATIENCE_S
         self.kafka = brokers.Brokers(
             self.replicas, version=options.version, directory=os.path.join(self.out, "brokers"),
-            properties=PROPERTIES, jvm=brokers.QUICK_START if options.quick else ("-Xmx512m",))
+            properties=PROPERTIES, jvm=brokers.QUICK_START if options.quick else JVM)
         self.admin = AdminClient({"bootstrap.servers": self.kafka.address, "log_level": 0})
         self.logs = measure.Logs(self.kafka)
         self.logs.start()

@@ -85,6 +85,7 @@ struct fake_commit {
  * @room: the capacity of @produced.
  * @nr_in_flight: those of them without a report.
  * @queue_size: limit of @nr_in_flight.
+ * @own_is_full: the producer of the relay's own topics has no room.
  * @at_once: if set, returns the error of rd_kafka_produceva() for a record.
  * @topic_error: the error of each topic that the relay asks for before it writes it.
  * @at_poll: if set, is called by each rd_kafka_poll().
@@ -114,6 +115,7 @@ struct fake_kafka {
 	size_t room;
 	size_t nr_in_flight;
 	size_t queue_size;
+	bool own_is_full;
 	rd_kafka_resp_err_t (*at_once)(const struct fake_produced *produced);
 	rd_kafka_resp_err_t topic_error;
 	void (*at_poll)(void);
@@ -140,6 +142,9 @@ struct fake_kafka {
 };
 
 extern struct fake_kafka kafka;
+
+/* The producer of the relay's own topics; the one of targets is NULL. */
+rd_kafka_t *fake_own_producer(void);
 
 /* Report the record produced[i]. */
 void fake_report(size_t i, rd_kafka_resp_err_t error);

@@ -41,6 +41,7 @@ void open_relay(void)
 	RB_INIT(&relay.targets);
 	RB_INIT(&relay.near);
 	TAILQ_INIT(&relay.blocked);
+	TAILQ_INIT(&relay.blocked_own);
 	TAILQ_INIT(&relay.gathered);
 	TAILQ_INIT(&relay.dropped);
 	TAILQ_INIT(&relay.map_queue);
@@ -50,6 +51,7 @@ void open_relay(void)
 	relay_rules_init(&relay.rules, "delays", H_MS, 1);
 	alarms_open(&relay.alarms, ALARM_AUTO);
 	kafka.relay = &relay;
+	relay.own_producer = fake_own_producer();
 	relay_work_open(&relay);
 	relay_cancels_open(&relay);
 }

@@ -421,6 +421,9 @@ TEST(a_partition_that_a_bucket_lacks_fills_no_memory_of_others)
 
 /* --- what goes to a bucket is gathered ------------------------------------------------------ */
 
+/* A tenth of what is gathered is sent each time. */
+#define SLICE_MS	50
+
 TEST(records_whose_bucket_changes_while_they_are_gathered_are_sent_together)
 {
 	int64_t offset;
@@ -447,6 +450,36 @@ TEST(what_is_gathered_holds_up_no_record_that_is_due)
 	turn();
 	ASSERT_EQ(fake_count("target", true), 1);
 	ASSERT_EQ(kafka.nr_produced, 1);
+}
+
+TEST(records_that_only_move_hold_up_none_that_is_due)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	kafka.own_is_full = true;
+	read_delayed(0, 30 * MINUTE_MS);
+	wait_ms(SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	read_due(1, "target");
+	ASSERT_EQ(fake_count("target", true), 1);
+	kafka.own_is_full = false;
+	turn();
+	ASSERT_EQ(kafka.nr_produced, 2);
+}
+
+TEST(partitions_are_revoked_while_their_records_wait_to_be_moved)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	kafka.own_is_full = true;
+	read_delayed(0, 30 * MINUTE_MS);
+	wait_ms(SECOND_MS);
+	revoke_partitions("delays", 1);
+	kafka.own_is_full = false;
+	assign_partitions("delays", 1);
+	turn();
+	ASSERT_EQ(relay.nr_entries, 0);
+	ASSERT_EQ(kafka.nr_produced, 0);
 }
 
 static void read_large(int64_t offset)
@@ -525,7 +558,7 @@ TEST(what_is_gathered_is_sent_a_part_at_a_time)
 	for (i = 0; i < 20; i++)
 		read_record(&(struct record){ .partition = i, .delay_ms = HOUR_MS });
 	for (nr = 1; nr <= 10; nr++) {
-		fake_advance(10 * NSEC_PER_MSEC);
+		fake_advance(SLICE_MS * NSEC_PER_MSEC);
 		turn();
 		ASSERT_EQ(kafka.nr_produced, 2 * nr);
 	}
@@ -551,8 +584,8 @@ TEST(what_is_left_of_a_flood_is_sent_soon)
 		turn();
 	}
 	ASSERT_GT(relay.nr_gathered, 0);
-	ASSERT_LE(relay_send_gathers_until(&relay), relay_boot_ms() + 10);
-	fake_advance(100 * NSEC_PER_MSEC);
+	ASSERT_LE(relay_send_gathers_until(&relay), relay_boot_ms() + SLICE_MS);
+	fake_advance(10 * SLICE_MS * NSEC_PER_MSEC);
 	turn();
 	ASSERT_EQ(relay.nr_gathered, 0);
 }
@@ -564,7 +597,7 @@ TEST(the_loop_does_not_sleep_when_enough_is_gathered)
 	assign_partitions("delays", 1);
 	ASSERT_EQ(relay_send_gathers_until(&relay), UINT64_MAX);
 	read_delayed(0, HOUR_MS);
-	ASSERT_EQ(relay_send_gathers_until(&relay), relay_boot_ms() + 10);
+	ASSERT_EQ(relay_send_gathers_until(&relay), relay_boot_ms() + SLICE_MS);
 	read_large(1);
 	ASSERT_EQ(relay_send_gathers_until(&relay), 0);
 	turn();

@@ -16,6 +16,7 @@
 static void open_turns(void)
 {
 	open_relay();
+	relay.own_producer = NULL;
 	relay.options.delivery = RELAY_EXACTLY_ONCE;
 	relay.options.brokers = "127.0.0.1:1";
 	STAILQ_INIT(&relay.options.settings);

@@ -26,6 +26,9 @@ DEBUG = ("--log-level", "debug")
 # the records done since the last commit come twice, by the contract.
 PUT_OUT = re.compile("[1-9][0-9]* partitions are lost|, and may come twice|"
                      "a commit was not answered")
+# The exit status of a relay that ended without answers, and what it logs of that.
+UNANSWERED = 69
+NO_ANSWER = re.compile("no delivery report yet|was not answered for|no broker answers")
 
 
 def session(session_ms, heartbeat_ms):
@@ -120,6 +123,13 @@ class Relay(process.Process):
         with open(f"/proc/{self.pid()}/stat", encoding="ascii") as stat:
             words = stat.read().rsplit(")", 1)[1].split()
         return (int(words[11]) + int(words[12])) / 100
+
+    def stop_in_order(self):
+        """SIGTERM, which has to end it with 0; TooLate if brokers took too long for that."""
+        status = self.stop()
+        if status == UNANSWERED and NO_ANSWER.search(self.said_now()):
+            raise TooLate("brokers did not answer while a relay ended")
+        equal(status, 0, "exit status")
 
     def kill_if_it_runs(self):
         """Kill it by SIGKILL, if it has not ended."""
@@ -290,7 +300,7 @@ class Scene:
         """Stop all running relays, and check that each ends in order."""
         for relay in self.relays:
             if relay.process:
-                equal(relay.stop(), 0, "exit status")
+                relay.stop_in_order()
 
     # --- sending --------------------------------------------------------------------------
 
