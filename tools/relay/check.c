@@ -79,7 +79,8 @@ static bool have_producer(struct relay *relay, struct relay_checker *checker)
 	if (checker->producer)
 		return true;
 	relay_client_id(relay, id, sizeof(id) - 8);
-	strcat(id, "-check");
+	/* No instance has such a letter. */
+	strcat(id, "/check");
 	checker->producer = relay_client_transactional(relay, id, on_report, checker);
 	if (!checker->producer)
 		return false;

@@ -10,7 +10,9 @@
  *	  offsets, map                commit, or abort                   hold what failed
  *
  * There is one turn at a time. What becomes due meanwhile is in the next one: so turns become
- * larger by themselves when there is more to do.
+ * larger by themselves when there is more to do. Two producers do them in turns: a transaction is
+ * decided when its commit is answered, but until all of its partitions are told so, brokers refuse
+ * the next one of the same producer, and librdkafka tries again after 20 ms.
  *
  * What fences off a relay that is not the owner of its partitions any more: the offsets are sent
  * with the generation of the group, as it was when the turn began, and the coordinator of the
@@ -57,6 +59,9 @@
 /* How long the next turn waits after one that failed. */
 #define AGAIN_MS	200
 
+/* After what time a producer is made again that could not be made. */
+#define MAKE_AGAIN_S	1
+
 /* Limits of calls that wait for brokers. */
 #define INIT_MS		10000
 #define CALL_MS		15000
@@ -98,9 +103,18 @@ struct item {
 };
 
 /**
+ * struct writer - one of the producers; the thread's alone
+ * @id: its transactional id.
+ * @producer: NULL: it is to be made anew.
+ */
+struct writer {
+	char id[RELAY_CLIENT_ID_MAX];
+	rd_kafka_t *producer;
+};
+
+/**
  * struct relay_turn - turns, and the thread that carries them out
  * @relay: the relay.
- * @id: the transactional id.
  * @thread: the thread.
  * @has_thread: it was started.
  * @fd: an eventfd that says that a turn is over.
@@ -108,7 +122,9 @@ struct item {
  * @wake: @state has changed, or @ending was set.
  * @state: who has what follows.
  * @ending: the thread is to end.
- * @producer: the transactional producer; the thread's alone. NULL: it is to be made anew.
+ * @writers: the producers, which take turns.
+ * @writer: that of the present turn, or of the last one.
+ * @lacks_producer: one of them is to be made; the thread's alone.
  * @items: the records.
  * @nr: how many there are.
  * @limit: how many there may be.
@@ -127,7 +143,6 @@ struct item {
  */
 struct relay_turn {
 	struct relay *relay;
-	char id[RELAY_CLIENT_ID_MAX];
 	pthread_t thread;
 	bool has_thread;
 	int fd;
@@ -135,7 +150,9 @@ struct relay_turn {
 	pthread_cond_t wake;
 	enum turn_state state;
 	bool ending;
-	rd_kafka_t *producer;
+	struct writer writers[2];
+	struct writer *writer;
+	bool lacks_producer;
 	struct item items[RECORDS_MAX];
 	size_t nr;
 	size_t limit;
@@ -203,12 +220,12 @@ static rd_kafka_resp_err_t note_error(struct relay_turn *turn, const char *what,
 
 static void drop_producer(struct relay_turn *turn)
 {
-	if (!turn->producer)
+	if (!turn->writer->producer)
 		return;
 	/* The reports of what it has still must not come later: their memory is freed. */
-	rd_kafka_purge(turn->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-	rd_kafka_destroy(turn->producer);
-	turn->producer = NULL;
+	rd_kafka_purge(turn->writer->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	rd_kafka_destroy(turn->writer->producer);
+	turn->writer->producer = NULL;
 }
 
 /* Make the producer, if there is none: this ends a transaction of its id that is still open. */
@@ -216,15 +233,16 @@ static bool have_producer(struct relay_turn *turn)
 {
 	rd_kafka_error_t *error;
 
-	if (turn->producer)
+	if (turn->writer->producer)
 		return true;
-	turn->producer = relay_client_transactional(turn->relay, turn->id, on_report, turn);
-	if (!turn->producer) {
+	turn->writer->producer = relay_client_transactional(turn->relay, turn->writer->id,
+							    on_report, turn);
+	if (!turn->writer->producer) {
 		turn->error = RD_KAFKA_RESP_ERR__FAIL;
 		snprintf(turn->what, sizeof(turn->what), "cannot make a producer");
 		return false;
 	}
-	error = rd_kafka_init_transactions(turn->producer, INIT_MS);
+	error = rd_kafka_init_transactions(turn->writer->producer, INIT_MS);
 	if (!error)
 		return true;
 	note_error(turn, "cannot begin with transactions", error);
@@ -238,7 +256,7 @@ static bool have_producer(struct relay_turn *turn)
 static bool is_of_turn(const struct relay_turn *turn, rd_kafka_resp_err_t error)
 {
 	return error == RD_KAFKA_RESP_ERR__STATE || error == RD_KAFKA_RESP_ERR__FATAL ||
-		rd_kafka_fatal_error(turn->producer, NULL, 0);
+		rd_kafka_fatal_error(turn->writer->producer, NULL, 0);
 }
 
 static bool produce(struct relay_turn *turn, const struct relay_product *product,
@@ -247,7 +265,7 @@ static bool produce(struct relay_turn *turn, const struct relay_product *product
 	struct relay_product copy = *product;
 
 	/* The headers are used up even if it fails, so there is one try that may succeed. */
-	*error = relay_produce(turn->producer, &copy);
+	*error = relay_produce(turn->writer->producer, &copy);
 	turn->nr_produced += !*error;
 	if (!*error)
 		return true;
@@ -318,7 +336,7 @@ static void wait_for_reports(struct relay_turn *turn)
 
 	while (turn->nr_reports < turn->nr_produced && !turn->has_failed &&
 	       relay_boot_ms() < end_ms)
-		rd_kafka_flush(turn->producer, FLUSH_STEP_MS);
+		rd_kafka_flush(turn->writer->producer, FLUSH_STEP_MS);
 }
 
 /* Wait for all reports. Returns whether all of them are good. */
@@ -369,7 +387,7 @@ static enum turn_end abort_turn(struct relay_turn *turn)
 {
 	bool fenced = is_fence(turn->error);
 	rd_kafka_resp_err_t before = turn->error;
-	rd_kafka_error_t *error = rd_kafka_abort_transaction(turn->producer, CALL_MS);
+	rd_kafka_error_t *error = rd_kafka_abort_transaction(turn->writer->producer, CALL_MS);
 	char what[sizeof(turn->what)];
 
 	if (!error && turn->nr_reports == turn->nr_produced)
@@ -391,7 +409,7 @@ static bool send_offsets(struct relay_turn *turn)
 	unsigned int times;
 
 	for (times = 0; ; times++) {
-		error = rd_kafka_send_offsets_to_transaction(turn->producer, turn->offsets,
+		error = rd_kafka_send_offsets_to_transaction(turn->writer->producer, turn->offsets,
 							     turn->group, CALL_MS);
 		if (!error)
 			return true;
@@ -405,7 +423,7 @@ static bool send_offsets(struct relay_turn *turn)
 
 static enum turn_end commit_turn(struct relay_turn *turn)
 {
-	rd_kafka_error_t *error = rd_kafka_commit_transaction(turn->producer, CALL_MS);
+	rd_kafka_error_t *error = rd_kafka_commit_transaction(turn->writer->producer, CALL_MS);
 	enum turn_end end;
 	bool abortable;
 
@@ -416,7 +434,7 @@ static enum turn_end commit_turn(struct relay_turn *turn)
 	if (abortable) {
 		end = abort_turn(turn);
 		/* librdkafka says so also if the commit may have succeeded: then no abort does. */
-		return turn->producer ? end : TURN_UNKNOWN;
+		return turn->writer->producer ? end : TURN_UNKNOWN;
 	}
 	drop_producer(turn);
 	return TURN_UNKNOWN;
@@ -429,11 +447,12 @@ static enum turn_end run_turn(struct relay_turn *turn)
 	turn->nr_reports = 0;
 	turn->nr_produced = 0;
 	turn->has_failed = false;
+	turn->writer = &turn->writers[turn->writer == turn->writers];
 	if (!have_producer(turn)) {
 		free_headers(turn, 0);
 		return TURN_ABORTED;
 	}
-	error = rd_kafka_begin_transaction(turn->producer);
+	error = rd_kafka_begin_transaction(turn->writer->producer);
 	if (error) {
 		note_error(turn, "cannot begin a transaction", error);
 		free_headers(turn, 0);
@@ -441,7 +460,7 @@ static enum turn_end run_turn(struct relay_turn *turn)
 		return TURN_ABORTED;
 	}
 	if (produce_all(turn)) {
-		rd_kafka_flush(turn->producer, FIRST_MS);
+		rd_kafka_flush(turn->writer->producer, FIRST_MS);
 		if (send_offsets(turn) && flush(turn))
 			return commit_turn(turn);
 	} else if (is_of_turn(turn, turn->error)) {
@@ -451,21 +470,82 @@ static enum turn_end run_turn(struct relay_turn *turn)
 	return abort_turn(turn);
 }
 
+/* Returns whether all of them are there. */
+static bool have_producers(struct relay_turn *turn)
+{
+	bool all = true;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(turn->writers); i++) {
+		turn->writer = &turn->writers[i];
+		all &= have_producer(turn);
+	}
+	return all;
+}
+
+static bool lacks_producer(const struct relay_turn *turn)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(turn->writers); i++)
+		if (!turn->writers[i].producer)
+			return true;
+	return false;
+}
+
+static void drop_producers(struct relay_turn *turn)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(turn->writers); i++) {
+		turn->writer = &turn->writers[i];
+		drop_producer(turn);
+	}
+}
+
 /*
- * Have the producer at once, also after a turn whose end is unknown: the transaction that it ends
- * blocks the owners of its partitions. It may be that of a relay of our id that was killed.
+ * The producers are made at once, also after a turn whose end is unknown: the transactions that they
+ * end block the owners of their partitions. They may be those of a relay of our id that was killed;
+ * then there is no turn before they have ended. Called and returns with the lock, which is free
+ * meanwhile.
  */
+static void make_producers(struct relay_turn *turn)
+{
+	struct timespec end;
+	bool all;
+
+	pthread_mutex_unlock(&turn->lock);
+	all = have_producers(turn);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	pthread_mutex_lock(&turn->lock);
+	turn->lacks_producer = !all;
+	end.tv_sec += MAKE_AGAIN_S;
+	while (!all && turn->state != TURN_RUNNING && !turn->ending &&
+	       !pthread_cond_timedwait(&turn->wake, &turn->lock, &end))
+		;
+}
+
+static void wait_for_turn(struct relay_turn *turn)
+{
+	while (turn->state != TURN_RUNNING && !turn->ending) {
+		/* Else the loop reads how the turn has ended. */
+		if (turn->lacks_producer && turn->state == TURN_IDLE)
+			make_producers(turn);
+		else
+			pthread_cond_wait(&turn->wake, &turn->lock);
+	}
+}
+
 static void *run_thread(void *context)
 {
 	struct relay_turn *turn = context;
 	static const uint64_t one = 1;
 	enum turn_end end;
 
-	have_producer(turn);
 	pthread_mutex_lock(&turn->lock);
+	make_producers(turn);
 	for (;;) {
-		while (turn->state != TURN_RUNNING && !turn->ending)
-			pthread_cond_wait(&turn->wake, &turn->lock);
+		wait_for_turn(turn);
 		if (turn->state != TURN_RUNNING)
 			break;
 		pthread_mutex_unlock(&turn->lock);
@@ -473,6 +553,7 @@ static void *run_thread(void *context)
 		if (end == TURN_UNKNOWN)
 			have_producer(turn);
 		pthread_mutex_lock(&turn->lock);
+		turn->lacks_producer = lacks_producer(turn);
 		turn->end = end;
 		turn->state = TURN_OVER;
 		pthread_cond_broadcast(&turn->wake);
@@ -521,7 +602,7 @@ static void log_failure(struct relay_turn *turn)
 		"has an unknown end, all is loaded anew" : "was aborted", turn->what);
 	if (is_taken_over(turn->error))
 		log_say(LOG_WARNING, "if %s is another relay's, too: each needs its own --instance",
-			turn->id);
+			turn->writer->id);
 	if (is_somebodys(turn))
 		log_say(LOG_WARNING,
 			"Write of a topic is not allowed: each target is tried; Write of %s"
@@ -671,14 +752,21 @@ static void finish_failed(struct relay *relay, struct relay_turn *turn)
 		finish_aborted(relay, turn);
 	if (is_forbidden(turn->error)) {
 		log_say(LOG_ERR, "%s: --delivery exactly-once needs Write and Describe of %s",
-			turn->what, turn->id);
+			turn->what, turn->writer->id);
 		relay_end(relay, EXIT_CANNOT);
 	}
 }
 
+static void set_state(struct relay_turn *turn, enum turn_state state)
+{
+	pthread_mutex_lock(&turn->lock);
+	turn->state = state;
+	pthread_cond_broadcast(&turn->wake);
+	pthread_mutex_unlock(&turn->lock);
+}
+
 static void finish(struct relay *relay, struct relay_turn *turn)
 {
-	turn->state = TURN_IDLE;
 	turn->idle_ms = relay_boot_ms();
 	if (turn->end == TURN_COMMITTED)
 		finish_committed(relay, turn);
@@ -689,6 +777,7 @@ static void finish(struct relay *relay, struct relay_turn *turn)
 	turn->offsets = NULL;
 	turn->group = NULL;
 	turn->nr = 0;
+	set_state(turn, TURN_IDLE);
 }
 
 static bool is_over(struct relay_turn *turn)
@@ -795,14 +884,6 @@ static void take_partitions(struct relay *relay, struct relay_turn *turn, bool i
 		take_deletions(relay, turn);
 }
 
-static void hand_over(struct relay_turn *turn)
-{
-	pthread_mutex_lock(&turn->lock);
-	turn->state = TURN_RUNNING;
-	pthread_cond_broadcast(&turn->wake);
-	pthread_mutex_unlock(&turn->lock);
-}
-
 static void begin(struct relay *relay, struct relay_turn *turn)
 {
 	bool is_idle = relay_boot_ms() >= turn->idle_ms + IDLE_MS;
@@ -815,7 +896,7 @@ static void begin(struct relay *relay, struct relay_turn *turn)
 	take_entries(relay, turn);
 	take_partitions(relay, turn, is_idle || turn->nr);
 	if (turn->offsets->cnt) {
-		hand_over(turn);
+		set_state(turn, TURN_RUNNING);
 		return;
 	}
 	rd_kafka_topic_partition_list_destroy(turn->offsets);
@@ -863,6 +944,16 @@ int relay_turn_fd(const struct relay_turn *turn)
 	return turn->fd;
 }
 
+/* No instance has such a letter: so no two relays have the same id. */
+static void name_writers(struct relay_turn *turn)
+{
+	char id[RELAY_CLIENT_ID_MAX - 2];
+
+	relay_client_id(turn->relay, id, sizeof(id));
+	snprintf(turn->writers[0].id, sizeof(turn->writers[0].id), "%s", id);
+	snprintf(turn->writers[1].id, sizeof(turn->writers[1].id), "%s/2", id);
+}
+
 int relay_turn_open(struct relay *relay)
 {
 	pthread_condattr_t attributes;
@@ -881,7 +972,7 @@ int relay_turn_open(struct relay *relay)
 		pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 		pthread_cond_init(&turn->wake, &attributes);
 		pthread_condattr_destroy(&attributes);
-		relay_client_id(relay, turn->id, sizeof(turn->id));
+		name_writers(turn);
 		turn->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		turn->has_thread = turn->fd >= 0 &&
 			!pthread_create(&turn->thread, NULL, run_thread, turn);
@@ -906,7 +997,7 @@ void relay_turn_close(struct relay *relay)
 		pthread_join(turn->thread, NULL);
 	if (turn->state == TURN_OVER)
 		finish(relay, turn);
-	drop_producer(turn);
+	drop_producers(turn);
 	if (turn->fd >= 0)
 		close(turn->fd);
 	pthread_cond_destroy(&turn->wake);

@@ -74,8 +74,8 @@ rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *why,
 	rd_kafka_conf_destroy(conf);
 	client->report = next_report;
 	client->context = next_context;
-	transactions.nr_clients++;
-	transactions.nr_made++;
+	__atomic_add_fetch(&transactions.nr_clients, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&transactions.nr_made, 1, __ATOMIC_RELAXED);
 	return (rd_kafka_t *)client;
 }
 
@@ -93,7 +93,7 @@ void rd_kafka_destroy(rd_kafka_t *client)
 {
 	forget(client_of(client));
 	free(client);
-	transactions.nr_clients--;
+	__atomic_sub_fetch(&transactions.nr_clients, 1, __ATOMIC_RELAXED);
 }
 
 rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *client, int timeout_ms)
@@ -204,6 +204,8 @@ static void commit(struct fake_client *client)
 	if (client->nr > transactions.most_records)
 		transactions.most_records = client->nr;
 	transactions.nr_commits++;
+	transactions.nr_same += transactions.last == client;
+	transactions.last = client;
 }
 
 rd_kafka_error_t *rd_kafka_commit_transaction(rd_kafka_t *client, int timeout_ms)

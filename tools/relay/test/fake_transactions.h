@@ -43,6 +43,8 @@ struct fake_write {
  * @nr_clients: the producers that there are.
  * @nr_made: the producers that were made so far.
  * @nr_commits: the transactions that were committed.
+ * @nr_same: those of the producer that had committed the one before.
+ * @last: the producer of the last one.
  * @nr_aborts: those that were aborted.
  * @most_records: the most records of a transaction that was committed.
  * @committed: their records, without those of the map.
@@ -62,6 +64,8 @@ struct fake_transactions {
 	unsigned int nr_clients;
 	unsigned int nr_made;
 	unsigned int nr_commits;
+	unsigned int nr_same;
+	void *last;
 	unsigned int nr_aborts;
 	size_t most_records;
 	struct fake_write *committed;

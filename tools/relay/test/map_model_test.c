@@ -19,7 +19,8 @@
  *
  * At least once, a relay produces, waits for the report, writes pieces, waits, commits,
  * waits, and then writes tombstones. Exactly once, records, pieces, tombstones of what an earlier
- * transaction has passed, and offsets are one transaction.
+ * transaction has passed, and offsets are one transaction. A relay has two producers in turn: the
+ * next transaction begins before the last one has its markers.
  *
  * In the end, these must hold:
  *
@@ -59,6 +60,7 @@
 #include "common/util.h"
 
 #define NR_RELAYS	3
+#define NR_SIDES	2	/* producers of a relay: while one ends, the other begins */
 #define NR_INPUTS	4	/* two partitions of delays, two of the bucket */
 #define MESSAGES_MAX	120
 #define HELD_MAX	400
@@ -162,12 +164,13 @@ enum txn_state { TXN_OPEN, TXN_COMMITTING, TXN_ABORTING, TXN_COMMITTED, TXN_ABOR
 
 /**
  * struct txn - a transaction
+ * @producer: whose it is: see producer_of().
  * @touched: logs that get a marker.
  * @marked: logs that have it.
  * @ids: messages that were written to the target.
  */
 struct txn {
-	int relay;
+	int producer;
 	enum txn_state state;
 	int64_t since_ms;
 	bool touched[NR_LOGS];
@@ -293,7 +296,8 @@ enum stage { STAGE_RECORDS, STAGE_PIECES, STAGE_OFFSETS, STAGE_END };
  * @generation: of the group, as it knows it.
  * @stopping: it ends in order.
  * @waiting: it has joined a rebalance: it does nothing until it learns what is assigned.
- * @ready: it has a producer, with @epoch.
+ * @ready: it has this one of its producers, with @epoch.
+ * @side: the producer of the open transaction, or of the last one.
  * @txn: the open transaction; negative: none.
  * @touched: inputs whose offsets are in it.
  * @written: inputs whose pieces are in it.
@@ -308,8 +312,9 @@ struct relay {
 	bool stopping;
 	bool waiting;
 	struct part parts[NR_INPUTS];
-	bool ready;
-	int epoch;
+	bool ready[NR_SIDES];
+	int epoch[NR_SIDES];
+	int side;
 	int txn;
 	enum stage stage;
 	bool touched[NR_INPUTS];
@@ -353,7 +358,7 @@ static struct world {
 	int nr_txns;
 	int first_txn;		/* those before it have ended */
 	int txns_room;
-	int producer_epoch[NR_RELAYS];
+	int producer_epoch[NR_RELAYS * NR_SIDES];
 	struct group group;
 	struct relay relays[NR_RELAYS];
 	struct request *requests;
@@ -559,7 +564,12 @@ static void make_anew(enum log_name name)
 
 /* --- transactions ------------------------------------------------------------------------ */
 
-static int begin_txn(int relay)
+static int producer_of(int relay, int side)
+{
+	return relay * NR_SIDES + side;
+}
+
+static int begin_txn(int producer)
 {
 	struct txn *txn;
 
@@ -569,27 +579,27 @@ static int begin_txn(int relay)
 		ASSERT(world.txns);
 	}
 	txn = &world.txns[world.nr_txns];
-	*txn = (struct txn){ .relay = relay, .since_ms = world.now_ms };
+	*txn = (struct txn){ .producer = producer, .since_ms = world.now_ms };
 	return world.nr_txns++;
 }
 
-/* All transactions of a relay have their markers. */
-static bool is_idle(int relay)
+/* All transactions of a producer have their markers. */
+static bool is_idle(int producer)
 {
 	int i;
 
 	for (i = world.first_txn; i < world.nr_txns; i++)
-		if (world.txns[i].relay == relay && world.txns[i].state < TXN_COMMITTED)
+		if (world.txns[i].producer == producer && world.txns[i].state < TXN_COMMITTED)
 			return false;
 	return true;
 }
 
-static void abort_open_txn(int relay)
+static void abort_open_txn(int producer)
 {
 	int i;
 
 	for (i = world.first_txn; i < world.nr_txns; i++)
-		if (world.txns[i].relay == relay && world.txns[i].state == TXN_OPEN)
+		if (world.txns[i].producer == producer && world.txns[i].state == TXN_OPEN)
 			world.txns[i].state = TXN_ABORTING;
 }
 
@@ -604,7 +614,7 @@ static void time_out_txns(void)
 		if (txn->state != TXN_OPEN || world.now_ms < txn->since_ms + TXN_TIMEOUT)
 			continue;
 		txn->state = TXN_ABORTING;
-		world.producer_epoch[txn->relay]++;
+		world.producer_epoch[txn->producer]++;
 	}
 }
 
@@ -626,6 +636,10 @@ static void mark_records(int number, enum log_name name)
 			note_visible(&log->records[i]);
 }
 
+/*
+ * Of two pending offsets, the one whose marker comes last counts here. Kafka keeps the one that was
+ * sent last; the low offset of the map makes up for that.
+ */
 static void commit_log(int number, enum log_name name)
 {
 	const struct txn *txn = &world.txns[number];
@@ -1675,7 +1689,7 @@ static void txn_is_committed(struct relay *relay)
 
 static void begin_turn(struct relay *relay, int number)
 {
-	relay->txn = begin_txn(number);
+	relay->txn = begin_txn(producer_of(number, relay->side));
 	relay->stage = STAGE_RECORDS;
 	relay->offsets_sent = false;
 	memset(relay->touched, 0, sizeof(relay->touched));
@@ -1683,14 +1697,43 @@ static void begin_turn(struct relay *relay, int number)
 }
 
 /* Make a producer: this aborts what an earlier one of the same name has open. */
-static void make_producer(struct relay *relay, int number)
+static void make_producer(struct relay *relay, int number, int side)
 {
-	abort_open_txn(number);
-	if (!is_idle(number))
+	int producer = producer_of(number, side);
+
+	abort_open_txn(producer);
+	if (!is_idle(producer))
 		return;
-	relay->epoch = ++world.producer_epoch[number];
-	relay->ready = true;
-	relay->txn = -1;
+	relay->epoch[side] = ++world.producer_epoch[producer];
+	relay->ready[side] = true;
+}
+
+/* Returns whether all are there. */
+static bool have_producers(struct relay *relay, int number)
+{
+	int side;
+
+	for (side = 0; side < NR_SIDES; side++) {
+		if (relay->ready[side])
+			continue;
+		make_producer(relay, number, side);
+		return false;
+	}
+	return true;
+}
+
+/* The next turn is the other producer's: the last transaction of this one may have no markers. */
+static void try_turn(struct relay *relay, int number)
+{
+	relay->side = !relay->side;
+	if (is_idle(producer_of(number, relay->side)))
+		begin_turn(relay, number);
+}
+
+/* The coordinator has given its open transaction up. */
+static bool is_fenced(const struct relay *relay, int number)
+{
+	return relay->epoch[relay->side] != world.producer_epoch[producer_of(number, relay->side)];
 }
 
 static void step_open_txn(int number, bool draining)
@@ -1720,15 +1763,13 @@ static void step_exactly_once(int number, bool draining)
 {
 	struct relay *relay = &world.relays[number];
 
-	if (!relay->ready) {
-		make_producer(relay, number);
-	} else if (relay->epoch != world.producer_epoch[number]) {
-		relay->ready = false;
+	if (relay->txn >= 0 && is_fenced(relay, number)) {
+		relay->ready[relay->side] = false;
 		undo_txn(relay);
 	} else if (relay->txn >= 0) {
 		step_open_txn(number, draining);
-	} else if (!draining && is_idle(number) && needs_txn(relay)) {
-		begin_turn(relay, number);
+	} else if (have_producers(relay, number) && !draining && needs_txn(relay)) {
+		try_turn(relay, number);
 	}
 }
 
@@ -2269,25 +2310,25 @@ static void break_rule(enum mode mode, enum rule rule, uint64_t seed)
 		break_rule(mode, rule, seed);				\
 	}
 
-TEST_BROKEN(a_map_read_before_the_stable_offset, EXACTLY_ONCE, MAP_AFTER_OFFSET, 27429)
-TEST_BROKEN(a_map_read_to_the_stable_end, EXACTLY_ONCE, MAP_TO_HIGH_WATERMARK, 576)
-TEST_BROKEN(sending_only_moved_offsets, EXACTLY_ONCE, ALL_OFFSETS, 105)
+TEST_BROKEN(a_map_read_before_the_stable_offset, EXACTLY_ONCE, MAP_AFTER_OFFSET, 39512)
+TEST_BROKEN(a_map_read_to_the_stable_end, EXACTLY_ONCE, MAP_TO_HIGH_WATERMARK, 946)
+TEST_BROKEN(sending_only_moved_offsets, EXACTLY_ONCE, ALL_OFFSETS, 266)
 TEST_BROKEN(an_early_tombstone, AT_LEAST_ONCE, TOMBSTONES_LAST, 149)
 TEST_BROKEN(a_merged_piece_at_least_once, AT_LEAST_ONCE, NO_MERGE, 17)
-TEST_BROKEN(a_merged_piece_exactly_once, EXACTLY_ONCE, NO_MERGE, 4)
+TEST_BROKEN(a_merged_piece_exactly_once, EXACTLY_ONCE, NO_MERGE, 15)
 TEST_BROKEN(a_piece_as_new_as_now_at_least_once, AT_LEAST_ONCE, TIME_OF_RECORDS, 82)
-TEST_BROKEN(a_piece_as_new_as_now_exactly_once, EXACTLY_ONCE, TIME_OF_RECORDS, 21)
+TEST_BROKEN(a_piece_as_new_as_now_exactly_once, EXACTLY_ONCE, TIME_OF_RECORDS, 46)
 TEST_BROKEN(a_commit_above_the_written_low_offset, AT_LEAST_ONCE, COMMIT_AS_WRITTEN, 40)
 TEST_BROKEN(an_ignored_low_offset_at_least_once, AT_LEAST_ONCE, LOW_ALWAYS, 4)
-TEST_BROKEN(an_ignored_low_offset_exactly_once, EXACTLY_ONCE, LOW_ALWAYS, 1)
+TEST_BROKEN(an_ignored_low_offset_exactly_once, EXACTLY_ONCE, LOW_ALWAYS, 11)
 TEST_BROKEN(state_kept_too_long_at_least_once, AT_LEAST_ONCE, KEEP_FOR_ONE, 217)
-TEST_BROKEN(state_kept_too_long_exactly_once, EXACTLY_ONCE, KEEP_FOR_ONE, 2529)
-TEST_BROKEN(state_kept_by_another_member, EXACTLY_ONCE, KEEP_AS_MEMBER, 4756)
+TEST_BROKEN(state_kept_too_long_exactly_once, EXACTLY_ONCE, KEEP_FOR_ONE, 5951)
+TEST_BROKEN(state_kept_by_another_member, EXACTLY_ONCE, KEEP_AS_MEMBER, 10247)
 TEST_BROKEN(a_key_without_a_time_at_least_once, AT_LEAST_ONCE, TIME_IN_KEYS, 4)
-TEST_BROKEN(a_key_without_a_time_exactly_once, EXACTLY_ONCE, TIME_IN_KEYS, 4)
+TEST_BROKEN(a_key_without_a_time_exactly_once, EXACTLY_ONCE, TIME_IN_KEYS, 13)
 TEST_BROKEN(trusting_a_committed_offset_at_least_once, AT_LEAST_ONCE, CHECK_OFFSET, 28)
-TEST_BROKEN(trusting_a_committed_offset_exactly_once, EXACTLY_ONCE, CHECK_OFFSET, 21)
+TEST_BROKEN(trusting_a_committed_offset_exactly_once, EXACTLY_ONCE, CHECK_OFFSET, 36)
 TEST_BROKEN(a_stale_set_of_ids_at_least_once, AT_LEAST_ONCE, FRESH_CANCELS, 49)
-TEST_BROKEN(a_stale_set_of_ids_exactly_once, EXACTLY_ONCE, FRESH_CANCELS, 617)
+TEST_BROKEN(a_stale_set_of_ids_exactly_once, EXACTLY_ONCE, FRESH_CANCELS, 2107)
 TEST_BROKEN(an_id_that_expires_too_early, AT_LEAST_ONCE, KEEP_CANCELS, 3)
 TEST_BROKEN(a_clock_that_is_behind_without_epochs, AT_LEAST_ONCE, KNOW_EPOCHS, 9097)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "relay/check.h"
 #include "relay/group.h"
@@ -233,14 +234,47 @@ TEST(offsets_of_a_topic_that_was_made_anew_are_not_committed)
 	ASSERT_EQ(committed(), 6);
 }
 
-/* --- the producer ----------------------------------------------------------------------- */
+/* --- the producers ---------------------------------------------------------------------- */
+
+static void wait_until(const unsigned int *number, unsigned int least)
+{
+	while (__atomic_load_n(number, __ATOMIC_RELAXED) < least)
+		usleep(1000);
+}
 
 /* One of its id that was killed may have left a transaction, which blocks readers. */
 TEST(a_relay_ends_the_transaction_of_its_predecessor_at_once)
 {
 	open_turns();
 	relay_turn_close(&relay);
-	ASSERT_EQ(transactions.nr_made, 1);
+	/* It had two producers. */
+	ASSERT_EQ(transactions.nr_made, 2);
+}
+
+/* Then nothing is done before that transaction has ended: there is no turn that needs a producer. */
+TEST(producers_are_made_as_soon_as_brokers_answer)
+{
+	transactions.init_error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	open_turns();
+	wait_until(&transactions.nr_made, 3);
+	__atomic_store_n(&transactions.init_error, 0, __ATOMIC_RELAXED);
+	wait_until(&transactions.nr_clients, 2);
+	relay_turn_close(&relay);
+	ASSERT_EQ(transactions.nr_clients, 0);
+}
+
+TEST(the_next_turn_is_the_other_producers)
+{
+	int64_t offset;
+
+	open_turns();
+	for (offset = 0; offset < 4; offset++) {
+		read_due(offset, "a");
+		run_turns(2);
+	}
+	ASSERT_EQ(fake_committed("a"), 4);
+	ASSERT_GE(transactions.nr_commits, 4);
+	ASSERT_EQ(transactions.nr_same, 0);
 }
 
 TEST(records_wait_until_transactions_can_begin)
@@ -257,7 +291,7 @@ TEST(records_wait_until_transactions_can_begin)
 	run_turns(3);
 	ASSERT_EQ(fake_committed("a"), 1);
 	ASSERT_EQ(committed(), 1);
-	ASSERT_LE(transactions.nr_clients, 1);
+	ASSERT_LE(transactions.nr_clients, 2);
 }
 
 TEST(a_commit_that_is_refused_is_aborted_and_repeated)
@@ -291,7 +325,7 @@ static void end_unknown(bool requires_abort, bool is_committed)
 	transactions.abort_error = 0;
 	run_turns(3);
 	/* The old producer may not be used on, and Kafka is asked what is there. */
-	ASSERT_EQ(transactions.nr_made, 2);
+	ASSERT_EQ(transactions.nr_made, 3);
 	ASSERT_EQ(relay.nr_entries, 0);
 	ASSERT_EQ(partition_of_delays(0)->next, is_committed ? 2 : 1);
 	ASSERT_EQ(fake_committed("a"), is_committed ? 2 : 1);
