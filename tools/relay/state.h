@@ -84,7 +84,7 @@ enum relay_entry_state {
 	ENTRY_SENDING,		/* librdkafka has it: its memory must stay */
 	ENTRY_HELD,		/* in @held of its target, which cannot be written */
 	ENTRY_GATHERED,		/* in @gathered of the relay: it is sent together with others */
-	ENTRY_BLOCKED,		/* in @blocked or @blocked_own: its producer is full; or for a turn */
+	ENTRY_BLOCKED,		/* in @blocked or @blocked_own: its producer is full, or no turn */
 	ENTRY_DROPPED,		/* in @dropped of the relay: it was taken back */
 };
 

@@ -504,10 +504,10 @@ static void drop_producers(struct relay_turn *turn)
 }
 
 /*
- * The producers are made at once, also after a turn whose end is unknown: the transactions that they
- * end block the owners of their partitions. They may be those of a relay of our id that was killed;
- * then there is no turn before they have ended. Called and returns with the lock, which is free
- * meanwhile.
+ * The producers are made at once, also after a turn whose end is unknown: the transactions that
+ * they end block the owners of their partitions. They may be those of a relay of our id that was
+ * killed; then there is no turn before they have ended. Called with the lock, and returns with
+ * it; it is free meanwhile.
  */
 static void make_producers(struct relay_turn *turn)
 {

@@ -251,7 +251,7 @@ TEST(a_relay_ends_the_transaction_of_its_predecessor_at_once)
 	ASSERT_EQ(transactions.nr_made, 2);
 }
 
-/* Then nothing is done before that transaction has ended: there is no turn that needs a producer. */
+/* Before the transaction that they end, there may be no turn that needs a producer. */
 TEST(producers_are_made_as_soon_as_brokers_answer)
 {
 	transactions.init_error = RD_KAFKA_RESP_ERR__TIMED_OUT;
