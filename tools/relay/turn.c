@@ -124,7 +124,6 @@ struct writer {
  * @ending: the thread is to end.
  * @writers: the producers, which take turns.
  * @writer: that of the present turn, or of the last one.
- * @lacks_producer: one of them is to be made; the thread's alone.
  * @items: the records.
  * @nr: how many there are.
  * @limit: how many there may be.
@@ -152,7 +151,6 @@ struct relay_turn {
 	bool ending;
 	struct writer writers[2];
 	struct writer *writer;
-	bool lacks_producer;
 	struct item items[RECORDS_MAX];
 	size_t nr;
 	size_t limit;
@@ -470,17 +468,14 @@ static enum turn_end run_turn(struct relay_turn *turn)
 	return abort_turn(turn);
 }
 
-/* Returns whether all of them are there. */
-static bool have_producers(struct relay_turn *turn)
+static void have_producers(struct relay_turn *turn)
 {
-	bool all = true;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(turn->writers); i++) {
 		turn->writer = &turn->writers[i];
-		all &= have_producer(turn);
+		have_producer(turn);
 	}
-	return all;
 }
 
 static bool lacks_producer(const struct relay_turn *turn)
@@ -512,15 +507,13 @@ static void drop_producers(struct relay_turn *turn)
 static void make_producers(struct relay_turn *turn)
 {
 	struct timespec end;
-	bool all;
 
 	pthread_mutex_unlock(&turn->lock);
-	all = have_producers(turn);
+	have_producers(turn);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	pthread_mutex_lock(&turn->lock);
-	turn->lacks_producer = !all;
 	end.tv_sec += MAKE_AGAIN_S;
-	while (!all && turn->state != TURN_RUNNING && !turn->ending &&
+	while (lacks_producer(turn) && turn->state != TURN_RUNNING && !turn->ending &&
 	       !pthread_cond_timedwait(&turn->wake, &turn->lock, &end))
 		;
 }
@@ -529,7 +522,7 @@ static void wait_for_turn(struct relay_turn *turn)
 {
 	while (turn->state != TURN_RUNNING && !turn->ending) {
 		/* Else the loop reads how the turn has ended. */
-		if (turn->lacks_producer && turn->state == TURN_IDLE)
+		if (turn->state == TURN_IDLE && lacks_producer(turn))
 			make_producers(turn);
 		else
 			pthread_cond_wait(&turn->wake, &turn->lock);
@@ -553,7 +546,6 @@ static void *run_thread(void *context)
 		if (end == TURN_UNKNOWN)
 			have_producer(turn);
 		pthread_mutex_lock(&turn->lock);
-		turn->lacks_producer = lacks_producer(turn);
 		turn->end = end;
 		turn->state = TURN_OVER;
 		pthread_cond_broadcast(&turn->wake);
