@@ -78,9 +78,7 @@ static bool have_producer(struct relay *relay, struct relay_checker *checker)
 
 	if (checker->producer)
 		return true;
-	relay_client_id(relay, id, sizeof(id) - 8);
-	/* No instance has such a letter. */
-	strcat(id, "/check");
+	relay_client_id(relay, "/check", id);
 	checker->producer = relay_client_transactional(relay, id, on_report, checker);
 	if (!checker->producer)
 		return false;

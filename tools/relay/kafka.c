@@ -402,13 +402,13 @@ static void name_instance(struct relay *relay, const char *group, char *text, si
 	snprintf(text, size, "%s-%u", host, take_number(group));
 }
 
-void relay_client_id(struct relay *relay, char *text, size_t size)
+void relay_client_id(struct relay *relay, const char *part, char id[RELAY_CLIENT_ID_MAX])
 {
 	char instance[HOST_NAME_MAX + 16], group[RELAY_GROUP_MAX];
 
 	relay_client_group(relay, group);
 	name_instance(relay, group, instance, sizeof(instance));
-	snprintf(text, size, "%.249s-%s", group, instance);
+	snprintf(id, RELAY_CLIENT_ID_MAX, "%.249s-%s%s", group, instance, part);
 }
 
 rd_kafka_t *relay_client_transactional(struct relay *relay, const char *id, relay_report *report,

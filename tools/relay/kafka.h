@@ -17,10 +17,11 @@ void relay_client_close(struct relay *relay);
 void relay_client_group(const struct relay *relay, char name[RELAY_GROUP_MAX]);
 
 /*
- * The transactional id of this relay: it is the same each time that it starts, and differs between
- * relays. So a relay that starts again ends the transaction that it left open.
+ * A transactional id of this relay: it is the same each time that it starts, and differs between
+ * relays. So a relay that starts again ends the transaction that it left open. @part is empty, or
+ * begins with a slash, which no name of a relay has.
  */
-void relay_client_id(struct relay *relay, char *text, size_t size);
+void relay_client_id(struct relay *relay, const char *part, char id[RELAY_CLIENT_ID_MAX]);
 
 /* Called by the thread that uses the producer, with the context given. */
 typedef void relay_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context);

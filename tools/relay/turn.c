@@ -123,7 +123,7 @@ struct writer {
  * @state: who has what follows.
  * @ending: the thread is to end.
  * @writers: the producers, which take turns.
- * @writer: that of the present turn, or of the last one.
+ * @writer: that of the present turn, or of the last one; NULL: there was none.
  * @items: the records.
  * @nr: how many there are.
  * @limit: how many there may be.
@@ -216,35 +216,34 @@ static rd_kafka_resp_err_t note_error(struct relay_turn *turn, const char *what,
 
 /* --- the thread: the producer ------------------------------------------------------------ */
 
-static void drop_producer(struct relay_turn *turn)
+static void drop_producer(struct writer *writer)
 {
-	if (!turn->writer->producer)
+	if (!writer->producer)
 		return;
 	/* The reports of what it has still must not come later: their memory is freed. */
-	rd_kafka_purge(turn->writer->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-	rd_kafka_destroy(turn->writer->producer);
-	turn->writer->producer = NULL;
+	rd_kafka_purge(writer->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	rd_kafka_destroy(writer->producer);
+	writer->producer = NULL;
 }
 
 /* Make the producer, if there is none: this ends a transaction of its id that is still open. */
-static bool have_producer(struct relay_turn *turn)
+static bool have_producer(struct relay_turn *turn, struct writer *writer)
 {
 	rd_kafka_error_t *error;
 
-	if (turn->writer->producer)
+	if (writer->producer)
 		return true;
-	turn->writer->producer = relay_client_transactional(turn->relay, turn->writer->id,
-							    on_report, turn);
-	if (!turn->writer->producer) {
+	writer->producer = relay_client_transactional(turn->relay, writer->id, on_report, turn);
+	if (!writer->producer) {
 		turn->error = RD_KAFKA_RESP_ERR__FAIL;
 		snprintf(turn->what, sizeof(turn->what), "cannot make a producer");
 		return false;
 	}
-	error = rd_kafka_init_transactions(turn->writer->producer, INIT_MS);
+	error = rd_kafka_init_transactions(writer->producer, INIT_MS);
 	if (!error)
 		return true;
 	note_error(turn, "cannot begin with transactions", error);
-	drop_producer(turn);
+	drop_producer(writer);
 	return false;
 }
 
@@ -396,7 +395,7 @@ static enum turn_end abort_turn(struct relay_turn *turn)
 		note_error(turn, "cannot abort", error);
 	memcpy(turn->what, what, sizeof(what));
 	turn->error = before;
-	drop_producer(turn);
+	drop_producer(turn->writer);
 	return fenced ? TURN_FENCED : TURN_ABORTED;
 }
 
@@ -434,7 +433,7 @@ static enum turn_end commit_turn(struct relay_turn *turn)
 		/* librdkafka says so also if the commit may have succeeded: then no abort does. */
 		return turn->writer->producer ? end : TURN_UNKNOWN;
 	}
-	drop_producer(turn);
+	drop_producer(turn->writer);
 	return TURN_UNKNOWN;
 }
 
@@ -446,7 +445,7 @@ static enum turn_end run_turn(struct relay_turn *turn)
 	turn->nr_produced = 0;
 	turn->has_failed = false;
 	turn->writer = &turn->writers[turn->writer == turn->writers];
-	if (!have_producer(turn)) {
+	if (!have_producer(turn, turn->writer)) {
 		free_headers(turn, 0);
 		return TURN_ABORTED;
 	}
@@ -454,7 +453,7 @@ static enum turn_end run_turn(struct relay_turn *turn)
 	if (error) {
 		note_error(turn, "cannot begin a transaction", error);
 		free_headers(turn, 0);
-		drop_producer(turn);
+		drop_producer(turn->writer);
 		return TURN_ABORTED;
 	}
 	if (produce_all(turn)) {
@@ -472,10 +471,8 @@ static void have_producers(struct relay_turn *turn)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(turn->writers); i++) {
-		turn->writer = &turn->writers[i];
-		have_producer(turn);
-	}
+	for (i = 0; i < ARRAY_SIZE(turn->writers); i++)
+		have_producer(turn, &turn->writers[i]);
 }
 
 static bool lacks_producer(const struct relay_turn *turn)
@@ -492,10 +489,8 @@ static void drop_producers(struct relay_turn *turn)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(turn->writers); i++) {
-		turn->writer = &turn->writers[i];
-		drop_producer(turn);
-	}
+	for (i = 0; i < ARRAY_SIZE(turn->writers); i++)
+		drop_producer(&turn->writers[i]);
 }
 
 /*
@@ -544,7 +539,7 @@ static void *run_thread(void *context)
 		pthread_mutex_unlock(&turn->lock);
 		end = run_turn(turn);
 		if (end == TURN_UNKNOWN)
-			have_producer(turn);
+			have_producer(turn, turn->writer);
 		pthread_mutex_lock(&turn->lock);
 		turn->end = end;
 		turn->state = TURN_OVER;
@@ -936,16 +931,6 @@ int relay_turn_fd(const struct relay_turn *turn)
 	return turn->fd;
 }
 
-/* No instance has such a letter: so no two relays have the same id. */
-static void name_writers(struct relay_turn *turn)
-{
-	char id[RELAY_CLIENT_ID_MAX - 2];
-
-	relay_client_id(turn->relay, id, sizeof(id));
-	snprintf(turn->writers[0].id, sizeof(turn->writers[0].id), "%s", id);
-	snprintf(turn->writers[1].id, sizeof(turn->writers[1].id), "%s/2", id);
-}
-
 int relay_turn_open(struct relay *relay)
 {
 	pthread_condattr_t attributes;
@@ -964,7 +949,8 @@ int relay_turn_open(struct relay *relay)
 		pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 		pthread_cond_init(&turn->wake, &attributes);
 		pthread_condattr_destroy(&attributes);
-		name_writers(turn);
+		relay_client_id(relay, "", turn->writers[0].id);
+		relay_client_id(relay, "/2", turn->writers[1].id);
 		turn->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		turn->has_thread = turn->fd >= 0 &&
 			!pthread_create(&turn->thread, NULL, run_thread, turn);

@@ -452,13 +452,19 @@ TEST(what_is_gathered_holds_up_no_record_that_is_due)
 	ASSERT_EQ(kafka.nr_produced, 1);
 }
 
-TEST(records_that_only_move_hold_up_none_that_is_due)
+/* A record is to be moved, and the producer has no room for it. */
+static void block_a_move(void)
 {
 	open_relay();
 	assign_partitions("delays", 1);
 	kafka.own_is_full = true;
 	read_delayed(0, 30 * MINUTE_MS);
 	wait_ms(SECOND_MS);
+}
+
+TEST(records_that_only_move_hold_up_none_that_is_due)
+{
+	block_a_move();
 	ASSERT_EQ(kafka.nr_produced, 0);
 	read_due(1, "target");
 	ASSERT_EQ(fake_count("target", true), 1);
@@ -469,11 +475,7 @@ TEST(records_that_only_move_hold_up_none_that_is_due)
 
 TEST(partitions_are_revoked_while_their_records_wait_to_be_moved)
 {
-	open_relay();
-	assign_partitions("delays", 1);
-	kafka.own_is_full = true;
-	read_delayed(0, 30 * MINUTE_MS);
-	wait_ms(SECOND_MS);
+	block_a_move();
 	revoke_partitions("delays", 1);
 	kafka.own_is_full = false;
 	assign_partitions("delays", 1);
