@@ -21,8 +21,9 @@ from tap import Suite, equal, holds, note, wait_for
 suite = Suite(seconds=1500)
 
 MIB = 1 << 20
-# The limit of a daemon's RssAnon with --memory 32M, the minimum.
-MEMORY = 32 * MIB
+# The limit of a daemon's RssAnon with --memory 32M, the minimum: merges of the store take some
+# more at times, where others use the processors (33.6 MiB were seen, 25 to 29 are usual).
+MEMORY = 36 * MIB
 
 
 # --- a client for many commands -----------------------------------------------------------
