@@ -328,12 +328,14 @@ static const char *find_due(const struct relay_rules *rules, const struct relay_
 /*
  * When the head of a bucket is ready. It is ready at once if no relay has parked it, or if it
  * says that it was parked in the future: otherwise all records behind it would wait for that.
- * It waits less than its width only if its bucket is too wide.
+ * It waits less than its width only if its bucket is too wide: what is parked for its time has H
+ * left after its width, and would be parked again and again if it had to leave before that.
  */
 static uint64_t ready_ms(const struct relay_rules *rules, const struct relay_record *record,
 			 uint64_t now_ms, const struct relay_decision *decision)
 {
-	uint64_t before_ms = leave_ms(rules, record->width_ms), parked_ms;
+	uint64_t before_ms = MIN(leave_ms(rules, record->width_ms), rules->horizon_ms);
+	uint64_t parked_ms;
 
 	if (!record->parked.data || !parse_number(&record->parked, INT64_MAX, &parked_ms))
 		return 0;

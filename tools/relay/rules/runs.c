@@ -106,13 +106,15 @@ static bool read_length(const char **at, int64_t *length)
 static bool next_run(struct runs *runs)
 {
 	const char *at = runs->at;
-	int64_t pending, done;
+	int64_t pending, done, begin, end;
 
-	if (!read_length(&at, &pending) || !read_length(&at, &done))
+	if (!read_length(&at, &pending) || !read_length(&at, &done) ||
+	    __builtin_add_overflow(runs->end, pending, &begin) ||
+	    __builtin_add_overflow(begin, done, &end))
 		return false;
 	runs->at = at;
-	runs->begin = runs->end + pending;
-	runs->end = runs->begin + done;
+	runs->begin = begin;
+	runs->end = end;
 	return true;
 }
 

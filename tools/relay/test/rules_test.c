@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The rules of the relay one by one; model_test.c tests them together. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,12 @@ static void make_rules(uint64_t horizon_ms, uint64_t scale)
 static struct relay_text text(const char *string)
 {
 	return (struct relay_text){ string, string ? strlen(string) : 0 };
+}
+
+static struct relay_text number(uint64_t value, char digits[24])
+{
+	snprintf(digits, 24, "%" PRIu64, value);
+	return text(digits);
 }
 
 /* --- headers -------------------------------------------------------------------------- */
@@ -545,6 +552,32 @@ TEST(a_near_record_waits_its_width_too_but_not_past_its_due_time)
 	/* Overdue. */
 	ASSERT_EQ(parked("1700000000000", "1700000000000", &decision), RELAY_DELIVER);
 	ASSERT_EQ(parked("1", "1700000000000", &decision), RELAY_DELIVER);
+}
+
+/* With a short horizon, as much is left then as a record has that gives way, or less. */
+TEST(with_each_horizon_a_parked_record_waits_its_width)
+{
+	uint64_t horizon_ms, left_ms;
+
+	for (horizon_ms = RELAY_HORIZON_MIN_MS; horizon_ms < 10000; horizon_ms += 1000) {
+		make_rules(horizon_ms, 1);
+		for (left_ms = 2 * horizon_ms; left_ms < 9 * horizon_ms; left_ms += 7) {
+			uint64_t width_ms = rules.width_ms[relay_bucket(&rules, left_ms)];
+			char due[24], parked_at[24];
+			const struct relay_record record = {
+				.width_ms = width_ms,
+				.timestamp_ms = NOW_MS,
+				.target = text("t"),
+				.due = number(NOW_MS + left_ms, due),
+				.parked = number(NOW_MS, parked_at),
+			};
+			struct relay_decision decision;
+
+			relay_decide(&rules, &record, NOW_MS, &decision);
+			ASSERT_EQ(decision.action, RELAY_WAIT);
+			ASSERT_EQ(decision.until_ms, NOW_MS + width_ms);
+		}
+	}
 }
 
 /* Decide about a record of the bucket of 10 s, due 5 s ago, that was held. */
@@ -1381,6 +1414,18 @@ TEST(a_text_that_is_not_complete_is_ignored)
 		ASSERT(runs_over(&runs, 5));
 	}
 	ASSERT(!runs_begin(&runs, NULL, 5));
+}
+
+/* Anybody who may write the offsets of the group can write that. */
+TEST(a_text_whose_offsets_are_too_high_is_ignored)
+{
+	/* Of offsets from INT64_MAX - 2 on. */
+	ASSERT(runs_begin(&(struct runs){ 0 }, "2:9223372036854775805:1:BB",
+			  9223372036854775805));
+	ASSERT(!runs_begin(&(struct runs){ 0 }, "2:9223372036854775805:1:BC",
+			   9223372036854775805));
+	ASSERT(!runs_begin(&(struct runs){ 0 }, "2:9223372036854775805:1:DB",
+			   9223372036854775805));
 }
 
 TEST(a_record_that_is_younger_than_the_text_is_not_done)
