@@ -202,7 +202,9 @@ static void close_all(struct loop *loop)
 static int timeout_ms(const struct loop *loop, bool busy)
 {
 	uint64_t now_ms = relay_boot_ms();
-	uint64_t end_ms = MIN(loop->tick_ms, relay_send_gathers_until(&loop->relay));
+	uint64_t begin_ms = MIN(relay_send_gathers_until(&loop->relay),
+				relay_turn_waits_until(&loop->relay));
+	uint64_t end_ms = MIN(loop->tick_ms, begin_ms);
 	int other = loop->metrics ? metrics_timeout_ms(loop->metrics) : -1;
 	int timeout;
 

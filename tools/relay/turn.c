@@ -12,7 +12,9 @@
  * There is one turn at a time. What becomes due meanwhile is in the next one: so turns become
  * larger by themselves when there is more to do. Two producers do them in turns: a transaction is
  * decided when its commit is answered, but until all of its partitions are told so, brokers refuse
- * the next one of the same producer, and librdkafka tries again after 20 ms.
+ * the next one of the same producer, and librdkafka tries again after 20 ms. Their ids have
+ * coordinators of their own, mostly on two brokers: while one is away, the other producer does
+ * all turns.
  *
  * What fences off a relay that is not the owner of its partitions any more: the offsets are sent
  * with the generation of the group, as it was when the turn began, and the coordinator of the
@@ -56,11 +58,27 @@
 /* How often partitions are committed of which nothing was written: records that are skipped. */
 #define IDLE_MS		1000
 
+/*
+ * The next turn begins this long after the last one began, at least. What a turn costs brokers
+ * depends on the partitions that it touches more than on their records.
+ */
+#define START_MS	50
+
 /* How long the next turn waits after one that failed. */
 #define AGAIN_MS	200
 
-/* After what time a producer is made again that could not be made. */
-#define MAKE_AGAIN_S	1
+/*
+ * A producer begins in the background, and is asked now and then whether it has begun: a turn, or
+ * the end of the relay, may have to wait for the end of that question. One that failed is made
+ * anew after a while.
+ */
+#define INIT_STEP_MS	50
+#define INIT_PAUSE_MS	200
+#define MAKE_AGAIN_MS	1000
+
+/* After what time of that it is logged, and again. */
+#define LACK_MS		10000
+#define LACK_AGAIN_MS	60000
 
 /* Limits of calls that wait for brokers. */
 #define INIT_MS		10000
@@ -70,7 +88,7 @@
 
 /*
  * How long the offsets wait for the records. Right after a transaction its coordinator refuses
- * all of the next one for some ms. librdkafka sends partitions again after 20 ms, but offsets only
+ * all of the producer's next one for some ms. librdkafka sends partitions again after 20 ms, but offsets only
  * after retry.backoff.ms, which is 100: so the records go first. But if one of them is not
  * allowed, librdkafka says so when the offsets are sent, and never reports the records.
  */
@@ -106,10 +124,16 @@ struct item {
  * struct writer - one of the producers; the thread's alone
  * @id: its transactional id.
  * @producer: NULL: it is to be made anew.
+ * @is_ready: it can begin transactions.
+ * @lack_ms: since when it is not ready, of the clock since boot; 0: it is.
+ * @logged_ms: when that was last logged; 0: it was not.
  */
 struct writer {
 	char id[RELAY_CLIENT_ID_MAX];
 	rd_kafka_t *producer;
+	bool is_ready;
+	uint64_t lack_ms;
+	uint64_t logged_ms;
 };
 
 /**
@@ -123,7 +147,8 @@ struct writer {
  * @state: who has what follows.
  * @ending: the thread is to end.
  * @writers: the producers, which take turns.
- * @writer: that of the present turn, or of the last one; NULL: there was none.
+ * @writer: that of the present turn, or of the last one.
+ * @make_again: when the thread goes on with producers that are not ready, of CLOCK_MONOTONIC.
  * @items: the records.
  * @nr: how many there are.
  * @limit: how many there may be.
@@ -137,6 +162,7 @@ struct writer {
  * @error: why, if it was not committed.
  * @what: what failed.
  * @again_ms: the next turn is not before this time of the clock since boot.
+ * @is_early: the next turn would have begun, had this time come.
  * @idle_ms: the time of the last turn.
  * @logged_ms: when a failure was last logged.
  */
@@ -151,6 +177,7 @@ struct relay_turn {
 	bool ending;
 	struct writer writers[2];
 	struct writer *writer;
+	struct timespec make_again;
 	struct item items[RECORDS_MAX];
 	size_t nr;
 	size_t limit;
@@ -164,6 +191,7 @@ struct relay_turn {
 	rd_kafka_resp_err_t error;
 	char what[256];
 	uint64_t again_ms;
+	bool is_early;
 	uint64_t idle_ms;
 	uint64_t logged_ms;
 };
@@ -218,6 +246,7 @@ static rd_kafka_resp_err_t note_error(struct relay_turn *turn, const char *what,
 
 static void drop_producer(struct writer *writer)
 {
+	writer->is_ready = false;
 	if (!writer->producer)
 		return;
 	/* The reports of what it has still must not come later: their memory is freed. */
@@ -226,25 +255,91 @@ static void drop_producer(struct writer *writer)
 	writer->producer = NULL;
 }
 
-/* Make the producer, if there is none: this ends a transaction of its id that is still open. */
-static bool have_producer(struct relay_turn *turn, struct writer *writer)
+static void log_lack(struct relay_turn *turn, struct writer *writer)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	if (!writer->lack_ms)
+		writer->lack_ms = now_ms;
+	if (now_ms - writer->lack_ms < LACK_MS ||
+	    (writer->logged_ms && now_ms - writer->logged_ms < LACK_AGAIN_MS))
+		return;
+	writer->logged_ms = now_ms;
+	log_say(LOG_WARNING, "%s cannot write: %s", writer->id, turn->what);
+}
+
+static void note_ready(struct writer *writer)
+{
+	if (writer->logged_ms)
+		log_say(LOG_NOTICE, "%s can write again", writer->id);
+	writer->is_ready = true;
+	writer->lack_ms = 0;
+	writer->logged_ms = 0;
+}
+
+/*
+ * Make the producer, if there is none, and see whether it is ready. That ends a transaction of
+ * its id that is still open. Returns false if it failed: then waiting does not help.
+ */
+static bool make_ready(struct relay_turn *turn, struct writer *writer)
 {
 	rd_kafka_error_t *error;
+	bool goes_on;
 
-	if (writer->producer)
+	if (writer->is_ready)
 		return true;
-	writer->producer = relay_client_transactional(turn->relay, writer->id, on_report, turn);
+	if (!writer->producer)
+		writer->producer = relay_client_transactional(turn->relay, writer->id, on_report,
+							      turn);
 	if (!writer->producer) {
 		turn->error = RD_KAFKA_RESP_ERR__FAIL;
 		snprintf(turn->what, sizeof(turn->what), "cannot make a producer");
 		return false;
 	}
-	error = rd_kafka_init_transactions(writer->producer, INIT_MS);
-	if (!error)
+	error = rd_kafka_init_transactions(writer->producer, INIT_STEP_MS);
+	if (!error) {
+		note_ready(writer);
 		return true;
+	}
+	goes_on = rd_kafka_error_is_retriable(error);
 	note_error(turn, "cannot begin with transactions", error);
-	drop_producer(writer);
-	return false;
+	log_lack(turn, writer);
+	if (!goes_on)
+		drop_producer(writer);
+	return goes_on;
+}
+
+static bool is_ending(struct relay_turn *turn)
+{
+	bool ending;
+
+	pthread_mutex_lock(&turn->lock);
+	ending = turn->ending;
+	pthread_mutex_unlock(&turn->lock);
+	return ending;
+}
+
+/* The one that is not the last turn's, unless only that one is ready. NULL if none is. */
+static struct writer *ready_writer(struct relay_turn *turn)
+{
+	struct writer *other = &turn->writers[turn->writer == turn->writers];
+
+	if (other->is_ready)
+		return other;
+	return turn->writer->is_ready ? turn->writer : NULL;
+}
+
+static struct writer *wait_for_writer(struct relay_turn *turn)
+{
+	struct writer *writer = ready_writer(turn);
+	unsigned int step;
+
+	for (step = 0; !writer && step < INIT_MS / INIT_STEP_MS && !is_ending(turn); step++) {
+		if (!make_ready(turn, &turn->writers[step % 2]))
+			break;
+		writer = ready_writer(turn);
+	}
+	return writer;
 }
 
 /* --- the thread: a turn ------------------------------------------------------------------ */
@@ -439,16 +534,18 @@ static enum turn_end commit_turn(struct relay_turn *turn)
 
 static enum turn_end run_turn(struct relay_turn *turn)
 {
+	struct writer *writer;
 	rd_kafka_error_t *error;
 
 	turn->nr_reports = 0;
 	turn->nr_produced = 0;
 	turn->has_failed = false;
-	turn->writer = &turn->writers[turn->writer == turn->writers];
-	if (!have_producer(turn, turn->writer)) {
+	writer = wait_for_writer(turn);
+	if (!writer) {
 		free_headers(turn, 0);
 		return TURN_ABORTED;
 	}
+	turn->writer = writer;
 	error = rd_kafka_begin_transaction(turn->writer->producer);
 	if (error) {
 		note_error(turn, "cannot begin a transaction", error);
@@ -467,22 +564,9 @@ static enum turn_end run_turn(struct relay_turn *turn)
 	return abort_turn(turn);
 }
 
-static void have_producers(struct relay_turn *turn)
+static bool is_all_ready(const struct relay_turn *turn)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(turn->writers); i++)
-		have_producer(turn, &turn->writers[i]);
-}
-
-static bool lacks_producer(const struct relay_turn *turn)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(turn->writers); i++)
-		if (!turn->writers[i].producer)
-			return true;
-	return false;
+	return turn->writers[0].is_ready && turn->writers[1].is_ready;
 }
 
 static void drop_producers(struct relay_turn *turn)
@@ -493,6 +577,26 @@ static void drop_producers(struct relay_turn *turn)
 		drop_producer(&turn->writers[i]);
 }
 
+/* Producers that are not ready are left alone for so long. */
+static void pause_making(struct relay_turn *turn, unsigned int ms)
+{
+	struct timespec *end = &turn->make_again;
+
+	clock_gettime(CLOCK_MONOTONIC, end);
+	end->tv_nsec += ms % 1000 * NSEC_PER_MSEC;
+	end->tv_sec += ms / 1000 + end->tv_nsec / NSEC_PER_SEC;
+	end->tv_nsec %= NSEC_PER_SEC;
+}
+
+static bool is_past(const struct timespec *end)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > end->tv_sec ||
+		(now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
+}
+
 /*
  * The producers are made at once, also after a turn whose end is unknown: the transactions that
  * they end block the owners of their partitions. They may be those of a relay of our id that was
@@ -501,26 +605,32 @@ static void drop_producers(struct relay_turn *turn)
  */
 static void make_producers(struct relay_turn *turn)
 {
-	struct timespec end;
+	size_t i;
 
-	pthread_mutex_unlock(&turn->lock);
-	have_producers(turn);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	pthread_mutex_lock(&turn->lock);
-	end.tv_sec += MAKE_AGAIN_S;
-	while (lacks_producer(turn) && turn->state != TURN_RUNNING && !turn->ending &&
-	       !pthread_cond_timedwait(&turn->wake, &turn->lock, &end))
-		;
+	pause_making(turn, INIT_PAUSE_MS);
+	for (i = 0; i < ARRAY_SIZE(turn->writers); i++) {
+		bool failed;
+
+		if (turn->state == TURN_RUNNING || turn->ending)
+			return;
+		pthread_mutex_unlock(&turn->lock);
+		failed = !make_ready(turn, &turn->writers[i]);
+		pthread_mutex_lock(&turn->lock);
+		if (failed)
+			pause_making(turn, MAKE_AGAIN_MS);
+	}
 }
 
 static void wait_for_turn(struct relay_turn *turn)
 {
 	while (turn->state != TURN_RUNNING && !turn->ending) {
-		/* Else the loop reads how the turn has ended. */
-		if (turn->state == TURN_IDLE && lacks_producer(turn))
+		/* If it is over, the loop reads how it has ended. */
+		if (turn->state == TURN_OVER || is_all_ready(turn))
+			pthread_cond_wait(&turn->wake, &turn->lock);
+		else if (is_past(&turn->make_again))
 			make_producers(turn);
 		else
-			pthread_cond_wait(&turn->wake, &turn->lock);
+			pthread_cond_timedwait(&turn->wake, &turn->lock, &turn->make_again);
 	}
 }
 
@@ -531,15 +641,12 @@ static void *run_thread(void *context)
 	enum turn_end end;
 
 	pthread_mutex_lock(&turn->lock);
-	make_producers(turn);
 	for (;;) {
 		wait_for_turn(turn);
 		if (turn->state != TURN_RUNNING)
 			break;
 		pthread_mutex_unlock(&turn->lock);
 		end = run_turn(turn);
-		if (end == TURN_UNKNOWN)
-			have_producer(turn, turn->writer);
 		pthread_mutex_lock(&turn->lock);
 		turn->end = end;
 		turn->state = TURN_OVER;
@@ -738,8 +845,9 @@ static void finish_failed(struct relay *relay, struct relay_turn *turn)
 	else
 		finish_aborted(relay, turn);
 	if (is_forbidden(turn->error)) {
-		log_say(LOG_ERR, "%s: --delivery exactly-once needs Write and Describe of %s",
-			turn->what, turn->writer->id);
+		log_say(LOG_ERR,
+			"%s: --delivery exactly-once needs Write and Describe of %s and %s",
+			turn->what, turn->writers[0].id, turn->writers[1].id);
 		relay_end(relay, EXIT_CANNOT);
 	}
 }
@@ -883,6 +991,7 @@ static void begin(struct relay *relay, struct relay_turn *turn)
 	take_entries(relay, turn);
 	take_partitions(relay, turn, is_idle || turn->nr);
 	if (turn->offsets->cnt) {
+		turn->again_ms = relay_boot_ms() + START_MS;
 		set_state(turn, TURN_RUNNING);
 		return;
 	}
@@ -901,8 +1010,21 @@ void relay_turn_run(struct relay *relay)
 		return;
 	if (is_over(turn))
 		finish(relay, turn);
-	if (turn->state == TURN_IDLE && !relay->revoking && relay_boot_ms() >= turn->again_ms)
+	turn->is_early = false;
+	if (turn->state != TURN_IDLE || relay->revoking)
+		return;
+	turn->is_early = relay_boot_ms() < turn->again_ms;
+	if (!turn->is_early)
 		begin(relay, turn);
+}
+
+uint64_t relay_turn_waits_until(const struct relay *relay)
+{
+	const struct relay_turn *turn = relay->turn;
+
+	/* Not by the clock: the time may have come since then. */
+	return turn && turn->is_early && !TAILQ_EMPTY(&relay->blocked) ? turn->again_ms :
+									  UINT64_MAX;
 }
 
 bool relay_turn_wait(struct relay *relay)
@@ -951,6 +1073,7 @@ int relay_turn_open(struct relay *relay)
 		pthread_condattr_destroy(&attributes);
 		relay_client_id(relay, "", turn->writers[0].id);
 		relay_client_id(relay, "/2", turn->writers[1].id);
+		turn->writer = &turn->writers[1];
 		turn->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		turn->has_thread = turn->fd >= 0 &&
 			!pthread_create(&turn->thread, NULL, run_thread, turn);

@@ -15,6 +15,9 @@ int relay_turn_fd(const struct relay_turn *turn);
 /* Handle the end of a turn, and begin the next one if there is something to do. */
 void relay_turn_run(struct relay *relay);
 
+/* When the next turn may begin, if there is something to do that waits for that alone. */
+uint64_t relay_turn_waits_until(const struct relay *relay);
+
 /*
  * Wait for the end of the turn in flight, for a limited time. Returns whether it has ended, and
  * how is known. Does nothing with at least once.

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The fake of librdkafka's transactions. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/util.h"
+#include "relay/kafka.h"
 #include "relay/test/fake_kafka.h"
 #include "relay/test/fake_transactions.h"
 #include "test/device/harness.h"
 
 #define RECORDS_MAX	4096
+#define CLIENTS_MAX	8
 
 /**
  * struct fake_client - a producer
+ * @id: its transactional id.
  * @report: gets a report of each record.
  * @context: its argument.
  * @open: a transaction has begun.
@@ -22,6 +26,7 @@
  * @offsets: the offsets that were sent, or NULL.
  */
 struct fake_client {
+	char id[RELAY_CLIENT_ID_MAX];
 	void (*report)(rd_kafka_t *client, const rd_kafka_message_t *message, void *context);
 	void *context;
 	bool open;
@@ -32,6 +37,10 @@ struct fake_client {
 };
 
 struct fake_transactions transactions;
+
+/* The producers that there are. */
+static struct fake_client *clients[CLIENTS_MAX];
+static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What a thread has set for the client that it makes next. */
 static __thread void (*next_report)(rd_kafka_t *client, const rd_kafka_message_t *message,
@@ -64,16 +73,49 @@ void rd_kafka_conf_set_opaque(rd_kafka_conf_t *conf, void *context)
 	next_context = context;
 }
 
+/* Brokers would fence off the older one of two with the same id. */
+static void add_client(struct fake_client *client)
+{
+	struct fake_client **free_one = NULL;
+	size_t i;
+
+	pthread_mutex_lock(&clients_lock);
+	for (i = 0; i < CLIENTS_MAX; i++) {
+		if (!clients[i])
+			free_one = &clients[i];
+		else
+			ASSERT(strcmp(clients[i]->id, client->id));
+	}
+	ASSERT(free_one);
+	*free_one = client;
+	pthread_mutex_unlock(&clients_lock);
+}
+
+static void remove_client(struct fake_client *client)
+{
+	size_t i;
+
+	pthread_mutex_lock(&clients_lock);
+	for (i = 0; i < CLIENTS_MAX; i++)
+		if (clients[i] == client)
+			clients[i] = NULL;
+	pthread_mutex_unlock(&clients_lock);
+}
+
 rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *why, size_t size)
 {
 	struct fake_client *client = calloc(1, sizeof(*client));
+	size_t id_size = sizeof(client->id);
 
 	(void)why;
 	(void)size;
 	ASSERT_EQ(type, RD_KAFKA_PRODUCER);
+	ASSERT_EQ(rd_kafka_conf_get(conf, "transactional.id", client->id, &id_size),
+		  RD_KAFKA_CONF_OK);
 	rd_kafka_conf_destroy(conf);
 	client->report = next_report;
 	client->context = next_context;
+	add_client(client);
 	__atomic_add_fetch(&transactions.nr_clients, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&transactions.nr_made, 1, __ATOMIC_RELAXED);
 	return (rd_kafka_t *)client;
@@ -91,16 +133,35 @@ static void forget(struct fake_client *client)
 
 void rd_kafka_destroy(rd_kafka_t *client)
 {
+	remove_client(client_of(client));
 	forget(client_of(client));
 	free(client);
 	__atomic_sub_fetch(&transactions.nr_clients, 1, __ATOMIC_RELAXED);
 }
 
+static bool is_away(const struct fake_client *client)
+{
+	const char *away = __atomic_load_n(&transactions.away, __ATOMIC_RELAXED);
+
+	return away && strlen(client->id) >= strlen(away) &&
+		!strcmp(client->id + strlen(client->id) - strlen(away), away);
+}
+
 rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *client, int timeout_ms)
 {
-	(void)client;
+	rd_kafka_resp_err_t error = __atomic_load_n(&transactions.init_error, __ATOMIC_RELAXED);
+
 	ASSERT_GT(timeout_ms, 0);
-	return error_of(transactions.init_error);
+	if (is_away(client_of(client)))
+		error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	__atomic_add_fetch(error ? &transactions.nr_waits : &transactions.nr_ready, 1,
+			   __ATOMIC_RELAXED);
+	return error_of(error);
+}
+
+int rd_kafka_error_is_retriable(const rd_kafka_error_t *error)
+{
+	return rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__TIMED_OUT;
 }
 
 rd_kafka_resp_err_t rd_kafka_fatal_error(rd_kafka_t *client, char *why, size_t size)
@@ -170,7 +231,7 @@ rd_kafka_send_offsets_to_transaction(rd_kafka_t *client,
 	ASSERT_GT(timeout_ms, 0);
 	/* Brokers check the group's generation only if there is one. */
 	ASSERT_GT(offsets->cnt, 0);
-	/* Offsets that come first are refused while the last transaction ends: it takes 100 ms. */
+	/* First, they would be refused while the producer's last transaction ends: for 100 ms. */
 	ASSERT_EQ(client_of(client)->nr_reported, client_of(client)->nr);
 	if (!transactions.offsets_error)
 		client_of(client)->offsets = rd_kafka_topic_partition_list_copy(offsets);

@@ -33,7 +33,8 @@ struct fake_write {
  * struct fake_transactions - how transactions go, and what they have done
  * @refuse: if set, returns the error of a record's report; each producer asks it.
  * @at_once: if set, returns the error of producing a record.
- * @init_error: of rd_kafka_init_transactions().
+ * @init_error: of rd_kafka_init_transactions(). It can be called again after a time-out.
+ * @away: if set, the producers whose ids end so get a time-out there.
  * @begin_error: of rd_kafka_begin_transaction().
  * @offsets_error: of rd_kafka_send_offsets_to_transaction(); what is sent is forgotten then.
  * @commit_error: of rd_kafka_commit_transaction().
@@ -42,6 +43,8 @@ struct fake_write {
  * @abort_error: of rd_kafka_abort_transaction().
  * @nr_clients: the producers that there are.
  * @nr_made: the producers that were made so far.
+ * @nr_ready: those that can begin transactions, or could.
+ * @nr_waits: how often rd_kafka_init_transactions() failed.
  * @nr_commits: the transactions that were committed.
  * @nr_same: those of the producer that had committed the one before.
  * @last: the producer of the last one.
@@ -55,6 +58,7 @@ struct fake_transactions {
 	rd_kafka_resp_err_t (*refuse)(const struct fake_write *write);
 	rd_kafka_resp_err_t (*at_once)(const struct fake_write *write);
 	rd_kafka_resp_err_t init_error;
+	const char *away;
 	rd_kafka_resp_err_t begin_error;
 	rd_kafka_resp_err_t offsets_error;
 	rd_kafka_resp_err_t commit_error;
@@ -63,6 +67,8 @@ struct fake_transactions {
 	rd_kafka_resp_err_t abort_error;
 	unsigned int nr_clients;
 	unsigned int nr_made;
+	unsigned int nr_ready;
+	unsigned int nr_waits;
 	unsigned int nr_commits;
 	unsigned int nr_same;
 	void *last;

@@ -7,11 +7,13 @@
 
 #include "relay/check.h"
 #include "relay/group.h"
+#include "relay/kafka.h"
 #include "relay/test/fake_transactions.h"
 #include "relay/test/fixture_lib.h"
 #include "relay/turn.h"
 
-/* More than the next turn waits after one that failed. */
+/* How long a turn begins after the last one, and more than it waits after one that failed. */
+#define START_MS	50
 #define STEP_MS		250
 
 static void open_turns(void)
@@ -77,6 +79,50 @@ TEST(what_goes_to_buckets_is_gathered_for_a_turn)
 	run_turns(3);
 	ASSERT_EQ(transactions.nr_committed, 3);
 	ASSERT_EQ(committed(), 3);
+}
+
+TEST(a_turn_begins_at_once_and_the_next_one_some_time_after_it)
+{
+	uint64_t begun_ms;
+
+	open_turns();
+	read_due(0, "a");
+	turn();
+	begun_ms = relay_boot_ms();
+	ASSERT_EQ(relay_turn_waits_until(&relay), UINT64_MAX);
+	relay_turn_run(&relay);
+	ASSERT(relay_turn_wait(&relay));
+	ASSERT_EQ(fake_committed("a"), 1);
+	ASSERT_EQ(relay_turn_waits_until(&relay), UINT64_MAX);
+	read_due(1, "a");
+	turn();
+	relay_turn_run(&relay);
+	ASSERT(relay_turn_wait(&relay));
+	ASSERT_EQ(fake_committed("a"), 1);
+	ASSERT_EQ(relay_turn_waits_until(&relay), begun_ms + START_MS);
+	fake_advance(START_MS * NSEC_PER_MSEC);
+	relay_turn_run(&relay);
+	ASSERT(relay_turn_wait(&relay));
+	ASSERT_EQ(fake_committed("a"), 2);
+}
+
+/* The loop asks how long it may sleep a moment after it has asked for a turn. */
+TEST(a_turn_that_was_too_early_is_not_slept_through)
+{
+	uint64_t begun_ms;
+
+	open_turns();
+	read_due(0, "a");
+	turn();
+	begun_ms = relay_boot_ms();
+	relay_turn_run(&relay);
+	ASSERT(relay_turn_wait(&relay));
+	read_due(1, "a");
+	fake_advance((START_MS - 1) * NSEC_PER_MSEC);
+	turn();
+	relay_turn_run(&relay);
+	fake_advance(NSEC_PER_MSEC);
+	ASSERT_EQ(relay_turn_waits_until(&relay), begun_ms + START_MS);
 }
 
 /* --- a record is not written ------------------------------------------------------------ */
@@ -246,21 +292,77 @@ static void wait_until(const unsigned int *number, unsigned int least)
 TEST(a_relay_ends_the_transaction_of_its_predecessor_at_once)
 {
 	open_turns();
-	relay_turn_close(&relay);
 	/* It had two producers. */
+	wait_until(&transactions.nr_ready, 2);
+	relay_turn_close(&relay);
 	ASSERT_EQ(transactions.nr_made, 2);
 }
 
 /* Before the transaction that they end, there may be no turn that needs a producer. */
-TEST(producers_are_made_as_soon_as_brokers_answer)
+TEST(producers_begin_as_soon_as_brokers_answer)
 {
 	transactions.init_error = RD_KAFKA_RESP_ERR__TIMED_OUT;
 	open_turns();
+	wait_until(&transactions.nr_waits, 3);
+	__atomic_store_n(&transactions.init_error, 0, __ATOMIC_RELAXED);
+	wait_until(&transactions.nr_ready, 2);
+	relay_turn_close(&relay);
+	ASSERT_EQ(transactions.nr_made, 2);
+	ASSERT_EQ(transactions.nr_clients, 0);
+}
+
+TEST(producers_that_failed_are_made_anew)
+{
+	transactions.init_error = RD_KAFKA_RESP_ERR__FAIL;
+	open_turns();
 	wait_until(&transactions.nr_made, 3);
 	__atomic_store_n(&transactions.init_error, 0, __ATOMIC_RELAXED);
-	wait_until(&transactions.nr_clients, 2);
+	wait_until(&transactions.nr_ready, 2);
 	relay_turn_close(&relay);
 	ASSERT_EQ(transactions.nr_clients, 0);
+}
+
+/* The coordinator of one of the two ids is away. */
+static void do_without(const char *id)
+{
+	int64_t offset;
+
+	transactions.away = id;
+	open_turns();
+	wait_until(&transactions.nr_ready, 1);
+	for (offset = 0; offset < 10; offset++) {
+		read_due(offset, "a");
+		run_turns(2);
+	}
+	ASSERT_EQ(fake_committed("a"), 10);
+	ASSERT_EQ(relay.stats.turns_aborted, 0);
+	ASSERT_EQ(transactions.nr_same, transactions.nr_commits - 1);
+	__atomic_store_n(&transactions.away, NULL, __ATOMIC_RELAXED);
+	wait_until(&transactions.nr_ready, 2);
+	transactions.nr_same = 0;
+	transactions.nr_commits = 0;
+	for (; offset < 20; offset++) {
+		read_due(offset, "a");
+		run_turns(2);
+	}
+	ASSERT_EQ(fake_committed("a"), 20);
+	ASSERT_GE(transactions.nr_commits, 10);
+	ASSERT_EQ(transactions.nr_same, 0);
+	ASSERT_EQ(transactions.nr_made, 2);
+}
+
+TEST(while_the_second_producer_cannot_write_the_first_one_does_all_turns)
+{
+	do_without("/2");
+}
+
+TEST(while_the_first_producer_cannot_write_the_second_one_does_all_turns)
+{
+	char id[RELAY_CLIENT_ID_MAX];
+
+	open_relay();
+	relay_client_id(&relay, "", id);
+	do_without(id);
 }
 
 TEST(the_next_turn_is_the_other_producers)
@@ -268,6 +370,7 @@ TEST(the_next_turn_is_the_other_producers)
 	int64_t offset;
 
 	open_turns();
+	wait_until(&transactions.nr_ready, 2);
 	for (offset = 0; offset < 4; offset++) {
 		read_due(offset, "a");
 		run_turns(2);
@@ -325,6 +428,7 @@ static void end_unknown(bool requires_abort, bool is_committed)
 	transactions.abort_error = 0;
 	run_turns(3);
 	/* The old producer may not be used on, and Kafka is asked what is there. */
+	wait_until(&transactions.nr_made, 3);
 	ASSERT_EQ(transactions.nr_made, 3);
 	ASSERT_EQ(relay.nr_entries, 0);
 	ASSERT_EQ(partition_of_delays(0)->next, is_committed ? 2 : 1);
