@@ -48,7 +48,9 @@
 /* How long a revoke waits for reports in all, and for the next one. */
 #define FLUSH_MS	10000
 #define QUIET_MS	2000
-#define POLL_MS		50
+
+/* Only one of the producers ends a wait when it reports. */
+#define POLL_MS		10
 
 /* --- the generation ------------------------------------------------------------------- */
 

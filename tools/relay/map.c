@@ -33,7 +33,9 @@
 
 /* How long an orderly end waits for acknowledgements. */
 #define WAIT_MS		10000
-#define POLL_MS		50
+
+/* Not the producer of the map ends a wait when it reports. */
+#define POLL_MS		10
 
 /* How often a failure that goes on is logged. */
 #define LOG_EVERY_MS	60000

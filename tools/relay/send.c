@@ -1026,15 +1026,17 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 }
 
 /* Returns false if the producer has no room yet: then the entry is the first of its list. */
-static bool send_blocked_one(struct relay *relay, struct relay_entry *entry)
+static bool send_blocked_one(struct relay *relay, struct relay_entries *blocked,
+			     struct relay_entry *entry)
 {
 	relay->is_sending_blocked = true;
 	send_again(relay, entry);
 	relay->is_sending_blocked = false;
-	if (entry->state != ENTRY_BLOCKED)
+	/* If it is due meanwhile, it may wait for the other producer now, as the last one. */
+	if (entry->state != ENTRY_BLOCKED || queue_of(relay, entry) != blocked)
 		return true;
-	TAILQ_REMOVE(queue_of(relay, entry), entry, in_queue);
-	TAILQ_INSERT_HEAD(queue_of(relay, entry), entry, in_queue);
+	TAILQ_REMOVE(blocked, entry, in_queue);
+	TAILQ_INSERT_HEAD(blocked, entry, in_queue);
 	return false;
 }
 
@@ -1055,7 +1057,7 @@ static void send_blocked(struct relay *relay, struct relay_entries *blocked)
 			wait_or_park(relay, entry);
 		else if (is_full(entry->target))
 			hold_behind(relay, entry);
-		else if (!send_blocked_one(relay, entry))
+		else if (!send_blocked_one(relay, blocked, entry))
 			return;
 	}
 }
@@ -1195,6 +1197,7 @@ static void free_dropped(struct relay *relay)
 	}
 }
 
+/* Only reports of @producer end the wait. */
 static int poll_producers(struct relay *relay, int timeout_ms)
 {
 	int nr = relay->own_producer ? rd_kafka_poll(relay->own_producer, 0) : 0;

@@ -97,6 +97,7 @@ rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *client, const rd_kafka_vu_t *pa
 		return add_to_transaction(client, produced);
 	refuse_twin(produced);
 	if (is_of_map(produced)) {
+		ASSERT(is_own);
 		ASSERT_LT(kafka.nr_map_writes, FAKE_MAP_WRITES_MAX);
 		kafka.map_writes[kafka.nr_map_writes++] = produced->opaque;
 		return NULL;
@@ -111,7 +112,7 @@ rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *client, const rd_kafka_vu_t *pa
 	return NULL;
 }
 
-static void report_map_writes(void)
+static unsigned int report_map_writes(void)
 {
 	unsigned int nr = kafka.nr_map_writes, i;
 	void *writes[FAKE_MAP_WRITES_MAX];
@@ -121,6 +122,7 @@ static void report_map_writes(void)
 	for (i = 0; i < nr; i++)
 		relay_send_report(NULL, &(rd_kafka_message_t){ ._private = writes[i] },
 				  kafka.relay);
+	return nr;
 }
 
 static void report_with(size_t i, rd_kafka_message_t *message)
@@ -177,11 +179,10 @@ const char *fake_header(size_t i, const char *name)
 
 int rd_kafka_poll(rd_kafka_t *client, int timeout_ms)
 {
-	/* The other one reports what is written by both. */
+	/* Other records are reported by tests, whoever writes them. */
 	if (client == fake_own_producer())
-		return 0;
+		return report_map_writes();
 	kafka.nr_events = 0;
-	report_map_writes();
 	if (kafka.at_poll)
 		kafka.at_poll();
 	if (!kafka.nr_events && timeout_ms > 0)
@@ -420,8 +421,10 @@ rd_kafka_consumer_group_metadata_t *rd_kafka_consumer_group_metadata(rd_kafka_t 
 
 rd_kafka_resp_err_t rd_kafka_purge(rd_kafka_t *client, int flags)
 {
-	(void)client;
-	(void)flags;
+	if (client == fake_own_producer())
+		kafka.own_purged |= flags;
+	else if (!client)
+		kafka.purged |= flags;
 	return 0;
 }
 

@@ -86,6 +86,8 @@ struct fake_commit {
  * @nr_in_flight: those of them without a report.
  * @queue_size: limit of @nr_in_flight.
  * @own_is_full: the producer of the relay's own topics has no room.
+ * @purged: flags with which the producer of targets was purged.
+ * @own_purged: the same of the producer of the relay's own topics.
  * @at_once: if set, returns the error of rd_kafka_produceva() for a record.
  * @topic_error: the error of each topic that the relay asks for before it writes it.
  * @at_poll: if set, is called by each rd_kafka_poll().
@@ -116,6 +118,8 @@ struct fake_kafka {
 	size_t nr_in_flight;
 	size_t queue_size;
 	bool own_is_full;
+	int purged;
+	int own_purged;
 	rd_kafka_resp_err_t (*at_once)(const struct fake_produced *produced);
 	rd_kafka_resp_err_t topic_error;
 	void (*at_poll)(void);

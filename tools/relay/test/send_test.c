@@ -677,3 +677,55 @@ TEST(a_target_that_recovers_during_a_revoke_is_sent_nothing)
 		read_due(offset, "target");
 	ASSERT_EQ(kafka.nr_produced, 11);
 }
+
+TEST(what_was_not_sent_when_a_revoke_waited_in_vain_is_never_sent)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	read_delayed(1, HOUR_MS);
+	wait_ms(SECOND_MS);
+	ASSERT_EQ(kafka.nr_in_flight, 2);
+	revoke_partitions("delays", 1);
+	ASSERT(relay.unclean);
+	ASSERT_EQ(kafka.purged, RD_KAFKA_PURGE_F_QUEUE);
+	ASSERT_EQ(kafka.own_purged, RD_KAFKA_PURGE_F_QUEUE);
+	fake_report_all(NULL, RD_KAFKA_RESP_ERR__PURGE_QUEUE);
+}
+
+static rd_kafka_resp_err_t full_for_targets(const struct fake_produced *produced)
+{
+	return strcmp(produced->topic, "target") ? 0 : RD_KAFKA_RESP_ERR__QUEUE_FULL;
+}
+
+/* Both producers are full, and some of what was to be parked becomes due meanwhile. */
+TEST(what_becomes_due_while_it_waits_to_be_moved_holds_up_nobody)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	kafka.own_is_full = true;
+	for (offset = 0; offset < 5; offset++)
+		read_delayed(offset, 20 * MINUTE_MS + 30 * SECOND_MS);
+	for (; offset < 10; offset++)
+		read_delayed(offset, 10 * HOUR_MS);
+	wait_ms(2 * SECOND_MS);
+	ASSERT_EQ(kafka.nr_produced, 0);
+	kafka.at_once = full_for_targets;
+	fake_advance(21 * MINUTE_MS * NSEC_PER_MSEC);
+	read_due(10, "target");
+	kafka.own_is_full = false;
+	turn();
+	turn();
+	ASSERT_EQ(kafka.nr_produced, 5);
+	ASSERT_EQ(fake_count("target", false), 0);
+	/* What was due first is first. */
+	ASSERT_EQ(TAILQ_FIRST(&relay.blocked)->offset, 10);
+	kafka.at_once = NULL;
+	turn();
+	ASSERT_EQ(fake_count("target", true), 6);
+	fake_report_all(NULL, 0);
+	turn();
+	ASSERT_EQ(low_of(0), 11);
+}
