@@ -383,6 +383,7 @@ static struct {
 	int forgotten;
 	int corrected;
 	int undone;
+	int lost_aborts;
 } seen;
 
 /* --- chance ------------------------------------------------------------------------------ */
@@ -1708,8 +1709,8 @@ static void make_producer(struct relay *relay, int number, int side)
 	relay->ready[side] = true;
 }
 
-/* Returns whether all are there. */
-static bool have_producers(struct relay *relay, int number)
+/* One that is not ready. Returns false if all are. */
+static bool make_some_producer(struct relay *relay, int number)
 {
 	int side;
 
@@ -1717,17 +1718,30 @@ static bool have_producers(struct relay *relay, int number)
 		if (relay->ready[side])
 			continue;
 		make_producer(relay, number, side);
-		return false;
+		return true;
 	}
-	return true;
+	return false;
 }
 
-/* The next turn is the other producer's: the last transaction of this one may have no markers. */
+/*
+ * The next turn is the other producer's: the last transaction of this one may have no markers.
+ * But if the other one is not ready, this one goes on: the other one may have a transaction that
+ * is open, and that will be aborted.
+ */
 static void try_turn(struct relay *relay, int number)
 {
-	relay->side = !relay->side;
-	if (is_idle(producer_of(number, relay->side)))
+	if (relay->ready[!relay->side])
+		relay->side = !relay->side;
+	if (relay->ready[relay->side] && is_idle(producer_of(number, relay->side)))
 		begin_turn(relay, number);
+}
+
+/* It is to be aborted, but its coordinator is away: it stays open, and the producer is dropped. */
+static void lose_abort(struct relay *relay)
+{
+	relay->ready[relay->side] = false;
+	undo_txn(relay);
+	seen.lost_aborts++;
 }
 
 /* The coordinator has given its open transaction up. */
@@ -1766,9 +1780,13 @@ static void step_exactly_once(int number, bool draining)
 	if (relay->txn >= 0 && is_fenced(relay, number)) {
 		relay->ready[relay->side] = false;
 		undo_txn(relay);
+	} else if (relay->txn >= 0 && one_in(50)) {
+		lose_abort(relay);
 	} else if (relay->txn >= 0) {
 		step_open_txn(number, draining);
-	} else if (have_producers(relay, number) && !draining && needs_txn(relay)) {
+	} else if (one_in(8) && make_some_producer(relay, number)) {
+		return;
+	} else if (!draining && needs_txn(relay)) {
 		try_turn(relay, number);
 	}
 }
@@ -2244,6 +2262,7 @@ static void run_worlds(const struct settings *settings, unsigned long nr)
 	       seen.forgotten, seen.corrected, seen.lost);
 	printf("# %d taken back in time, %d undone, %d duplicates of %d possible\n",
 	       seen.cancelled, seen.undone, seen.duplicates, seen.allowed);
+	printf("# %d aborts lost\n", seen.lost_aborts);
 }
 
 TEST(at_least_once_nothing_is_lost_and_duplicates_are_known)
@@ -2310,25 +2329,25 @@ static void break_rule(enum mode mode, enum rule rule, uint64_t seed)
 		break_rule(mode, rule, seed);				\
 	}
 
-TEST_BROKEN(a_map_read_before_the_stable_offset, EXACTLY_ONCE, MAP_AFTER_OFFSET, 39512)
-TEST_BROKEN(a_map_read_to_the_stable_end, EXACTLY_ONCE, MAP_TO_HIGH_WATERMARK, 946)
-TEST_BROKEN(sending_only_moved_offsets, EXACTLY_ONCE, ALL_OFFSETS, 266)
+TEST_BROKEN(a_map_read_before_the_stable_offset, EXACTLY_ONCE, MAP_AFTER_OFFSET, 43799)
+TEST_BROKEN(a_map_read_to_the_stable_end, EXACTLY_ONCE, MAP_TO_HIGH_WATERMARK, 975)
+TEST_BROKEN(sending_only_moved_offsets, EXACTLY_ONCE, ALL_OFFSETS, 444)
 TEST_BROKEN(an_early_tombstone, AT_LEAST_ONCE, TOMBSTONES_LAST, 149)
 TEST_BROKEN(a_merged_piece_at_least_once, AT_LEAST_ONCE, NO_MERGE, 17)
 TEST_BROKEN(a_merged_piece_exactly_once, EXACTLY_ONCE, NO_MERGE, 15)
 TEST_BROKEN(a_piece_as_new_as_now_at_least_once, AT_LEAST_ONCE, TIME_OF_RECORDS, 82)
-TEST_BROKEN(a_piece_as_new_as_now_exactly_once, EXACTLY_ONCE, TIME_OF_RECORDS, 46)
+TEST_BROKEN(a_piece_as_new_as_now_exactly_once, EXACTLY_ONCE, TIME_OF_RECORDS, 102)
 TEST_BROKEN(a_commit_above_the_written_low_offset, AT_LEAST_ONCE, COMMIT_AS_WRITTEN, 40)
 TEST_BROKEN(an_ignored_low_offset_at_least_once, AT_LEAST_ONCE, LOW_ALWAYS, 4)
-TEST_BROKEN(an_ignored_low_offset_exactly_once, EXACTLY_ONCE, LOW_ALWAYS, 11)
+TEST_BROKEN(an_ignored_low_offset_exactly_once, EXACTLY_ONCE, LOW_ALWAYS, 65)
 TEST_BROKEN(state_kept_too_long_at_least_once, AT_LEAST_ONCE, KEEP_FOR_ONE, 217)
-TEST_BROKEN(state_kept_too_long_exactly_once, EXACTLY_ONCE, KEEP_FOR_ONE, 5951)
-TEST_BROKEN(state_kept_by_another_member, EXACTLY_ONCE, KEEP_AS_MEMBER, 10247)
+TEST_BROKEN(state_kept_too_long_exactly_once, EXACTLY_ONCE, KEEP_FOR_ONE, 6064)
+TEST_BROKEN(state_kept_by_another_member, EXACTLY_ONCE, KEEP_AS_MEMBER, 15481)
 TEST_BROKEN(a_key_without_a_time_at_least_once, AT_LEAST_ONCE, TIME_IN_KEYS, 4)
-TEST_BROKEN(a_key_without_a_time_exactly_once, EXACTLY_ONCE, TIME_IN_KEYS, 13)
+TEST_BROKEN(a_key_without_a_time_exactly_once, EXACTLY_ONCE, TIME_IN_KEYS, 17)
 TEST_BROKEN(trusting_a_committed_offset_at_least_once, AT_LEAST_ONCE, CHECK_OFFSET, 28)
-TEST_BROKEN(trusting_a_committed_offset_exactly_once, EXACTLY_ONCE, CHECK_OFFSET, 36)
+TEST_BROKEN(trusting_a_committed_offset_exactly_once, EXACTLY_ONCE, CHECK_OFFSET, 64)
 TEST_BROKEN(a_stale_set_of_ids_at_least_once, AT_LEAST_ONCE, FRESH_CANCELS, 49)
-TEST_BROKEN(a_stale_set_of_ids_exactly_once, EXACTLY_ONCE, FRESH_CANCELS, 2107)
+TEST_BROKEN(a_stale_set_of_ids_exactly_once, EXACTLY_ONCE, FRESH_CANCELS, 3317)
 TEST_BROKEN(an_id_that_expires_too_early, AT_LEAST_ONCE, KEEP_CANCELS, 3)
 TEST_BROKEN(a_clock_that_is_behind_without_epochs, AT_LEAST_ONCE, KNOW_EPOCHS, 9097)
