@@ -88,9 +88,9 @@
 
 /*
  * How long the offsets wait for the records. Right after a transaction its coordinator refuses
- * all of the producer's next one for some ms. librdkafka sends partitions again after 20 ms, but offsets only
- * after retry.backoff.ms, which is 100: so the records go first. But if one of them is not
- * allowed, librdkafka says so when the offsets are sent, and never reports the records.
+ * all of the producer's next one for some ms. librdkafka sends partitions again after 20 ms, but
+ * offsets only after retry.backoff.ms, which is 100: so the records go first. But if one of them
+ * is not allowed, librdkafka says so when the offsets are sent, and never reports the records.
  */
 #define FIRST_MS	50
 

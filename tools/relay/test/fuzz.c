@@ -21,7 +21,7 @@
 #define NOW_MS		1700000000000ULL
 #define HOUR_MS		3600000ULL
 
-/* One bucket of each width, and of the widest, which has more than half of RELAY_WIDEST_MS, each. */
+/* One bucket of each width, and more of the widest, which has half of RELAY_WIDEST_MS or more. */
 #define MOVES_MAX	(RELAY_BUCKETS_MAX + 2 * RELAY_DELAY_MAX_MS / RELAY_WIDEST_MS)
 
 #define HEADER_MAX	600
