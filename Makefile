@@ -42,6 +42,8 @@ help:
 	@echo 'make test      every test, in userspace and in virtual machines, or SUITES="..."'
 	@echo '               SUITES=quick takes some ten minutes; tools/test/run has the names'
 	@echo 'make test-kernels  whole, on each kernel, what "make test" does there in short'
+	@echo 'make torture   the interface for modules, at random, DURATION=60 s on each of two kernels'
+	@echo 'make fuzz      libFuzzer on the wheel, the queue and the relay, DURATION=300 s each'
 	@echo 'make test-newcomer  the commands of README.md, in an empty Debian 12 and 13'
 	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
 	@echo 'make bench     every benchmark, beside what else there is, and which targets are reached;'
@@ -129,6 +131,14 @@ test-kernels:
 	tools/vm/setup
 	tools/test/run kernels
 
+torture:
+	tools/vm/setup host 6.1 debug
+	tools/test/torture --seconds $(or $(DURATION),60)
+
+fuzz:
+	tools/vm/setup host queue
+	tools/test/fuzz --seconds $(or $(DURATION),300)
+
 test-newcomer:
 	tools/test/newcomer
 
@@ -143,4 +153,5 @@ clean:
 
 .PHONY: all help modules tools lib twheelctl queue relay examples example-uring deb install \
 	uninstall modules_install setup demo demo-queue \
-	demo-relay bench screenshots bench-queue bench-relay test test-kernels test-newcomer check-style clean
+	demo-relay bench screenshots bench-queue bench-relay test test-kernels torture fuzz test-newcomer \
+	check-style clean

@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Torture of the interface for modules.  Threads, softirqs and interrupts arm, modify,
+ * cancel and postpone the same few timers at random, and begin, complete, check and cancel
+ * operations, for so many seconds, while the module is being loaded.  It loads only if
+ * in the end each of them is accounted for:
+ *
+ *	timers		how often it was armed = expirations + cancellations
+ *	operations	begun = completed + expired + cancelled; each ended once
+ *
+ * and nothing was early.  tools/test/torture loads it, and disturbs the machine meanwhile.
+ *
+ * Half of the timers have witnesses: a lock of their own is held while they are armed, so
+ * that for each expiration it is known which time it is for.  The other ones are armed and
+ * cancelled on several CPUs at the same moment.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/irq_work.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "../kmod/twheel.h"
+
+static unsigned int seconds = 10;
+module_param(seconds, uint, 0444);
+MODULE_PARM_DESC(seconds, "How long");
+
+static ulong seed = 1;
+module_param(seed, ulong, 0444);
+MODULE_PARM_DESC(seed, "What chance begins with; threads still meet as they like");
+
+static unsigned int nr_timers = 64;
+module_param(nr_timers, uint, 0444);
+MODULE_PARM_DESC(nr_timers, "How many timers; the fewer, the more often threads meet");
+
+/* Of each kind, for each CPU. */
+#define TASKS_PER_CPU	2
+
+#define NR_KEYS		16
+#define KEYS_MAX	4
+
+/* No operation ends this much later than it has to, however busy the machine is. */
+#define LOST_S		120
+
+/* One expiration that is on its way, and one time that the timer is armed for. */
+#define DUES_MAX	2
+
+/**
+ * struct tortured - a timer
+ * @timer: the timer.
+ * @has_witness: @lock is held where it is armed, modified or cancelled.
+ * @lock: guards what follows up to @nr_dues.
+ * @dues: for which times its function is still to be called, the oldest first.  The last
+ *	one is that of the armed timer; one before it has come out of the wheel already.
+ * @nr_dues: how many these are.
+ * @armed: how often it was armed when it was not armed.
+ * @cancelled: how often it was cancelled when it was armed.
+ * @expired: how often its function was called.
+ */
+struct tortured {
+	struct twheel_timer timer;
+	bool has_witness;
+	raw_spinlock_t lock;
+	u64 dues[DUES_MAX];
+	unsigned int nr_dues;
+	atomic64_t armed;
+	atomic64_t cancelled;
+	atomic64_t expired;
+};
+
+/**
+ * struct torturer - a thread that does anything to any timer
+ * @task: the thread.
+ * @work: does the same in an interrupt.
+ */
+struct torturer {
+	struct task_struct *task;
+	struct irq_work work;
+};
+
+/**
+ * struct waiter - a thread with an operation, which waits for its end again and again
+ * @task: the thread.
+ * @operation: the operation.
+ * @due_ns: when it expires.
+ * @ended: it has.
+ * @nr_ends: how often it has ended since it was begun.
+ */
+struct waiter {
+	struct task_struct *task;
+	struct twheel_operation operation;
+	u64 due_ns;
+	struct completion ended;
+	atomic_t nr_ends;
+};
+
+static struct tortured *timers;
+static struct torturer *torturers;
+static struct waiter *waiters;
+static struct task_struct **checkers;
+static struct twheel_registry registry;
+static unsigned int nr_tasks;
+
+/* All threads have ended, and timers are being shut down. */
+static bool stopping;
+
+static atomic64_t chance;
+
+/* What has been done, and what is wrong. */
+static struct {
+	atomic64_t modified;
+	atomic64_t postponed;
+	atomic64_t interrupts;
+	atomic64_t begun;
+	atomic64_t completed;
+	atomic64_t expired;
+	atomic64_t cancelled;
+	atomic64_t checks;
+	atomic64_t no_memory;
+	atomic64_t faults;
+} seen;
+
+#define fault(format, ...) do {							\
+	if (atomic64_inc_return(&seen.faults) <= 10)				\
+		pr_err("twheel_torture: " format "\n", ##__VA_ARGS__);		\
+} while (0)
+
+/* --- chance ------------------------------------------------------------------------- */
+
+/* A number below n, in any context: splitmix64. */
+static u32 draw(u32 n)
+{
+	u64 x = atomic64_add_return(0x9e3779b97f4a7c15ULL, &chance);
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return (x >> 32) * n >> 32;
+}
+
+/* Mostly soon, so that expirations meet those who arm and cancel. */
+static u64 draw_due_ns(void)
+{
+	u64 now_ns = ktime_get_ns();
+
+	switch (draw(16)) {
+	case 0:
+		return now_ns - draw(NSEC_PER_MSEC);
+	case 1:
+		return now_ns + draw(NSEC_PER_SEC);
+	case 2:
+		return now_ns + 1000ULL * draw(NSEC_PER_SEC);
+	case 3:
+		return now_ns + draw(50 * NSEC_PER_MSEC);
+	default:
+		return now_ns + draw(2 * NSEC_PER_MSEC);
+	}
+}
+
+static u64 draw_slack_ns(void)
+{
+	return draw(4) ? 0 : draw(4 * NSEC_PER_MSEC);
+}
+
+/* --- timers ------------------------------------------------------------------------- */
+
+/* Is the result of arming one that cannot be? */
+static bool is_strange(int ret)
+{
+	return ret && ret != 1 && !(ret == -ESHUTDOWN && READ_ONCE(stopping));
+}
+
+static int arm_for(struct tortured *timer, u64 due_ns)
+{
+	int ret = twheel_timer_arm(&timer->timer, due_ns, draw_slack_ns(), TWHEEL_TIMER_ABS);
+
+	if (is_strange(ret))
+		fault("arming returns %d", ret);
+	if (!ret)
+		atomic64_inc(&timer->armed);
+	return ret;
+}
+
+static void note_armed(struct tortured *timer, u64 due_ns, bool again)
+{
+	if (timer->nr_dues == (again ? 0 : DUES_MAX))
+		fault("arming returns %d, with %u times", again, timer->nr_dues);
+	else if (again)
+		timer->dues[timer->nr_dues - 1] = due_ns;
+	else
+		timer->dues[timer->nr_dues++] = due_ns;
+}
+
+static void arm(struct tortured *timer)
+{
+	u64 due_ns = draw_due_ns();
+	unsigned long flags;
+	int ret;
+
+	if (!timer->has_witness) {
+		arm_for(timer, due_ns);
+		return;
+	}
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	ret = arm_for(timer, due_ns);
+	if (ret >= 0)
+		note_armed(timer, due_ns, ret);
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+}
+
+static int modify_to(struct tortured *timer, u64 due_ns)
+{
+	int ret = twheel_timer_modify(&timer->timer, due_ns, draw_slack_ns(), TWHEEL_TIMER_ABS);
+
+	if (is_strange(ret))
+		fault("modifying returns %d", ret);
+	if (ret == 1)
+		atomic64_inc(&seen.modified);
+	return ret;
+}
+
+static void modify(struct tortured *timer)
+{
+	u64 due_ns = draw_due_ns();
+	unsigned long flags;
+
+	if (!timer->has_witness) {
+		modify_to(timer, due_ns);
+		return;
+	}
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	if (modify_to(timer, due_ns) == 1)
+		note_armed(timer, due_ns, true);
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+}
+
+static void note_cancelled(struct tortured *timer)
+{
+	if (timer->nr_dues)
+		timer->nr_dues--;
+	else
+		fault("a timer was cancelled that was not armed");
+}
+
+static void cancel(struct tortured *timer)
+{
+	unsigned long flags;
+
+	if (!timer->has_witness) {
+		atomic64_add(twheel_timer_cancel(&timer->timer), &timer->cancelled);
+		return;
+	}
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	if (twheel_timer_cancel(&timer->timer)) {
+		atomic64_inc(&timer->cancelled);
+		note_cancelled(timer);
+	}
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+}
+
+/* It can only make the timer later, so nothing has to be noted. */
+static void postpone(struct tortured *timer)
+{
+	twheel_timer_postpone(&timer->timer, ktime_get_ns() + draw(4 * NSEC_PER_MSEC));
+	atomic64_inc(&seen.postponed);
+}
+
+static void do_anything(void)
+{
+	struct tortured *timer = &timers[draw(nr_timers)];
+
+	switch (draw(8)) {
+	case 0:
+	case 1:
+		cancel(timer);
+		break;
+	case 2:
+		modify(timer);
+		break;
+	case 3:
+		postpone(timer);
+		break;
+	case 4:
+		twheel_timer_pending(&timer->timer);
+		break;
+	default:
+		arm(timer);
+	}
+}
+
+static void check_due(struct tortured *timer, u64 now_ns)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	if (!timer->nr_dues)
+		fault("a timer expired that was not armed");
+	else if (now_ns < timer->dues[0])
+		fault("a timer expired %llu ns early", timer->dues[0] - now_ns);
+	for (i = 1; i < timer->nr_dues; i++)
+		timer->dues[i - 1] = timer->dues[i];
+	timer->nr_dues -= !!timer->nr_dues;
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+}
+
+static void expire(struct twheel_timer *twheel_timer)
+{
+	struct tortured *timer = container_of(twheel_timer, struct tortured, timer);
+	u64 now_ns = ktime_get_ns();
+
+	atomic64_inc(&timer->expired);
+	if (timer->has_witness)
+		check_due(timer, now_ns);
+	if (READ_ONCE(stopping))
+		return;
+	if (!draw(4))
+		arm(timer);
+	if (!draw(4))
+		do_anything();
+}
+
+static void interrupt(struct irq_work *work)
+{
+	do_anything();
+	atomic64_inc(&seen.interrupts);
+}
+
+static int torture(void *context)
+{
+	struct torturer *torturer = context;
+
+	while (!kthread_should_stop()) {
+		do_anything();
+		if (!draw(8))
+			irq_work_queue(&torturer->work);
+		if (!draw(256))
+			usleep_range(50, 3000);
+		cond_resched();
+	}
+	irq_work_sync(&torturer->work);
+	return 0;
+}
+
+/* --- operations --------------------------------------------------------------------- */
+
+static bool try_complete(struct twheel_operation *operation)
+{
+	return !draw(16);
+}
+
+static void end(struct twheel_operation *operation)
+{
+	struct waiter *waiter = container_of(operation, struct waiter, operation);
+
+	if (atomic_inc_return(&waiter->nr_ends) != 1)
+		fault("an operation ended twice");
+	complete(&waiter->ended);
+}
+
+static void on_complete(struct twheel_operation *operation)
+{
+	atomic64_inc(&seen.completed);
+	end(operation);
+}
+
+static void on_expiration(struct twheel_operation *operation)
+{
+	struct waiter *waiter = container_of(operation, struct waiter, operation);
+	u64 now_ns = ktime_get_ns();
+
+	if (now_ns < waiter->due_ns)
+		fault("an operation expired %llu ns early", waiter->due_ns - now_ns);
+	atomic64_inc(&seen.expired);
+	end(operation);
+}
+
+static const struct twheel_operation_ops ops = {
+	.try_complete = try_complete,
+	.on_complete = on_complete,
+	.on_expiration = on_expiration,
+};
+
+static int begin(struct waiter *waiter)
+{
+	unsigned int nr_keys = draw(KEYS_MAX + 1), i;
+	u64 keys[KEYS_MAX];
+
+	for (i = 0; i < nr_keys; i++)
+		keys[i] = draw(NR_KEYS);
+	atomic_set(&waiter->nr_ends, 0);
+	reinit_completion(&waiter->ended);
+	waiter->due_ns = ktime_get_ns() + draw(5 * NSEC_PER_MSEC);
+	return twheel_try_complete_else_watch(&waiter->operation, keys, nr_keys, waiter->due_ns,
+					      draw_slack_ns(), TWHEEL_TIMER_ABS);
+}
+
+static void begin_and_end(struct waiter *waiter)
+{
+	unsigned int how = draw(8);
+	int ret = begin(waiter);
+
+	if (ret == -ENOMEM) {
+		atomic64_inc(&seen.no_memory);
+		return;
+	}
+	if (ret < 0) {
+		fault("beginning to wait returns %d", ret);
+		return;
+	}
+	atomic64_inc(&seen.begun);
+	if (!how && twheel_operation_cancel_sync(&waiter->operation)) {
+		atomic64_inc(&seen.cancelled);
+		if (atomic_read(&waiter->nr_ends))
+			fault("an operation was cancelled that had ended");
+		return;
+	}
+	if (how == 1)
+		twheel_operation_complete(&waiter->operation);
+	if (!wait_for_completion_timeout(&waiter->ended, LOST_S * HZ))
+		fault("an operation did not end");
+	/* After that, nobody uses it any more. */
+	twheel_operation_cancel_sync(&waiter->operation);
+	if (atomic_read(&waiter->nr_ends) != 1)
+		fault("an operation ended %d times", atomic_read(&waiter->nr_ends));
+}
+
+static int wait_again_and_again(void *context)
+{
+	while (!kthread_should_stop()) {
+		begin_and_end(context);
+		cond_resched();
+	}
+	return 0;
+}
+
+static int check_again_and_again(void *context)
+{
+	while (!kthread_should_stop()) {
+		if (draw(8)) {
+			twheel_check_and_complete(&registry, draw(NR_KEYS));
+			atomic64_inc(&seen.checks);
+		} else {
+			usleep_range(50, 1000);
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+/* --- all of it ---------------------------------------------------------------------- */
+
+static int make_timers(void)
+{
+	unsigned int i;
+
+	timers = kcalloc(nr_timers, sizeof(*timers), GFP_KERNEL);
+	if (!timers)
+		return -ENOMEM;
+	for (i = 0; i < nr_timers; i++) {
+		timers[i].has_witness = i % 2;
+		raw_spin_lock_init(&timers[i].lock);
+		twheel_timer_setup(&timers[i].timer, expire);
+	}
+	return 0;
+}
+
+static int make_tasks(void)
+{
+	unsigned int i;
+
+	nr_tasks = TASKS_PER_CPU * num_online_cpus();
+	torturers = kcalloc(nr_tasks, sizeof(*torturers), GFP_KERNEL);
+	waiters = kcalloc(nr_tasks, sizeof(*waiters), GFP_KERNEL);
+	checkers = kcalloc(nr_tasks, sizeof(*checkers), GFP_KERNEL);
+	if (!torturers || !waiters || !checkers)
+		return -ENOMEM;
+	for (i = 0; i < nr_tasks; i++) {
+		torturers[i].work = IRQ_WORK_INIT_HARD(interrupt);
+		init_completion(&waiters[i].ended);
+		twheel_operation_setup(&waiters[i].operation, &registry, &ops);
+	}
+	return 0;
+}
+
+static struct task_struct *start(int (*function)(void *context), void *context)
+{
+	struct task_struct *task = kthread_run(function, context, "twheel_torture");
+
+	if (!IS_ERR(task))
+		return task;
+	fault("no thread: %ld", PTR_ERR(task));
+	return NULL;
+}
+
+static void stop(struct task_struct *task)
+{
+	if (task)
+		kthread_stop(task);
+}
+
+static void run(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_tasks; i++) {
+		torturers[i].task = start(torture, &torturers[i]);
+		waiters[i].task = start(wait_again_and_again, &waiters[i]);
+		checkers[i] = start(check_again_and_again, NULL);
+	}
+	/* A signal ends it earlier. */
+	msleep_interruptible(1000 * seconds);
+	for (i = 0; i < nr_tasks; i++) {
+		stop(torturers[i].task);
+		stop(waiters[i].task);
+		stop(checkers[i]);
+	}
+}
+
+/* A function that has begun before may still arm other timers. */
+static void shut_down(struct tortured *timer)
+{
+	if (!twheel_timer_shutdown(&timer->timer))
+		return;
+	atomic64_inc(&timer->cancelled);
+	if (!timer->has_witness)
+		return;
+	raw_spin_lock_irq(&timer->lock);
+	note_cancelled(timer);
+	raw_spin_unlock_irq(&timer->lock);
+}
+
+static void judge(void)
+{
+	u64 armed = 0, cancelled = 0, expired = 0, ends;
+	unsigned int i;
+
+	WRITE_ONCE(stopping, true);
+	for (i = 0; i < nr_timers; i++)
+		shut_down(&timers[i]);
+	for (i = 0; i < nr_timers; i++) {
+		const struct tortured *timer = &timers[i];
+		u64 all = atomic64_read(&timer->armed);
+
+		armed += all;
+		cancelled += atomic64_read(&timer->cancelled);
+		expired += atomic64_read(&timer->expired);
+		if (all != atomic64_read(&timer->cancelled) + atomic64_read(&timer->expired) ||
+		    timer->nr_dues)
+			fault("timer %u: armed %llu, cancelled %llu, expired %llu times", i, all,
+			      (u64)atomic64_read(&timer->cancelled),
+			      (u64)atomic64_read(&timer->expired));
+	}
+	ends = atomic64_read(&seen.completed) + atomic64_read(&seen.expired) +
+		atomic64_read(&seen.cancelled);
+	if (ends != atomic64_read(&seen.begun))
+		fault("%llu operations begun, %llu ended", (u64)atomic64_read(&seen.begun), ends);
+	if (!armed || !expired || !cancelled || !ends)
+		fault("nothing was done");
+	pr_info("twheel_torture: %u timers: armed %llu, cancelled %llu, expired %llu, modified %llu, postponed %llu; %llu interrupts\n",
+		nr_timers, armed, cancelled, expired, (u64)atomic64_read(&seen.modified),
+		(u64)atomic64_read(&seen.postponed), (u64)atomic64_read(&seen.interrupts));
+	pr_info("twheel_torture: operations: begun %llu, completed %llu, expired %llu, cancelled %llu; %llu checks, %llu without memory; %llu faults\n",
+		(u64)atomic64_read(&seen.begun), (u64)atomic64_read(&seen.completed),
+		(u64)atomic64_read(&seen.expired), (u64)atomic64_read(&seen.cancelled),
+		(u64)atomic64_read(&seen.checks), (u64)atomic64_read(&seen.no_memory),
+		(u64)atomic64_read(&seen.faults));
+}
+
+static int __init torture_init(void)
+{
+	int ret;
+
+	if (!nr_timers || nr_timers > 1000000)
+		return -EINVAL;
+	atomic64_set(&chance, seed);
+	ret = twheel_registry_init(&registry);
+	if (ret)
+		return ret;
+	ret = make_timers() ?: make_tasks();
+	if (!ret) {
+		run();
+		judge();
+		ret = atomic64_read(&seen.faults) ? -EIO : 0;
+	}
+	twheel_registry_destroy(&registry);
+	kfree(checkers);
+	kfree(waiters);
+	kfree(torturers);
+	kfree(timers);
+	return ret;
+}
+module_init(torture_init);
+
+static void __exit torture_exit(void)
+{
+}
+module_exit(torture_exit);
+
+MODULE_DESCRIPTION("Torture of twheel's interface for modules");
+MODULE_LICENSE("GPL");
