@@ -8,7 +8,8 @@
  *	timers		how often it was armed = expirations + cancellations
  *	operations	begun = completed + expired + cancelled; each ended once
  *
- * and nothing was early.  tools/test/torture loads it, and disturbs the machine meanwhile.
+ * and nothing was early, or called twice at the same time.  tools/test/torture loads it,
+ * and disturbs the machine meanwhile.
  *
  * Half of the timers have witnesses: a lock of their own is held while they are armed, so
  * that for each expiration it is known which time it is for.  The other ones are armed and
@@ -61,6 +62,7 @@ MODULE_PARM_DESC(nr_timers, "How many timers; the fewer, the more often threads 
  * @armed: how often it was armed when it was not armed.
  * @cancelled: how often it was cancelled when it was armed.
  * @expired: how often its function was called.
+ * @running: its function is being called.
  */
 struct tortured {
 	struct twheel_timer timer;
@@ -71,6 +73,7 @@ struct tortured {
 	atomic64_t armed;
 	atomic64_t cancelled;
 	atomic64_t expired;
+	atomic_t running;
 };
 
 /**
@@ -313,15 +316,18 @@ static void expire(struct twheel_timer *twheel_timer)
 	struct tortured *timer = container_of(twheel_timer, struct tortured, timer);
 	u64 now_ns = ktime_get_ns();
 
+	if (atomic_inc_return(&timer->running) != 1)
+		fault("a timer's function is called twice at the same time");
 	atomic64_inc(&timer->expired);
 	if (timer->has_witness)
 		check_due(timer, now_ns);
-	if (READ_ONCE(stopping))
-		return;
-	if (!draw(4))
-		arm(timer);
-	if (!draw(4))
-		do_anything();
+	if (!READ_ONCE(stopping)) {
+		if (!draw(4))
+			arm(timer);
+		if (!draw(4))
+			do_anything();
+	}
+	atomic_dec(&timer->running);
 }
 
 static void interrupt(struct irq_work *work)
