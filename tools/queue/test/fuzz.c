@@ -20,6 +20,7 @@
 #include "queue/server/clients.h"
 #include "queue/server/replies.h"
 #include "queue/test/fake_protocol.h"
+#include "test/device/must.h"
 
 /* A few bytes of input must not make much work. */
 #define PEEK_MAX	2000
@@ -36,16 +37,6 @@ struct replies {
 };
 
 static struct clients clients;
-
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
-#define MUST(condition)	must(condition, #condition)
 
 /* --- a line -------------------------------------------------------------------------- */
 

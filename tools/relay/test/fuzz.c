@@ -17,6 +17,7 @@
 #include "relay/rules/pieces.h"
 #include "relay/rules/rules.h"
 #include "relay/rules/runs.h"
+#include "test/device/must.h"
 
 #define NOW_MS		1700000000000ULL
 #define HOUR_MS		3600000ULL
@@ -25,16 +26,6 @@
 #define MOVES_MAX	(RELAY_BUCKETS_MAX + 2 * RELAY_DELAY_MAX_MS / RELAY_WIDEST_MS)
 
 #define HEADER_MAX	600
-
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
-#define MUST(condition)	must(condition, #condition)
 
 /* What is left of the input. */
 struct input {
