@@ -8,7 +8,7 @@ from cluster import need_mock, need_own
 from ledger import now_ms, wait_for
 from scene import Scene, short_session
 from suite import disturbing, in_time, many, suite
-from tap import equal, holds
+from tap import equal, holds, note
 
 RATE = 200
 
@@ -287,6 +287,10 @@ def errors_of_the_group_and_of_fetches_lose_nothing():
 
 # --- a target that cannot be written ------------------------------------------------------
 
+# Records for a missing target are parked after so long; before that, they are in memory.
+HOLD_S = 5
+
+
 @suite.together
 def a_missing_target_keeps_its_records_and_others_go_on():
     need_own("a target that is missing, and comes")
@@ -294,6 +298,7 @@ def a_missing_target_keeps_its_records_and_others_go_on():
         gone = scene.target("gone")
         scene.cluster.hide(gone)
         relay = scene.start(*SOON)
+        begun = time.monotonic()
         lost = [scene.send("gone", delay=0, partition=0) for _ in range(50)]
         scene.ledger.flush()
         relay.wait_until_it_says(f"{gone} cannot be written")
@@ -302,9 +307,13 @@ def a_missing_target_keeps_its_records_and_others_go_on():
         scene.ledger.wait_for(others)
         scene.wait_until_committed()
         equal(scene.ledger.missing(), {sent.number for sent in lost}, "what waits")
-        equal(scene.committed()[scene.topic, 0].offset, 0, "the committed offset")
+        committed = scene.committed()[scene.topic, 0].offset
         metrics = relay.metrics()
-        equal((metrics["targets_failing"], metrics["records_held"] >= 49), (1, True), metrics)
+        equal(metrics["targets_failing"], 1, metrics)
+        if time.monotonic() - begun < HOLD_S:
+            equal((committed, metrics["records_held"] >= 49), (0, True), metrics)
+        else:
+            note("its records may be parked already")
         scene.cluster.show(gone, 2)
         scene.ledger.wait()
         relay.wait_until_it_says(f"{gone} can be written again")
