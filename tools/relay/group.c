@@ -463,7 +463,9 @@ void relay_group_leave(struct relay *relay)
 	relay_turn_wait(relay);
 	forget_all(relay);
 	if (relay->unclean && !relay->status) {
-		log_say(LOG_ERR, "ended without the answer of all brokers: records may come twice");
+		log_say(LOG_ERR, "ended without the answer of all brokers%s",
+			relay->options.delivery == RELAY_EXACTLY_ONCE ? "" :
+			": records may come twice");
 		relay->status = EX_UNAVAILABLE;
 	}
 }

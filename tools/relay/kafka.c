@@ -111,6 +111,9 @@ static const struct setting transaction_settings[] = {
 	{ "message.timeout.ms", "8000" },
 	/* All records of a turn are there at once. */
 	{ "linger.ms", "0" },
+	/* Nor can a turn be larger than the queue: it would be aborted again and again. */
+	{ "queue.buffering.max.messages", "1000000" },
+	{ "queue.buffering.max.kbytes", "1048576" },
 };
 
 /* --- log and errors of librdkafka ----------------------------------------------------- */

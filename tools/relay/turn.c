@@ -704,7 +704,8 @@ static void log_failure(struct relay_turn *turn)
 	log_say(LOG_WARNING, "a transaction %s: %s", turn->end == TURN_UNKNOWN ?
 		"has an unknown end, all is loaded anew" : "was aborted", turn->what);
 	if (is_taken_over(turn->error))
-		log_say(LOG_WARNING, "if %s is another relay's, too: each needs its own --instance",
+		log_say(LOG_WARNING,
+			"brokers gave it up, or %s is another relay's, too: each needs its own --instance",
 			turn->writer->id);
 	if (is_somebodys(turn))
 		log_say(LOG_WARNING,

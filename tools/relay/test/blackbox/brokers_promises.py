@@ -172,6 +172,16 @@ def kill_9_amid_near_records_repeats_what_the_metric_said_a_second_of_work(times
         return f"the metric said {said:.0f}, {work} were done in 2.5 s; {verdict}"
 
 
+@each_mode
+def more_records_at_once_than_the_clients_queue_takes_hold_up_nobody(_, options):
+    with Scene(options=[*options, *short_session()]) as scene:
+        scene.start("-X", "queue.buffering.max.messages=50")
+        due_ms = now_ms() + 3000
+        for _ in range(many(1500, 15000)):
+            scene.send(deliver_at=due_ms)
+        return scene.finish(most_duplicates=0)
+
+
 # --- memory -------------------------------------------------------------------------------
 
 @each_mode
