@@ -519,7 +519,7 @@ struct relay {
 	rd_kafka_t *own_producer;
 	/* The checks of topics, see settings.c; NULL: before they begin. */
 	struct relay_checks *settings;
-	/* The consumer's queue; eventfds that tell of its records, and of the producers' reports. */
+	/* The consumer's queue; eventfds that tell of its records, and of producers' reports. */
 	rd_kafka_queue_t *reader;
 	int reader_fd;
 	int sender_fd;
