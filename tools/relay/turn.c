@@ -70,15 +70,15 @@
 #define AGAIN_MS	200
 
 /*
- * A producer begins in the background, and is asked now and then whether it has begun: a turn, or
- * the end of the relay, may have to wait for the end of that question. One that failed is made
- * anew after a while.
+ * A producer becomes ready in the background, and is asked again and again whether it is. A turn,
+ * or the end of the relay, may have to wait for the answer, which takes INIT_STEP_MS at most. A
+ * producer that failed is made anew after MAKE_AGAIN_MS.
  */
 #define INIT_STEP_MS	50
 #define INIT_PAUSE_MS	200
 #define MAKE_AGAIN_MS	1000
 
-/* After what time of that it is logged, and again. */
+/* A producer that has not been ready for so long is logged, and again after the other time. */
 #define LACK_MS		10000
 #define LACK_AGAIN_MS	60000
 
@@ -597,15 +597,6 @@ static void pause_making(struct relay_turn *turn, unsigned int ms)
 	end->tv_nsec %= NSEC_PER_SEC;
 }
 
-static bool is_past(const struct timespec *end)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > end->tv_sec ||
-		(now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
-}
-
 /*
  * The producers are made at once, also after a turn whose end is unknown: the transactions that
  * they end block the owners of their partitions. They may be those of a relay of our id that was
@@ -636,10 +627,8 @@ static void wait_for_turn(struct relay_turn *turn)
 		/* If it is over, the loop reads how it has ended. */
 		if (turn->state == TURN_OVER || is_all_ready(turn))
 			pthread_cond_wait(&turn->wake, &turn->lock);
-		else if (is_past(&turn->make_again))
+		else if (pthread_cond_timedwait(&turn->wake, &turn->lock, &turn->make_again))
 			make_producers(turn);
-		else
-			pthread_cond_timedwait(&turn->wake, &turn->lock, &turn->make_again);
 	}
 }
 
@@ -1032,7 +1021,7 @@ uint64_t relay_turn_waits_until(const struct relay *relay)
 {
 	const struct relay_turn *turn = relay->turn;
 
-	/* Not by the clock: the time may have come since then. */
+	/* The clock is not read again: if that time has come meanwhile, the loop must not sleep. */
 	return turn && turn->is_early && !TAILQ_EMPTY(&relay->blocked) ? turn->again_ms :
 									  UINT64_MAX;
 }
