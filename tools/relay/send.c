@@ -79,6 +79,9 @@
 /* How many failing targets are remembered that have no entries. */
 #define IDLE_MAX	10000
 
+/* How long librdkafka waits before it sends a record again: retry.backoff.ms. */
+#define AGAIN_MS	100
+
 /* How long a name that is not valid for a topic is not asked for again. */
 #define INVALID_MS	60000
 
@@ -1158,14 +1161,33 @@ static rd_kafka_resp_err_t error_of(const rd_kafka_message_t *message)
 	return message->err;
 }
 
+/*
+ * After a failed write librdkafka takes a new epoch, and numbers all records anew that it has to
+ * send again, whatever their partition. Brokers do not see any more that they may have them. To
+ * be sent again takes a record AGAIN_MS at least. Errors of librdkafka's own are of records that
+ * it has not sent, but for a time-out.
+ */
+static bool may_be_twice(struct relay *relay, const rd_kafka_message_t *message,
+			 rd_kafka_resp_err_t error)
+{
+	int64_t age_ms = rd_kafka_message_latency(message) / 1000;
+	uint64_t now_ms = relay_boot_ms();
+
+	if (error > 0 || error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
+		relay->numbered_ms = now_ms;
+	if (error)
+		return rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
+	return relay->numbered_ms && age_ms >= AGAIN_MS &&
+		now_ms - age_ms < relay->numbered_ms;
+}
+
 static void report_entry(struct relay *relay, struct relay_entry *entry,
 			 const rd_kafka_message_t *message)
 {
 	rd_kafka_resp_err_t error = error_of(message);
 
 	relay->nr_reports++;
-	if (error && rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)
-		relay->stats.maybe_twice++;
+	relay->stats.maybe_twice += may_be_twice(relay, message, error);
 	if (error)
 		relay_send_failed(relay, entry, error);
 	else

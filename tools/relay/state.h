@@ -435,7 +435,8 @@ LIST_HEAD(relay_loads, relay_load);
  * struct relay_stats - counters for metrics
  * @sent: records that were written and acknowledged, by action.
  * @send_errors: writes that failed; the record is tried again or refused.
- * @maybe_twice: those of them that the broker may have written all the same.
+ * @maybe_twice: those of them that the broker may have written all the same, and writes that
+ *	succeeded and may have been made twice.
  * @repeated: records that were read again, and skipped.
  * @done_before: records that another relay had done, and were skipped.
  * @rebalances: how often partitions were assigned or revoked.
@@ -569,6 +570,8 @@ struct relay {
 	uint64_t nr_sending;
 	/* Reports of entries that librdkafka has given. */
 	uint64_t nr_reports;
+	/* When librdkafka last numbered records anew, see send.c; 0: never. */
+	uint64_t numbered_ms;
 	/* The memory of entries that give way and are not done yet. */
 	uint64_t leaving_bytes;
 	/* Tombstones and other writes to the map that wait for the next tick or turn. */

@@ -107,6 +107,7 @@ rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *client, const rd_kafka_vu_t *pa
 	if (error)
 		return rd_kafka_error_new(error, "%s", "");
 	produced->in_flight = true;
+	produced->produced_ns = alarms_now_ns(ALARM_BOOT);
 	kafka.nr_in_flight++;
 	kafka.nr_produced++;
 	return NULL;
@@ -132,6 +133,7 @@ static void report_with(size_t i, rd_kafka_message_t *message)
 	kafka.produced[i].in_flight = false;
 	kafka.nr_in_flight--;
 	kafka.nr_events++;
+	kafka.reported = &kafka.produced[i];
 	relay_send_report(NULL, message, kafka.relay);
 }
 
@@ -193,7 +195,13 @@ int rd_kafka_poll(rd_kafka_t *client, int timeout_ms)
 rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *message)
 {
 	(void)message;
-	return RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
+	return kafka.status;
+}
+
+int64_t rd_kafka_message_latency(const rd_kafka_message_t *message)
+{
+	(void)message;
+	return (alarms_now_ns(ALARM_BOOT) - kafka.reported->produced_ns) / 1000;
 }
 
 /* --- partitions ----------------------------------------------------------------------- */

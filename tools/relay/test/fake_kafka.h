@@ -29,6 +29,7 @@ struct fake_produced {
 	rd_kafka_headers_t *headers;
 	void *opaque;
 	bool in_flight;
+	uint64_t produced_ns;
 };
 
 /* Room for the text of a commit of version 1. */
@@ -91,6 +92,8 @@ struct fake_commit {
  * @at_once: if set, returns the error of rd_kafka_produceva() for a record.
  * @topic_error: the error of each topic that the relay asks for before it writes it.
  * @at_poll: if set, is called by each rd_kafka_poll().
+ * @reported: the record that is being reported.
+ * @status: what its report says of whether it was written.
  * @nr_events: reports that were made during this poll.
  * @map_writes: writes to the map, which are acknowledged by the next poll.
  * @nr_map_writes: their number.
@@ -123,6 +126,8 @@ struct fake_kafka {
 	rd_kafka_resp_err_t (*at_once)(const struct fake_produced *produced);
 	rd_kafka_resp_err_t topic_error;
 	void (*at_poll)(void);
+	const struct fake_produced *reported;
+	rd_kafka_msg_status_t status;
 	unsigned int nr_events;
 	void *map_writes[FAKE_MAP_WRITES_MAX];
 	unsigned int nr_map_writes;

@@ -282,6 +282,46 @@ TEST(if_all_writes_are_only_inferred_the_records_are_sent_again_later)
 	ASSERT_EQ(low_of(0), 1);
 }
 
+/*
+ * Record 0 fails after 10 s. Then librdkafka numbers records anew that are on their way: 1, and 2
+ * though that has just been sent, and is acknowledged before it could have been sent again. 3 is
+ * sent later.
+ */
+TEST(records_that_are_numbered_anew_while_they_are_on_their_way_may_be_there_twice)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	read_due(1, "target");
+	wait_ms(10 * SECOND_MS);
+	read_due(2, "target");
+	ASSERT_EQ(fake_count("target", true), 3);
+	fake_report(0, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+	ASSERT_EQ(relay.stats.maybe_twice, 0);
+	fake_report(2, 0);
+	ASSERT_EQ(relay.stats.maybe_twice, 0);
+	fake_report(1, 0);
+	ASSERT_EQ(relay.stats.maybe_twice, 1);
+	wait_ms(10 * SECOND_MS);
+	read_due(3, "target");
+	wait_ms(10 * SECOND_MS);
+	fake_report_all("target", 0);
+	ASSERT_EQ(relay.stats.maybe_twice, 1);
+	ASSERT_EQ(low_of(0), 4);
+}
+
+TEST(failed_writes_that_the_broker_may_have_made_are_counted)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_due(0, "target");
+	read_due(1, "target");
+	fake_report(0, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC);
+	kafka.status = RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED;
+	fake_report(1, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+	ASSERT_EQ(relay.stats.maybe_twice, 1);
+}
+
 static void set_clock_back(void)
 {
 	fake_set_wall(-(int64_t)NSEC_PER_SEC);
