@@ -99,7 +99,7 @@ static const struct page_sample relay_samples[] = {
 	{ "twheel_relay_write_errors_total", "counter",
 	  "Attempts to write that failed.", "", RELAY(stats.send_errors) },
 	{ "twheel_relay_write_unknown_total", "counter",
-	  "Writes after which a record may be there twice: nobody knows.", "",
+	  "Records that may have been written twice.", "",
 	  RELAY(stats.maybe_twice) },
 	{ "twheel_relay_repeated_total", "counter",
 	  "Records that were read again, and skipped.", "", RELAY(stats.repeated) },

@@ -1162,10 +1162,10 @@ static rd_kafka_resp_err_t error_of(const rd_kafka_message_t *message)
 }
 
 /*
- * After a failed write librdkafka takes a new epoch, and numbers all records anew that it has to
- * send again, whatever their partition. Brokers do not see any more that they may have them. To
- * be sent again takes a record AGAIN_MS at least. Errors of librdkafka's own are of records that
- * it has not sent, but for a time-out.
+ * After a write that timed out or that a broker refused, librdkafka starts a new producer epoch.
+ * It then gives new sequence numbers to all records that it sends again, of any partition, and
+ * brokers no longer recognise a record that they have already. A record that is acknowledged
+ * within AGAIN_MS was sent only once.
  */
 static bool may_be_twice(struct relay *relay, const rd_kafka_message_t *message,
 			 rd_kafka_resp_err_t error)
@@ -1174,11 +1174,11 @@ static bool may_be_twice(struct relay *relay, const rd_kafka_message_t *message,
 	uint64_t now_ms = relay_boot_ms();
 
 	if (error > 0 || error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
-		relay->numbered_ms = now_ms;
+		relay->epoch_ms = now_ms;
 	if (error)
 		return rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
-	return relay->numbered_ms && age_ms >= AGAIN_MS &&
-		now_ms - age_ms < relay->numbered_ms;
+	return relay->epoch_ms && age_ms >= AGAIN_MS &&
+		now_ms - age_ms < relay->epoch_ms;
 }
 
 static void report_entry(struct relay *relay, struct relay_entry *entry,

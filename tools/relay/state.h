@@ -570,8 +570,8 @@ struct relay {
 	uint64_t nr_sending;
 	/* Reports of entries that librdkafka has given. */
 	uint64_t nr_reports;
-	/* When librdkafka last numbered records anew, see send.c; 0: never. */
-	uint64_t numbered_ms;
+	/* When librdkafka last started a new producer epoch, see send.c; 0: never. */
+	uint64_t epoch_ms;
 	/* The memory of entries that give way and are not done yet. */
 	uint64_t leaving_bytes;
 	/* Tombstones and other writes to the map that wait for the next tick or turn. */

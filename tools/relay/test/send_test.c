@@ -283,11 +283,11 @@ TEST(if_all_writes_are_only_inferred_the_records_are_sent_again_later)
 }
 
 /*
- * Record 0 fails after 10 s. Then librdkafka numbers records anew that are on their way: 1, and 2
- * though that has just been sent, and is acknowledged before it could have been sent again. 3 is
- * sent later.
+ * Record 0 times out after 10 s, which starts a new producer epoch. Record 1 was in flight all the
+ * time. Record 2 was just sent, and is acknowledged too soon to have been sent again. Record 3 is
+ * sent after the new epoch began.
  */
-TEST(records_that_are_numbered_anew_while_they_are_on_their_way_may_be_there_twice)
+TEST(a_record_in_flight_when_an_epoch_starts_may_be_written_twice)
 {
 	open_relay();
 	assign_partitions("delays", 1);
