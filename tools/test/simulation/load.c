@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A mixed load on all three clocks for days of virtual time, with a ledger.
+ *
+ * Each clock has a file with the same number of events. Their delays are between 2 ms and a
+ * limit, the short ones as frequent as the long ones: each range of a factor of two has the same
+ * share. One event in eight has a period, one in eight has slack. When an event expires, it is
+ * armed again with another delay. One time in sixteen that records come, two events get another
+ * time, and one is cancelled and armed again: with more of that, short delays would take over.
+ *
+ * On request the wall clock is set by up to two hours each hour, back or forth.
+ *
+ * The ledger knows of each event when it is due. What must hold of each record:
+ *
+ *  1. It is of an event that is armed, with its id and its due time.
+ *  2. It fired at its due time or later.
+ *  3. It fired at most a tick after the due time, rounded up to a tick, or after the end of the
+ *     slack. If the wall clock was set beyond the due time, the limit is SET_NS after the new
+ *     time: the kernel's worker tells timers of it.
+ *  4. A period's records together have counted as many expirations as have passed.
+ *
+ * In the end, and each simulated day, each event that is armed is found by QUERY.
+ */
+#include <math.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/libtwheel.h"
+
+#define DAY_NS		(86400 * TWHEEL_SECOND)
+#define HOUR_NS		(3600 * TWHEEL_SECOND)
+#define DELAY_MIN_NS	(2 * TWHEEL_MILLISECOND)
+#define SET_NS		(50 * TWHEEL_MILLISECOND)
+#define SLACK_MAX_NS	(5 * TWHEEL_SECOND)
+#define NR_CLOCKS	3
+#define RECORDS_MAX	256
+/* Monday, 18 January 2038, 12:00 UTC: 15 hours before 32 bits of seconds overflow. */
+#define START_S		2147428800LL
+
+static const struct {
+	clockid_t id;
+	const char *name;
+} clocks[NR_CLOCKS] = {
+	{ CLOCK_MONOTONIC, "monotonic" },
+	{ CLOCK_BOOTTIME, "boottime" },
+	{ CLOCK_REALTIME, "realtime" },
+};
+
+/**
+ * struct event - an event, as the ledger knows it
+ * @id: its id.
+ * @due_ns: when it is due; with a period, for the first time.
+ * @interval_ns: its period; 0: none.
+ * @slack_ns: its slack.
+ * @set_ns: the wall clock was set to this time, which is past @due_ns; 0: it was not.
+ * @count: how many of a period's expirations were read.
+ */
+struct event {
+	uint64_t id;
+	uint64_t due_ns;
+	uint64_t interval_ns;
+	uint64_t slack_ns;
+	uint64_t set_ns;
+	uint64_t count;
+};
+
+/* A clock's file and its events, by the data of their records. */
+struct side {
+	struct twheel *wheel;
+	struct event *events;
+	unsigned int clock;
+};
+
+static struct side sides[NR_CLOCKS];
+static unsigned int nr_events = 1000;
+static uint64_t delay_max_ns = 30 * DAY_NS;
+static uint64_t tick_ns;
+static uint64_t seed = 1;
+
+static struct {
+	uint64_t records;
+	uint64_t expirations;
+	uint64_t moved;
+	uint64_t cancelled;
+	uint64_t clock_sets;
+	uint64_t most_late_ns;
+} seen;
+
+static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+	exit(1);
+}
+
+/* --- chance --------------------------------------------------------------------------- */
+
+/* xorshift64 */
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static uint64_t random_below(uint64_t limit)
+{
+	return next_random() % limit;
+}
+
+/* Each factor of two is as likely as any other one. */
+static uint64_t random_between(uint64_t from, uint64_t to)
+{
+	double part = (double)(next_random() >> 11) / (1ULL << 53);
+
+	return (uint64_t)(from * pow((double)to / from, part));
+}
+
+/* --- arming --------------------------------------------------------------------------- */
+
+static void fill(struct side *side, unsigned int i, struct twheel_cmd *cmd)
+{
+	struct event *event = &side->events[i];
+
+	*event = (struct event){
+		.due_ns = twheel_now_ns(side->wheel) + random_between(DELAY_MIN_NS, delay_max_ns),
+	};
+	if (random_below(8) == 0)
+		event->interval_ns = random_between(delay_max_ns / 1000, delay_max_ns / 30);
+	else if (random_below(7) == 0)
+		event->slack_ns = random_below(SLACK_MAX_NS);
+	twheel_prep_add(cmd, event->due_ns, i, TWHEEL_ABS);
+	twheel_cmd_set_interval(cmd, event->interval_ns);
+	twheel_cmd_set_slack(cmd, event->slack_ns);
+}
+
+static void arm(struct side *side, unsigned int i)
+{
+	struct twheel_cmd cmd;
+
+	fill(side, i, &cmd);
+	if (twheel_run(side->wheel, &cmd))
+		fail("cannot arm an event: %s", strerror(-cmd.result));
+	side->events[i].id = cmd.id;
+}
+
+/* An event without a period gets another time; it may have a record that was not read yet. */
+static void move(struct side *side)
+{
+	unsigned int i = random_below(nr_events);
+	struct event *event = &side->events[i];
+	struct twheel_cmd cmd;
+
+	if (event->interval_ns)
+		return;
+	event->due_ns = twheel_now_ns(side->wheel) + random_between(DELAY_MIN_NS, delay_max_ns);
+	event->set_ns = 0;
+	twheel_prep_modify(&cmd, event->id, event->due_ns, TWHEEL_ABS);
+	twheel_cmd_set_slack(&cmd, event->slack_ns);
+	if (twheel_run(side->wheel, &cmd))
+		fail("cannot move an event: %s", strerror(-cmd.result));
+	seen.moved++;
+}
+
+static void cancel(struct side *side)
+{
+	unsigned int i = random_below(nr_events);
+	int error = twheel_cancel(side->wheel, side->events[i].id);
+
+	if (error)
+		fail("cannot cancel an event: %s", strerror(-error));
+	seen.cancelled++;
+	arm(side, i);
+}
+
+/* --- the ledger ----------------------------------------------------------------------- */
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void check_period(const struct side *side, struct event *event,
+			 const struct twheel_record *record)
+{
+	uint64_t last_ns;
+
+	event->count += record->count;
+	last_ns = event->due_ns + (event->count - 1) * event->interval_ns;
+	if (record->fired_ns < last_ns || (record->fired_ns - last_ns >= event->interval_ns &&
+					   !event->set_ns))
+		fail("%s: an event due at %lu each %lu ns counts %lu at %llu",
+		     clocks[side->clock].name, event->due_ns, event->interval_ns, event->count,
+		     record->fired_ns);
+	/* What follows is about the last one. */
+	if (record->fired_ns < record->due_ns)
+		fail("%s: a period is early", clocks[side->clock].name);
+}
+
+static void check_time(const struct side *side, const struct event *event,
+		       const struct twheel_record *record)
+{
+	uint64_t limit_ns = max_of(event->due_ns, event->set_ns ? event->set_ns + SET_NS : 0) +
+			    event->slack_ns + 2 * tick_ns;
+
+	if (record->due_ns != event->due_ns)
+		fail("%s: an event due at %lu says %llu", clocks[side->clock].name,
+		     event->due_ns, record->due_ns);
+	if (record->fired_ns < event->due_ns)
+		fail("%s: an event due at %lu is early, at %llu", clocks[side->clock].name,
+		     event->due_ns, record->fired_ns);
+	if (record->fired_ns > limit_ns)
+		fail("%s: an event due at %lu with slack %lu, clock set to %lu, is late, at %llu",
+		     clocks[side->clock].name, event->due_ns, event->slack_ns, event->set_ns,
+		     record->fired_ns);
+	if (!event->set_ns && !event->slack_ns)
+		seen.most_late_ns = max_of(seen.most_late_ns, record->fired_ns - event->due_ns);
+}
+
+static void check(struct side *side, const struct twheel_record *record)
+{
+	struct event *event;
+
+	if (record->data >= nr_events || record->reason != TWHEEL_EXPIRED)
+		fail("%s: a record of nobody", clocks[side->clock].name);
+	event = &side->events[record->data];
+	if (record->id != event->id)
+		fail("%s: a record of an event that is not armed", clocks[side->clock].name);
+	seen.records++;
+	seen.expirations += record->count;
+	if (event->interval_ns)
+		check_period(side, event, record);
+	else
+		check_time(side, event, record);
+}
+
+/* An event with a period is ended now and then, for another one. */
+static void read_side(struct side *side, struct twheel_records *records)
+{
+	const struct twheel_record *record;
+
+	while (twheel_read(side->wheel, records)) {
+		twheel_for_each_record(record, records) {
+			struct event *event = &side->events[record->data];
+
+			check(side, record);
+			if (event->interval_ns && random_below(32))
+				continue;
+			if (event->interval_ns && twheel_cancel(side->wheel, event->id))
+				fail("cannot end a period");
+			arm(side, record->data);
+		}
+		if (random_below(16))
+			continue;
+		move(side);
+		move(side);
+		cancel(side);
+	}
+}
+
+static void check_all(void)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < NR_CLOCKS; i++)
+		for (j = 0; j < nr_events; j++) {
+			int state = twheel_query(sides[i].wheel, sides[i].events[j].id, NULL);
+
+			if (state != TWHEEL_ARMED && state != TWHEEL_READY)
+				fail("%s: an event is lost", clocks[i].name);
+		}
+}
+
+/* --- the wall clock ------------------------------------------------------------------- */
+
+static void set_clock(struct side *side)
+{
+	struct timespec now;
+	uint64_t now_ns;
+	unsigned int i;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec += (long)random_below(4 * 3600) - 2 * 3600;
+	if (clock_settime(CLOCK_REALTIME, &now))
+		fail("cannot set the clock: %m");
+	now_ns = twheel_now_ns(side->wheel);
+	for (i = 0; i < nr_events; i++) {
+		struct event *event = &side->events[i];
+
+		if (event->interval_ns || event->due_ns <= now_ns)
+			event->set_ns = now_ns;
+	}
+	seen.clock_sets++;
+}
+
+/* --- main ----------------------------------------------------------------------------- */
+
+static void run(uint64_t days, bool sets_clock)
+{
+	struct side *monotonic = &sides[0], *wall = &sides[NR_CLOCKS - 1];
+	uint64_t now_ns = twheel_now_ns(monotonic->wheel), end_ns = now_ns + days * DAY_NS;
+	uint64_t hour_ns = now_ns + HOUR_NS, day_ns = now_ns + DAY_NS;
+	struct pollfd files[NR_CLOCKS];
+	struct twheel_records records;
+	unsigned int i;
+
+	if (twheel_records_init(&records, RECORDS_MAX))
+		fail("no memory");
+	for (i = 0; i < NR_CLOCKS; i++)
+		files[i] = (struct pollfd){ .fd = twheel_fd(sides[i].wheel), .events = POLLIN };
+	while ((now_ns = twheel_now_ns(monotonic->wheel)) < end_ns) {
+		uint64_t until_ns = sets_clock ? hour_ns : day_ns;
+
+		if (poll(files, NR_CLOCKS, (until_ns - now_ns) / TWHEEL_MILLISECOND + 1) < 0)
+			fail("poll: %m");
+		for (i = 0; i < NR_CLOCKS; i++)
+			if (files[i].revents)
+				read_side(&sides[i], &records);
+		now_ns = twheel_now_ns(monotonic->wheel);
+		if (now_ns >= hour_ns && sets_clock)
+			set_clock(wall);
+		if (now_ns >= day_ns)
+			check_all();
+		hour_ns += now_ns >= hour_ns ? HOUR_NS : 0;
+		day_ns += now_ns >= day_ns ? DAY_NS : 0;
+	}
+	check_all();
+	twheel_records_destroy(&records);
+}
+
+static void open_side(unsigned int clock)
+{
+	struct side *side = &sides[clock];
+	struct twheel_config config;
+	unsigned int i;
+	int error;
+
+	twheel_config_init(&config);
+	config.clockid = clocks[clock].id;
+	error = twheel_open(&side->wheel, &config);
+	if (error)
+		fail("cannot open the device: %s", strerror(-error));
+	side->clock = clock;
+	side->events = calloc(nr_events, sizeof(*side->events));
+	if (!side->events)
+		fail("no memory");
+	for (i = 0; i < nr_events; i++)
+		arm(side, i);
+}
+
+int main(int argc, char **argv)
+{
+	const struct timespec start = { .tv_sec = START_S };
+	uint64_t days;
+	bool sets_clock;
+	unsigned int i;
+
+	if (argc != 6) {
+		printf("Usage: load DAYS EVENTS LONGEST_DELAY_DAYS SEED SETS_CLOCK\n");
+		return 2;
+	}
+	days = strtoull(argv[1], NULL, 10);
+	nr_events = strtoul(argv[2], NULL, 10);
+	delay_max_ns = strtoull(argv[3], NULL, 10) * DAY_NS;
+	seed = strtoull(argv[4], NULL, 10) * 2654435761 + 1;
+	sets_clock = argv[5][0] == '1';
+	if (clock_settime(CLOCK_REALTIME, &start))
+		fail("cannot set the clock: %m");
+	for (i = 0; i < NR_CLOCKS; i++)
+		open_side(i);
+	tick_ns = twheel_info(sides[0].wheel)->tick_ns;
+	run(days, sets_clock);
+	printf("days %lu\nrecords %lu\nexpirations %lu\nmoved %lu\ncancelled %lu\nclock_sets %lu\n"
+	       "most_late_ns %lu\ntick_ns %lu\n", days, seen.records, seen.expirations, seen.moved,
+	       seen.cancelled, seen.clock_sets, seen.most_late_ns, tick_ns);
+	return 0;
+}
