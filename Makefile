@@ -44,6 +44,9 @@ help:
 	@echo 'make test-kernels  whole, on each kernel, what "make test" does there in short'
 	@echo 'make torture   the interface for modules, at random, DURATION=60 s on each of two kernels'
 	@echo 'make fuzz      libFuzzer on the wheel, the queue and the relay, DURATION=300 s each'
+	@echo 'make simulate  a month of mixed load and a year of few events, in virtual time'
+	@echo 'make coverage  how many lines of twheelq and twheel-relay the tests run'
+	@echo 'make mutate    puts 200 small faults into the code: do the tests notice? ARGS=--help'
 	@echo 'make test-newcomer  the commands of README.md, in an empty Debian 12 and 13'
 	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
 	@echo 'make bench     every benchmark, beside what else there is, and which targets are reached;'
@@ -139,6 +142,18 @@ fuzz:
 	tools/vm/setup host queue
 	tools/test/fuzz --seconds $(or $(DURATION),300)
 
+simulate:
+	tools/vm/setup host 6.1
+	tools/test/simulate --whole
+
+coverage:
+	tools/vm/setup host queue-test
+	tools/test/coverage
+
+mutate:
+	tools/vm/setup host queue-test 6.1 debug
+	tools/test/mutate $(ARGS)
+
 test-newcomer:
 	tools/test/newcomer
 
@@ -153,5 +168,5 @@ clean:
 
 .PHONY: all help modules tools lib twheelctl queue relay examples example-uring deb install \
 	uninstall modules_install setup demo demo-queue \
-	demo-relay bench screenshots bench-queue bench-relay test test-kernels torture fuzz test-newcomer \
-	check-style clean
+	demo-relay bench screenshots bench-queue bench-relay test test-kernels torture fuzz simulate \
+	coverage mutate test-newcomer check-style clean

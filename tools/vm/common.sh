@@ -24,8 +24,9 @@
 export LC_ALL=C
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
-# The last ones, User-mode Linux, are for benchmarks; tests do without them.
-kernels=(6.1 6.12 6.12-rt debug uml uml-7.2)
+# "make test" wants the first four. The others are for "make test-kernels" and, User-mode Linux,
+# for benchmarks.
+kernels=(6.1 6.12 6.12-rt debug debug-6.12 debug-7.2 kcsan uml uml-7.2)
 # shellcheck disable=SC2034 # for setup
 test_kernels=(6.1 6.12 6.12-rt debug)
 prog=${0##*/}
@@ -55,16 +56,44 @@ is_uml() {
 	[[ $1 == uml || $1 == uml-7.2 ]]
 }
 
-# Is this kernel built here, from source and a .config of ours?
-is_own() {
-	[[ $1 == debug ]] || is_uml "$1"
+# Does it check what it does? Then it is slow.
+is_debug() {
+	[[ $1 == debug* || $1 == kcsan ]]
 }
 
-# The options of an own kernel; those of User-mode Linux are the same for each version.
-config_of() {
-	local name=$1
-	! is_uml "$1" || name=uml
-	echo "$vm/$name.config"
+# Is this kernel built here, from source and a .config of ours?
+is_own() {
+	is_debug "$1" || is_uml "$1"
+}
+
+# The options of an own kernel are in one file, or in two: the second has what differs, in another
+# version or with another check.
+configs_of() {
+	case $1 in
+	uml*)	echo "$vm/uml.config" ;;
+	debug)	echo "$vm/debug.config" ;;
+	*)	echo "$vm/debug.config $vm/$1.config" ;;
+	esac
+}
+
+# Its options, a line each: of two lines about the same one, the later holds. A line "# NAME" of
+# the second file takes an option out that the version does not have.
+options_of() {
+	# shellcheck disable=SC2046 # words
+	awk '
+		/^CONFIG_/			{ split($0, name, "="); add(name[1], $0) }
+		/^# CONFIG_.* is not set/	{ add($2, $0) }
+		/^# CONFIG_[A-Z0-9_]*$/		{ add($2, "") }
+		function add(name, line) {
+			if (!(name in lines))
+				names[++nr] = name
+			lines[name] = line
+		}
+		END {
+			for (i = 1; i <= nr; i++)
+				if (lines[names[i]] != "")
+					print lines[names[i]]
+		}' $(configs_of "$1")
 }
 
 # Shall this kernel not be used?
@@ -84,8 +113,7 @@ release_of() {
 
 # An own kernel's .config in a form that does not change with its comments.
 config_hash() {
-	grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$(config_of "$1")" |
-		sha256sum | cut -d ' ' -f 1
+	options_of "$1" | sha256sum | cut -d ' ' -f 1
 }
 
 # Is everything there that boot and build need of a kernel?
