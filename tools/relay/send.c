@@ -79,9 +79,6 @@
 /* How many failing targets are remembered that have no entries. */
 #define IDLE_MAX	10000
 
-/* How long librdkafka waits before it sends a record again: retry.backoff.ms. */
-#define AGAIN_MS	100
-
 /* How long a name that is not valid for a topic is not asked for again. */
 #define INVALID_MS	60000
 
@@ -1162,23 +1159,27 @@ static rd_kafka_resp_err_t error_of(const rd_kafka_message_t *message)
 }
 
 /*
- * After a write that timed out or that a broker refused, librdkafka starts a new producer epoch.
- * It then gives new sequence numbers to all records that it sends again, of any partition, and
- * brokers no longer recognise a record that they have already. A record that is acknowledged
- * within AGAIN_MS was sent only once.
+ * After a write that timed out or that was refused, librdkafka starts a new producer epoch. It then
+ * gives new sequence numbers to all records that it sends again, of any partition, and brokers no
+ * longer recognise a record that they have already.
  */
-static bool may_be_twice(struct relay *relay, const rd_kafka_message_t *message,
-			 rd_kafka_resp_err_t error)
+static void note_epoch(struct relay *relay, bool is_own, rd_kafka_resp_err_t error)
 {
-	int64_t age_ms = rd_kafka_message_latency(message) / 1000;
-	uint64_t now_ms = relay_boot_ms();
+	if (error > 0 || error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT ||
+	    error == RD_KAFKA_RESP_ERR__BAD_MSG)
+		relay->epoch_ms[is_own] = relay_boot_ms();
+}
 
-	if (error > 0 || error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
-		relay->epoch_ms = now_ms;
+/* A record that is acknowledged within @again_ms was sent only once. */
+static bool may_be_twice(const struct relay *relay, const rd_kafka_message_t *message,
+			 rd_kafka_resp_err_t error, bool is_own)
+{
+	uint64_t age_ms = MAX(rd_kafka_message_latency(message), 0) / 1000;
+	uint64_t epoch_ms = relay->epoch_ms[is_own];
+
 	if (error)
 		return rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
-	return relay->epoch_ms && age_ms >= AGAIN_MS &&
-		now_ms - age_ms < relay->epoch_ms;
+	return epoch_ms && age_ms >= relay->again_ms && relay_boot_ms() < epoch_ms + age_ms;
 }
 
 static void report_entry(struct relay *relay, struct relay_entry *entry,
@@ -1187,11 +1188,22 @@ static void report_entry(struct relay *relay, struct relay_entry *entry,
 	rd_kafka_resp_err_t error = error_of(message);
 
 	relay->nr_reports++;
-	relay->stats.maybe_twice += may_be_twice(relay, message, error);
+	note_epoch(relay, entry->is_own, error);
+	relay->stats.maybe_twice += may_be_twice(relay, message, error, entry->is_own);
 	if (error)
 		relay_send_failed(relay, entry, error);
 	else
 		relay_send_succeeded(relay, entry);
+}
+
+/* The map is written by the relay's own producer. */
+static void report_map_write(struct relay *relay, struct relay_map_write *write,
+			     const rd_kafka_message_t *message)
+{
+	rd_kafka_resp_err_t error = error_of(message);
+
+	note_epoch(relay, true, error);
+	relay->handlers.map_report(relay, write, error);
 }
 
 void relay_send_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
@@ -1203,9 +1215,8 @@ void relay_send_report(rd_kafka_t *client, const rd_kafka_message_t *message, vo
 	if (*write == WRITE_ENTRY)
 		report_entry(relay, container_of(write, struct relay_entry, write), message);
 	else
-		relay->handlers.map_report(relay,
-					   container_of(write, struct relay_map_write, write),
-					   error_of(message));
+		report_map_write(relay, container_of(write, struct relay_map_write, write),
+				 message);
 }
 
 static void free_dropped(struct relay *relay)

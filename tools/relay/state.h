@@ -570,8 +570,12 @@ struct relay {
 	uint64_t nr_sending;
 	/* Reports of entries that librdkafka has given. */
 	uint64_t nr_reports;
-	/* When librdkafka last started a new producer epoch, see send.c; 0: never. */
-	uint64_t epoch_ms;
+	/*
+	 * When @producer and @own_producer last started a new epoch, see send.c; 0: never. A
+	 * record is sent again after @again_ms at the earliest.
+	 */
+	uint64_t epoch_ms[2];
+	uint64_t again_ms;
 	/* The memory of entries that give way and are not done yet. */
 	uint64_t leaving_bytes;
 	/* Tombstones and other writes to the map that wait for the next tick or turn. */

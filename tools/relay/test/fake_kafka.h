@@ -94,6 +94,7 @@ struct fake_commit {
  * @at_poll: if set, is called by each rd_kafka_poll().
  * @reported: the record that is being reported.
  * @status: what its report says of whether it was written.
+ * @map_error: the error of the next reports of writes to the map.
  * @nr_events: reports that were made during this poll.
  * @map_writes: writes to the map, which are acknowledged by the next poll.
  * @nr_map_writes: their number.
@@ -128,6 +129,7 @@ struct fake_kafka {
 	void (*at_poll)(void);
 	const struct fake_produced *reported;
 	rd_kafka_msg_status_t status;
+	rd_kafka_resp_err_t map_error;
 	unsigned int nr_events;
 	void *map_writes[FAKE_MAP_WRITES_MAX];
 	unsigned int nr_map_writes;

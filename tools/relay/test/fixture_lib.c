@@ -52,6 +52,7 @@ void open_relay(void)
 	alarms_open(&relay.alarms, ALARM_AUTO);
 	kafka.relay = &relay;
 	relay.own_producer = fake_own_producer();
+	relay.again_ms = 100;
 	relay_work_open(&relay);
 	relay_cancels_open(&relay);
 }

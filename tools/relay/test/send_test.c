@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "relay/commit.h"
 #include "relay/send.h"
 #include "relay/test/fixture_lib.h"
 
@@ -402,6 +403,31 @@ TEST(a_record_that_could_not_be_parked_is_delivered_in_time_while_its_bucket_is_
 	turn();
 	ASSERT_EQ(low_of(0), 3);
 	ASSERT(!have_entries());
+}
+
+/*
+ * Record 0 is in flight to a bucket, by the relay's own producer, and record 2 to a target. The own
+ * producer starts a new epoch, since what is said of record 1 cannot be written to the map.
+ */
+TEST(a_failed_write_to_the_map_starts_an_epoch_of_the_own_producer_only)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_delayed(0, HOUR_MS);
+	wait_ms(SECOND_MS);
+	read_due(1, "target");
+	fake_report_all("target", 0);
+	read_due(2, "target");
+	ASSERT_EQ(fake_count(BUCKET, true), 1);
+	kafka.map_error = RD_KAFKA_RESP_ERR__MSG_TIMED_OUT;
+	relay_commit(&relay);
+	ASSERT_GT(kafka.nr_map_writes, 0);
+	wait_ms(10 * SECOND_MS);
+	ASSERT_EQ(relay.stats.maybe_twice, 0);
+	fake_report_all("target", 0);
+	ASSERT_EQ(relay.stats.maybe_twice, 0);
+	fake_report_all(BUCKET, 0);
+	ASSERT_EQ(relay.stats.maybe_twice, 1);
 }
 
 /* Partitions were added to the topic of delays, but not to its buckets. */
