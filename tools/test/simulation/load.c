@@ -17,9 +17,9 @@
  *  3. It fired at most a tick after the due time, rounded up to a tick, or after the end of the
  *     slack. If the wall clock was set beyond the due time, the limit is SET_NS after the new
  *     time: the kernel's worker tells timers of it.
- *  4. A period's records together have counted as many expirations as have passed.
+ *  4. It counts one expiration, or as many of a period as the clock was set beyond.
  *
- * In the end, and each simulated day, each event that is armed is found by QUERY.
+ * In the end, and each simulated day, QUERY finds each event, and none waits whose time is over.
  */
 #include <math.h>
 #include <poll.h>
@@ -57,7 +57,7 @@ static const struct {
  * @due_ns: when it is due; with a period, for the first time.
  * @interval_ns: its period; 0: none.
  * @slack_ns: its slack.
- * @set_ns: the wall clock was set to this time, which is past @due_ns; 0: it was not.
+ * @set_ns: the wall clock was set to this time, which is past its next due time; 0: it was not.
  * @count: how many of a period's expirations were read.
  */
 struct event {
@@ -69,11 +69,12 @@ struct event {
 	uint64_t count;
 };
 
-/* A clock's file and its events, by the data of their records. */
+/* A clock's file and its events, by the data of their records, and how many records came. */
 struct side {
 	struct twheel *wheel;
 	struct event *events;
 	unsigned int clock;
+	uint64_t nr_records;
 };
 
 static struct side sides[NR_CLOCKS];
@@ -172,14 +173,20 @@ static void move(struct side *side)
 	seen.moved++;
 }
 
-static void cancel(struct side *side)
+static void end(struct side *side, unsigned int i)
 {
-	unsigned int i = random_below(nr_events);
 	int error = twheel_cancel(side->wheel, side->events[i].id);
 
 	if (error)
 		fail("cannot cancel an event: %s", strerror(-error));
 	seen.cancelled++;
+}
+
+static void cancel(struct side *side)
+{
+	unsigned int i = random_below(nr_events);
+
+	end(side, i);
 	arm(side, i);
 }
 
@@ -190,41 +197,58 @@ static uint64_t max_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void check_period(const struct side *side, struct event *event,
-			 const struct twheel_record *record)
+/* When it is due next. */
+static uint64_t next_due_ns(const struct event *event)
 {
-	uint64_t last_ns;
-
-	event->count += record->count;
-	last_ns = event->due_ns + (event->count - 1) * event->interval_ns;
-	if (record->fired_ns < last_ns || (record->fired_ns - last_ns >= event->interval_ns &&
-					   !event->set_ns))
-		fail("%s: an event due at %lu each %lu ns counts %lu at %llu",
-		     clocks[side->clock].name, event->due_ns, event->interval_ns, event->count,
-		     record->fired_ns);
-	/* What follows is about the last one. */
-	if (record->fired_ns < record->due_ns)
-		fail("%s: a period is early", clocks[side->clock].name);
+	return event->due_ns + event->count * event->interval_ns;
 }
 
+/* When it has fired at the latest. */
+static uint64_t limit_ns(const struct event *event)
+{
+	uint64_t set_ns = event->set_ns ? event->set_ns + SET_NS : 0;
+
+	return max_of(next_due_ns(event), set_ns) + event->slack_ns + 2 * tick_ns;
+}
+
+/* The times of a record are those of the first expiration that it covers. */
 static void check_time(const struct side *side, const struct event *event,
 		       const struct twheel_record *record)
 {
-	uint64_t limit_ns = max_of(event->due_ns, event->set_ns ? event->set_ns + SET_NS : 0) +
-			    event->slack_ns + 2 * tick_ns;
+	uint64_t due_ns = next_due_ns(event);
 
-	if (record->due_ns != event->due_ns)
-		fail("%s: an event due at %lu says %llu", clocks[side->clock].name,
-		     event->due_ns, record->due_ns);
-	if (record->fired_ns < event->due_ns)
-		fail("%s: an event due at %lu is early, at %llu", clocks[side->clock].name,
-		     event->due_ns, record->fired_ns);
-	if (record->fired_ns > limit_ns)
+	if (record->due_ns != due_ns)
+		fail("%s: an event due at %lu says %llu", clocks[side->clock].name, due_ns,
+		     record->due_ns);
+	if (record->fired_ns < due_ns)
+		fail("%s: an event due at %lu is early, at %llu", clocks[side->clock].name, due_ns,
+		     record->fired_ns);
+	if (record->fired_ns > limit_ns(event))
 		fail("%s: an event due at %lu with slack %lu, clock set to %lu, is late, at %llu",
-		     clocks[side->clock].name, event->due_ns, event->slack_ns, event->set_ns,
+		     clocks[side->clock].name, due_ns, event->slack_ns, event->set_ns,
 		     record->fired_ns);
 	if (!event->set_ns && !event->slack_ns)
-		seen.most_late_ns = max_of(seen.most_late_ns, record->fired_ns - event->due_ns);
+		seen.most_late_ns = max_of(seen.most_late_ns, record->fired_ns - due_ns);
+}
+
+/*
+ * Records are read at once. So one covers one expiration, unless the clock was set beyond more:
+ * then the last of them is less than a period ago.
+ */
+static void check_count(const struct side *side, const struct event *event,
+			const struct twheel_record *record)
+{
+	uint64_t last_ns = next_due_ns(event) + (record->count - 1) * event->interval_ns;
+	uint64_t now_ns = twheel_now_ns(side->wheel);
+	bool is_right = record->count == 1;
+
+	if (event->set_ns && event->interval_ns)
+		is_right = record->count > 0 && last_ns <= now_ns &&
+			   now_ns - last_ns < event->interval_ns + SET_NS;
+	if (!is_right)
+		fail("%s: an event due at %lu each %lu ns counts %llu at %lu",
+		     clocks[side->clock].name, event->due_ns, event->interval_ns, record->count,
+		     now_ns);
 }
 
 static void check(struct side *side, const struct twheel_record *record)
@@ -238,10 +262,13 @@ static void check(struct side *side, const struct twheel_record *record)
 		fail("%s: a record of an event that is not armed", clocks[side->clock].name);
 	seen.records++;
 	seen.expirations += record->count;
-	if (event->interval_ns)
-		check_period(side, event, record);
-	else
-		check_time(side, event, record);
+	side->nr_records++;
+	check_time(side, event, record);
+	check_count(side, event, record);
+	if (!event->interval_ns)
+		return;
+	event->count += record->count;
+	event->set_ns = 0;
 }
 
 /* An event with a period is ended now and then, for another one. */
@@ -256,8 +283,8 @@ static void read_side(struct side *side, struct twheel_records *records)
 			check(side, record);
 			if (event->interval_ns && random_below(32))
 				continue;
-			if (event->interval_ns && twheel_cancel(side->wheel, event->id))
-				fail("cannot end a period");
+			if (event->interval_ns)
+				end(side, record->data);
 			arm(side, record->data);
 		}
 		if (random_below(16))
@@ -268,17 +295,26 @@ static void read_side(struct side *side, struct twheel_records *records)
 	}
 }
 
+/* An event whose time is over does not wait any more. */
+static void check_waiting(struct side *side, const struct event *event)
+{
+	uint64_t now_ns = twheel_now_ns(side->wheel);
+	int state = twheel_query(side->wheel, event->id, NULL);
+
+	if (state != TWHEEL_ARMED && state != TWHEEL_READY)
+		fail("%s: an event is lost", clocks[side->clock].name);
+	if (state == TWHEEL_ARMED && now_ns > limit_ns(event))
+		fail("%s: an event due at %lu still waits at %lu", clocks[side->clock].name,
+		     next_due_ns(event), now_ns);
+}
+
 static void check_all(void)
 {
 	unsigned int i, j;
 
 	for (i = 0; i < NR_CLOCKS; i++)
-		for (j = 0; j < nr_events; j++) {
-			int state = twheel_query(sides[i].wheel, sides[i].events[j].id, NULL);
-
-			if (state != TWHEEL_ARMED && state != TWHEEL_READY)
-				fail("%s: an event is lost", clocks[i].name);
-		}
+		for (j = 0; j < nr_events; j++)
+			check_waiting(&sides[i], &sides[i].events[j]);
 }
 
 /* --- the wall clock ------------------------------------------------------------------- */
@@ -297,8 +333,7 @@ static void set_clock(struct side *side)
 	for (i = 0; i < nr_events; i++) {
 		struct event *event = &side->events[i];
 
-		if (event->interval_ns || event->due_ns <= now_ns)
-			event->set_ns = now_ns;
+		event->set_ns = next_due_ns(event) <= now_ns ? now_ns : 0;
 	}
 	seen.clock_sets++;
 }
@@ -335,6 +370,9 @@ static void run(uint64_t days, bool sets_clock)
 		day_ns += now_ns >= day_ns ? DAY_NS : 0;
 	}
 	check_all();
+	for (i = 0; i < NR_CLOCKS; i++)
+		if (!sides[i].nr_records)
+			fail("%s: nothing has expired", clocks[i].name);
 	twheel_records_destroy(&records);
 }
 
