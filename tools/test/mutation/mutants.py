@@ -4,9 +4,9 @@
 import collections
 import re
 
-# @file is the path from the repository's top, @line counts from 1, @kind says what was done,
-# @before and @after are the line without and with the fault.
-Mutant = collections.namedtuple("Mutant", "file line kind before after")
+# @file is the path from the repository's top, @line counts from 1, @function is the one that has
+# the line, @kind says what was done, @before and @after are the line without and with the fault.
+Mutant = collections.namedtuple("Mutant", "file line function kind before after")
 
 # What is turned into what. In a line, each place is a mutant of its own.
 SWAPS = (
@@ -42,9 +42,9 @@ def without_comments(text):
 
 
 def body_lines(masked):
-    """The numbers of lines, from 0, that are in functions of the product."""
+    """(number from 0, function) of the lines that are in functions of the product."""
     inside, is_check, found = False, False, []
-    before = ""
+    before = function = ""
     for number, line in enumerate(masked):
         if line.startswith("#"):
             is_check = "WHEEL_CHECK" in line and not line.startswith("#endif")
@@ -55,7 +55,10 @@ def body_lines(masked):
         elif line.startswith("}"):
             inside = False
         elif inside and line.startswith("\t"):
-            found.append(number)
+            found.append((number, function))
+        name = re.match(r"[a-z].*?(\w+)\(", line)
+        if name:
+            function = name.group(1)
         if line.strip():
             before = line
     return found
@@ -83,17 +86,17 @@ def mutants_of_line(line, masked):
 def mutants_of(path, text):
     """All mutants of a file."""
     lines, masked = text.split("\n"), without_comments(text).split("\n")
-    for number in body_lines(masked):
+    for number, function in body_lines(masked):
         line, bare = lines[number], masked[number].rstrip()
         if SILENT.search(bare) or bare.endswith("\\"):
             continue
         for kind, changed in mutants_of_line(line, bare):
-            yield Mutant(path, number + 1, kind, line, changed)
+            yield Mutant(path, number + 1, function, kind, line, changed)
         if is_whole(masked, number) and not DECLARES.match(bare) and \
                 (CALL.match(bare) or CHANGE.match(bare)):
             indent = line[:len(line) - len(line.lstrip("\t"))]
             kind = "lock dropped" if LOCK.search(bare) else "line removed"
-            yield Mutant(path, number + 1, kind, line, f"{indent};")
+            yield Mutant(path, number + 1, function, kind, line, f"{indent};")
 
 
 def choose(mutants, count, random):
