@@ -120,10 +120,11 @@ static unsigned int report_map_writes(void)
 
 	memcpy(writes, kafka.map_writes, nr * sizeof(writes[0]));
 	kafka.nr_map_writes = 0;
-	for (i = 0; i < nr; i++)
-		relay_send_report(NULL, &(rd_kafka_message_t){ ._private = writes[i],
-							       .err = kafka.map_error },
-				  kafka.relay);
+	for (i = 0; i < nr; i++) {
+		rd_kafka_message_t message = { ._private = writes[i], .err = kafka.map_error };
+
+		relay_send_report(NULL, &message, kafka.relay);
+	}
 	return nr;
 }
 
