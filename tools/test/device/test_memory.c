@@ -406,6 +406,7 @@ static void watch_until_refused(int fd, struct progress *progress)
 	const size_t nr = 10;
 
 	while (!progress->result) {
+		bool is_watched = false;
 		size_t i;
 
 		for (i = 0; i < nr; i++)
@@ -413,7 +414,10 @@ static void watch_until_refused(int fd, struct progress *progress)
 					    make_add(0, FAR_NS, i);
 		if (submit(fd, progress->cmds, nr) != (long)nr)
 			_exit(2);
-		progress->armed += !progress->cmds[1].result;
+		/* Memory can be refused to one watch and be there for the next. */
+		for (i = 1; i < nr; i++)
+			is_watched |= !progress->cmds[i].result;
+		progress->armed += is_watched;
 		/* An ADD that fails leaves its WATCHes without an event. */
 		for (i = 0; i < nr; i++) {
 			int result = progress->cmds[i].result;
