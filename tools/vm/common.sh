@@ -66,12 +66,12 @@ is_own() {
 	is_debug "$1" || is_uml "$1"
 }
 
-# The options of an own kernel are in one file, or in two: the second has what differs, in another
-# version or with another check.
+# The options of an own kernel are in one file, or in two: the second has what differs from the
+# other debug kernels.
 configs_of() {
 	case $1 in
 	uml*)	echo "$vm/uml.config" ;;
-	debug)	echo "$vm/debug.config" ;;
+	debug)	echo "$vm/debug.config $vm/debug-6.1.config" ;;
 	*)	echo "$vm/debug.config $vm/$1.config" ;;
 	esac
 }
