@@ -143,7 +143,7 @@ fuzz:
 	tools/test/fuzz --seconds $(or $(DURATION),300)
 
 simulate:
-	tools/vm/setup host 6.1
+	tools/vm/setup host 6.1 uml-travel
 	tools/test/simulate --whole
 
 coverage:

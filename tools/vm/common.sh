@@ -26,7 +26,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 # "make test" wants the first four. The others are for "make test-kernels" and, User-mode Linux,
 # for benchmarks.
-kernels=(6.1 6.12 6.12-rt debug debug-6.12 debug-7.2 kcsan uml uml-7.2)
+kernels=(6.1 6.12 6.12-rt debug debug-6.12 debug-7.2 kcsan uml uml-7.2 uml-travel)
 # shellcheck disable=SC2034 # for setup
 test_kernels=(6.1 6.12 6.12-rt debug)
 prog=${0##*/}
@@ -53,7 +53,7 @@ is_kernel() {
 }
 
 is_uml() {
-	[[ $1 == uml || $1 == uml-7.2 ]]
+	[[ $1 == uml || $1 == uml-* ]]
 }
 
 # Does it check what it does? Then it is slow.
@@ -70,7 +70,8 @@ is_own() {
 # other debug kernels.
 configs_of() {
 	case $1 in
-	uml*)	echo "$vm/uml.config" ;;
+	uml | uml-7.2)	echo "$vm/uml.config" ;;
+	uml-*)	echo "$vm/uml.config $vm/$1.config" ;;
 	debug)	echo "$vm/debug.config $vm/debug-6.1.config" ;;
 	*)	echo "$vm/debug.config $vm/$1.config" ;;
 	esac

@@ -8,19 +8,22 @@
  * armed again with another delay. One time in sixteen that records come, two events get another
  * time, and one is cancelled and armed again: with more of that, short delays would take over.
  *
- * On request the wall clock is set by up to two hours each hour, back or forth.
+ * On request the wall clock is set by up to two hours each hour, back or forth, or the machine is
+ * suspended for up to two hours each day.
  *
  * The ledger knows of each event when it is due. What must hold of each record:
  *
  *  1. It is of an event that is armed, with its id and its due time.
  *  2. It fired at its due time or later.
  *  3. It fired at most a tick after the due time, rounded up to a tick, or after the end of the
- *     slack. If the wall clock was set beyond the due time, the limit is SET_NS after the new
- *     time: the kernel's worker tells timers of it.
- *  4. It counts one expiration, or as many of a period as the clock was set beyond.
+ *     slack. If its clock jumped beyond the due time, the limit is JUMP_NS after the new time:
+ *     the kernel's worker tells timers of it.
+ *  4. It counts one expiration, or as many of a period as the clock jumped beyond.
  *
  * In the end, and each simulated day, QUERY finds each event, and none waits whose time is over.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -29,26 +32,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/libtwheel.h"
 
 #define DAY_NS		(86400 * TWHEEL_SECOND)
 #define HOUR_NS		(3600 * TWHEEL_SECOND)
 #define DELAY_MIN_NS	(2 * TWHEEL_MILLISECOND)
-#define SET_NS		(50 * TWHEEL_MILLISECOND)
+#define JUMP_NS		(50 * TWHEEL_MILLISECOND)
 #define SLACK_MAX_NS	(5 * TWHEEL_SECOND)
-#define NR_CLOCKS	3
+#define SUSPEND_MIN_S	60
 #define RECORDS_MAX	256
 /* Monday, 18 January 2038, 12:00 UTC: 15 hours before 32 bits of seconds overflow. */
 #define START_S		2147428800LL
+
+enum { MONOTONIC, BOOTTIME, REALTIME, NR_CLOCKS };
 
 static const struct {
 	clockid_t id;
 	const char *name;
 } clocks[NR_CLOCKS] = {
-	{ CLOCK_MONOTONIC, "monotonic" },
-	{ CLOCK_BOOTTIME, "boottime" },
-	{ CLOCK_REALTIME, "realtime" },
+	[MONOTONIC] = { CLOCK_MONOTONIC, "monotonic" },
+	[BOOTTIME] = { CLOCK_BOOTTIME, "boottime" },
+	[REALTIME] = { CLOCK_REALTIME, "realtime" },
+};
+
+/* What makes clocks jump: nothing, setting the wall clock each hour, or suspending each day. */
+enum { JUMP_NONE, JUMP_SET, JUMP_SUSPEND, NR_JUMPS };
+
+static const char *const jumps[NR_JUMPS] = {
+	[JUMP_NONE] = "none",
+	[JUMP_SET] = "set",
+	[JUMP_SUSPEND] = "suspend",
 };
 
 /**
@@ -57,7 +72,7 @@ static const struct {
  * @due_ns: when it is due; with a period, for the first time.
  * @interval_ns: its period; 0: none.
  * @slack_ns: its slack.
- * @set_ns: the wall clock was set to this time, which is past its next due time; 0: it was not.
+ * @jump_ns: its clock jumped to this time, which is past its next due time; 0: it did not.
  * @count: how many of a period's expirations were read.
  */
 struct event {
@@ -65,7 +80,7 @@ struct event {
 	uint64_t due_ns;
 	uint64_t interval_ns;
 	uint64_t slack_ns;
-	uint64_t set_ns;
+	uint64_t jump_ns;
 	uint64_t count;
 };
 
@@ -88,6 +103,7 @@ static struct {
 	uint64_t moved;
 	uint64_t cancelled;
 	uint64_t clock_sets;
+	uint64_t suspends;
 	uint64_t most_late_ns;
 } seen;
 
@@ -164,7 +180,7 @@ static void move(struct side *side)
 	if (event->interval_ns)
 		return;
 	event->due_ns = twheel_now_ns(side->wheel) + random_between(DELAY_MIN_NS, delay_max_ns);
-	event->set_ns = 0;
+	event->jump_ns = 0;
 	twheel_prep_modify(&cmd, event->id, event->due_ns, TWHEEL_ABS);
 	twheel_cmd_set_slack(&cmd, event->slack_ns);
 	if (twheel_run(side->wheel, &cmd))
@@ -205,9 +221,9 @@ static uint64_t next_due_ns(const struct event *event)
 /* When it has fired at the latest. */
 static uint64_t limit_ns(const struct event *event)
 {
-	uint64_t set_ns = event->set_ns ? event->set_ns + SET_NS : 0;
+	uint64_t jump_ns = event->jump_ns ? event->jump_ns + JUMP_NS : 0;
 
-	return max_of(next_due_ns(event), set_ns) + event->slack_ns + 2 * tick_ns;
+	return max_of(next_due_ns(event), jump_ns) + event->slack_ns + 2 * tick_ns;
 }
 
 /* The times of a record are those of the first expiration that it covers. */
@@ -223,15 +239,15 @@ static void check_time(const struct side *side, const struct event *event,
 		fail("%s: an event due at %lu is early, at %llu", clocks[side->clock].name, due_ns,
 		     record->fired_ns);
 	if (record->fired_ns > limit_ns(event))
-		fail("%s: an event due at %lu with slack %lu, clock set to %lu, is late, at %llu",
-		     clocks[side->clock].name, due_ns, event->slack_ns, event->set_ns,
+		fail("%s: an event due at %lu, slack %lu, clock set to %lu, is late, at %llu",
+		     clocks[side->clock].name, due_ns, event->slack_ns, event->jump_ns,
 		     record->fired_ns);
-	if (!event->set_ns && !event->slack_ns)
+	if (!event->jump_ns && !event->slack_ns)
 		seen.most_late_ns = max_of(seen.most_late_ns, record->fired_ns - due_ns);
 }
 
 /*
- * Records are read at once. So one covers one expiration, unless the clock was set beyond more:
+ * Records are read at once. So one covers one expiration, unless the clock jumped beyond more:
  * then the last of them is less than a period ago.
  */
 static void check_count(const struct side *side, const struct event *event,
@@ -241,9 +257,9 @@ static void check_count(const struct side *side, const struct event *event,
 	uint64_t now_ns = twheel_now_ns(side->wheel);
 	bool is_right = record->count == 1;
 
-	if (event->set_ns && event->interval_ns)
+	if (event->jump_ns && event->interval_ns)
 		is_right = record->count > 0 && last_ns <= now_ns &&
-			   now_ns - last_ns < event->interval_ns + SET_NS;
+			   now_ns - last_ns < event->interval_ns + JUMP_NS;
 	if (!is_right)
 		fail("%s: an event due at %lu each %lu ns counts %llu at %lu",
 		     clocks[side->clock].name, event->due_ns, event->interval_ns, record->count,
@@ -266,7 +282,7 @@ static void check(struct side *side, const struct twheel_record *record)
 	if (!event->interval_ns)
 		return;
 	event->count += record->count;
-	event->set_ns = 0;
+	event->jump_ns = 0;
 }
 
 /* An event with a period is ended now and then, for another one. */
@@ -316,32 +332,72 @@ static void check_all(void)
 			check_waiting(&sides[i], &sides[i].events[j]);
 }
 
-/* --- the wall clock ------------------------------------------------------------------- */
+/* --- clocks that jump ----------------------------------------------------------------- */
 
-static void set_clock(struct side *side)
+/* The events of this clock that are over now could not expire in their tick. */
+static void note_jump(struct side *side)
+{
+	uint64_t now_ns = twheel_now_ns(side->wheel);
+	unsigned int i;
+
+	for (i = 0; i < nr_events; i++) {
+		struct event *event = &side->events[i];
+
+		event->jump_ns = next_due_ns(event) <= now_ns ? now_ns : 0;
+	}
+}
+
+static void set_clock(void)
 {
 	struct timespec now;
-	uint64_t now_ns;
-	unsigned int i;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	now.tv_sec += (long)random_below(4 * 3600) - 2 * 3600;
 	if (clock_settime(CLOCK_REALTIME, &now))
 		fail("cannot set the clock: %m");
-	now_ns = twheel_now_ns(side->wheel);
-	for (i = 0; i < nr_events; i++) {
-		struct event *event = &side->events[i];
-
-		event->set_ns = next_due_ns(event) <= now_ns ? now_ns : 0;
-	}
+	note_jump(&sides[REALTIME]);
 	seen.clock_sets++;
+}
+
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		fail("%s: %m", path);
+	close(fd);
+}
+
+/* CLOCK_MONOTONIC stands still meanwhile. */
+static void suspend(void)
+{
+	uint64_t before_ns[NR_CLOCKS];
+	char text[32];
+	unsigned int i;
+
+	for (i = 0; i < NR_CLOCKS; i++)
+		before_ns[i] = twheel_now_ns(sides[i].wheel);
+	snprintf(text, sizeof(text), "+%lu", SUSPEND_MIN_S + random_below(7200));
+	write_text("/sys/class/rtc/rtc0/wakealarm", text);
+	write_text("/sys/power/state", "mem");
+	for (i = 0; i < NR_CLOCKS; i++) {
+		uint64_t passed_ns = twheel_now_ns(sides[i].wheel) - before_ns[i];
+		bool went_on = passed_ns >= SUSPEND_MIN_S * TWHEEL_SECOND / 2;
+		bool stands_still = i == MONOTONIC;
+
+		if (went_on == stands_still)
+			fail("%s: a suspend took %lu ns", clocks[i].name, passed_ns);
+	}
+	note_jump(&sides[BOOTTIME]);
+	note_jump(&sides[REALTIME]);
+	seen.suspends++;
 }
 
 /* --- main ----------------------------------------------------------------------------- */
 
-static void run(uint64_t days, bool sets_clock)
+static void run(uint64_t days, int jump)
 {
-	struct side *monotonic = &sides[0], *wall = &sides[NR_CLOCKS - 1];
+	struct side *monotonic = &sides[MONOTONIC];
 	uint64_t now_ns = twheel_now_ns(monotonic->wheel), end_ns = now_ns + days * DAY_NS;
 	uint64_t hour_ns = now_ns + HOUR_NS, day_ns = now_ns + DAY_NS;
 	struct pollfd files[NR_CLOCKS];
@@ -353,7 +409,7 @@ static void run(uint64_t days, bool sets_clock)
 	for (i = 0; i < NR_CLOCKS; i++)
 		files[i] = (struct pollfd){ .fd = twheel_fd(sides[i].wheel), .events = POLLIN };
 	while ((now_ns = twheel_now_ns(monotonic->wheel)) < end_ns) {
-		uint64_t until_ns = sets_clock ? hour_ns : day_ns;
+		uint64_t until_ns = jump == JUMP_SET ? hour_ns : day_ns;
 
 		if (poll(files, NR_CLOCKS, (until_ns - now_ns) / TWHEEL_MILLISECOND + 1) < 0)
 			fail("poll: %m");
@@ -361,8 +417,10 @@ static void run(uint64_t days, bool sets_clock)
 			if (files[i].revents)
 				read_side(&sides[i], &records);
 		now_ns = twheel_now_ns(monotonic->wheel);
-		if (now_ns >= hour_ns && sets_clock)
-			set_clock(wall);
+		if (now_ns >= hour_ns && jump == JUMP_SET)
+			set_clock();
+		if (now_ns >= day_ns && jump == JUMP_SUSPEND)
+			suspend();
 		if (now_ns >= day_ns)
 			check_all();
 		hour_ns += now_ns >= hour_ns ? HOUR_NS : 0;
@@ -405,30 +463,41 @@ static void open_side(unsigned int clock)
 		arm(side, i);
 }
 
+static int find_jump(const char *name)
+{
+	int jump;
+
+	for (jump = 0; jump < NR_JUMPS; jump++)
+		if (!strcmp(jumps[jump], name))
+			return jump;
+	return -EINVAL;
+}
+
 int main(int argc, char **argv)
 {
 	const struct timespec start = { .tv_sec = START_S };
+	int jump = argc == 6 ? find_jump(argv[5]) : -EINVAL;
 	uint64_t days;
-	bool sets_clock;
 	unsigned int i;
 
-	if (argc != 6) {
-		printf("Usage: load DAYS EVENTS LONGEST_DELAY_DAYS SEED SETS_CLOCK\n");
+	if (jump < 0) {
+		printf("Usage: load DAYS EVENTS LONGEST_DELAY_DAYS SEED none|set|suspend\n");
 		return 2;
 	}
 	days = strtoull(argv[1], NULL, 10);
 	nr_events = strtoul(argv[2], NULL, 10);
 	delay_max_ns = strtoull(argv[3], NULL, 10) * DAY_NS;
 	seed = strtoull(argv[4], NULL, 10) * 2654435761 + 1;
-	sets_clock = argv[5][0] == '1';
-	if (clock_settime(CLOCK_REALTIME, &start))
+	/* A machine that suspends has this time already, as its battery clock must agree. */
+	if (jump != JUMP_SUSPEND && clock_settime(CLOCK_REALTIME, &start))
 		fail("cannot set the clock: %m");
 	for (i = 0; i < NR_CLOCKS; i++)
 		open_side(i);
-	tick_ns = twheel_info(sides[0].wheel)->tick_ns;
-	run(days, sets_clock);
+	tick_ns = twheel_info(sides[MONOTONIC].wheel)->tick_ns;
+	run(days, jump);
 	printf("days %lu\nrecords %lu\nexpirations %lu\nmoved %lu\ncancelled %lu\nclock_sets %lu\n"
-	       "most_late_ns %lu\ntick_ns %lu\n", days, nr_records(), seen.expirations, seen.moved,
-	       seen.cancelled, seen.clock_sets, seen.most_late_ns, tick_ns);
+	       "suspends %lu\nmost_late_ns %lu\ntick_ns %lu\n", days, nr_records(),
+	       seen.expirations, seen.moved, seen.cancelled, seen.clock_sets, seen.suspends,
+	       seen.most_late_ns, tick_ns);
 	return 0;
 }
