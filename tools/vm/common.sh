@@ -15,7 +15,9 @@
 #	NAME/key		of own kernels: hash of the .config and version of the
 #				source they are from
 #	NAME.log		what make printed, of an own kernel that did not build
-#	apt/, apt-sid/		sources and lists of the releases that the kernels are of
+#	arm64/bin/		the compiler for it
+#	arm64/busybox		its programs, as the host's own do not run there
+#	apt/, apt-*/		sources and lists of the releases that the kernels are of
 #	promtool/		Prometheus' checker of rules
 #	kafka-NAME/		jars of Kafka's brokers, and their version
 #	acceleration		what boot has found out about this host
@@ -26,7 +28,8 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 # "make test" wants the first four. The others are for "make test-kernels" and, User-mode Linux,
 # for benchmarks.
-kernels=(6.1 6.12 6.12-rt debug debug-6.12 debug-7.2 kcsan uml uml-7.2 uml-travel)
+kernels=(6.1 6.12 6.12-rt debug 6.12-trixie 7.2 arm64 debug-6.12 debug-7.2 kcsan
+	uml uml-7.2 uml-travel)
 # shellcheck disable=SC2034 # for setup
 test_kernels=(6.1 6.12 6.12-rt debug)
 prog=${0##*/}
@@ -117,11 +120,12 @@ config_hash() {
 	options_of "$1" | sha256sum | cut -d ' ' -f 1
 }
 
-# Is everything there that boot and build need of a kernel?
+# Is everything there that boot and build need of a kernel? Of arm64, with QEMU.
 have_kernel() {
 	local dir=$cache/$1
 
 	[[ -e $dir/vmlinuz && -e $dir/release && -e $dir/build/Makefile ]] || return
+	[[ $1 != arm64 ]] || type -P qemu-system-aarch64 >/dev/null || return
 	! is_own "$1" || [[ $(cut -d ' ' -f 1 "$dir/key") == "$(config_hash "$1")" ]]
 }
 

@@ -97,6 +97,7 @@ clang_runtime() {
 # no root.
 
 debian=bookworm
+architecture=amd64
 apt_dir=$cache/apt
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -122,18 +123,23 @@ learn_mirrors() {
 	[[ -n $(main_mirror) ]] || die "apt on this machine has no archive of Debian among its sources"
 }
 
-# use_release RELEASE: the next kernels are from this one.
+# use_release RELEASE [ARCHITECTURE]: the next kernels are from this one. Of an ARCHITECTURE other
+# than amd64, packages are named PACKAGE:ARCHITECTURE.
 use_release() {
-	[[ $debian != "$1" ]] || return 0
+	[[ "$debian $architecture" != "$1 ${2:-amd64}" ]] || return 0
 	debian=$1
+	architecture=${2:-amd64}
 	apt_dir=$cache/apt
 	[[ $debian == bookworm ]] || apt_dir+=-$debian
+	[[ $architecture == amd64 ]] || apt_dir+=-$architecture
 	kernel_lists_updated=
 }
 
 # Without a security archive, kernels that are only there are not available.
 write_sources() {
-	local options="arch=amd64 signed-by=$keyring" main security
+	local options="signed-by=$keyring" main security
+	options+=" arch=amd64"
+	[[ $architecture == amd64 ]] || options+=,$architecture
 	learn_mirrors
 	main=$(main_mirror)
 	if [[ $debian == sid ]]; then
@@ -163,7 +169,7 @@ write_apt_config() {
 		Dir::Cache "$dir";
 		APT::Architecture "amd64";
 		#clear APT::Architectures;
-		APT::Architectures { "amd64"; };
+		APT::Architectures { "amd64"; "$architecture"; };
 		APT::Default-Release "";
 		APT::Sandbox::User "root";
 		Acquire::Retries "1";
