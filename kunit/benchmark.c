@@ -33,6 +33,7 @@
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
+#include <linux/kernel_stat.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
