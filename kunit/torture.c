@@ -11,19 +11,30 @@
  * and nothing was early, or called twice at the same time.  tools/test/torture loads it,
  * and disturbs the machine meanwhile.
  *
+ * Timers are postponed in NMIs, too, which need no counter of a processor here: threads send
+ * them to all CPUs.  Where there are none, interrupts do that.
+ *
  * Half of the timers have witnesses: a lock of their own is held while they are armed, so
  * that for each expiration it is known which time it is for.  The other ones are armed and
  * cancelled on several CPUs at the same moment.
  */
 #include <linux/completion.h>
+#include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
+
+#ifdef CONFIG_X86_LOCAL_APIC
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#endif
 
 #include "../kmod/twheel.h"
 
@@ -55,23 +66,27 @@ MODULE_PARM_DESC(nr_timers, "How many timers; the fewer, the more often threads 
  * struct tortured - a timer
  * @timer: the timer.
  * @has_witness: @lock is held where it is armed, modified or cancelled.
+ * @is_waited_for: it is also cancelled by those who wait for its function.
  * @lock: guards what follows up to @nr_dues.
  * @dues: for which times its function is still to be called, the oldest first.  The last
  *	one is that of the armed timer; one before it has come out of the wheel already.
  * @nr_dues: how many these are.
  * @armed: how often it was armed when it was not armed.
  * @cancelled: how often it was cancelled when it was armed.
+ * @again: how often it can have been cancelled once more without being counted.
  * @expired: how often its function was called.
  * @running: its function is being called.
  */
 struct tortured {
 	struct twheel_timer timer;
 	bool has_witness;
+	bool is_waited_for;
 	raw_spinlock_t lock;
 	u64 dues[DUES_MAX];
 	unsigned int nr_dues;
 	atomic64_t armed;
 	atomic64_t cancelled;
+	atomic64_t again;
 	atomic64_t expired;
 	atomic_t running;
 };
@@ -119,6 +134,7 @@ static struct {
 	atomic64_t modified;
 	atomic64_t postponed;
 	atomic64_t interrupts;
+	atomic64_t nmis;
 	atomic64_t begun;
 	atomic64_t completed;
 	atomic64_t expired;
@@ -272,6 +288,18 @@ static void postpone(struct tortured *timer)
 	atomic64_inc(&seen.postponed);
 }
 
+/*
+ * Only threads do this: it waits for a function that runs.  If another one arms the timer
+ * meanwhile, that is cancelled, too, and both count as one.
+ */
+static void cancel_and_wait(struct tortured *timer)
+{
+	if (!timer->is_waited_for)
+		return;
+	atomic64_add(twheel_timer_cancel_sync(&timer->timer), &timer->cancelled);
+	atomic64_inc(&timer->again);
+}
+
 static void do_anything(void)
 {
 	struct tortured *timer = &timers[draw(nr_timers)];
@@ -336,12 +364,84 @@ static void interrupt(struct irq_work *work)
 	atomic64_inc(&seen.interrupts);
 }
 
+/* --- NMIs --------------------------------------------------------------------------- */
+
+#ifdef CONFIG_X86_LOCAL_APIC
+
+/* How many were sent to this CPU and have not come.  Two that meet come as one. */
+static DEFINE_PER_CPU(atomic_t, nmis_sent);
+
+/* The clock that every NMI may read can be behind the other one: here that does not matter. */
+static int nmi(unsigned int type, struct pt_regs *regs)
+{
+	struct tortured *timer = &timers[draw(nr_timers)];
+
+	if (!atomic_add_unless(this_cpu_ptr(&nmis_sent), -1, 0))
+		return NMI_DONE;
+	twheel_timer_postpone(&timer->timer,
+			      ktime_get_mono_fast_ns() + draw(4 * NSEC_PER_MSEC));
+	atomic64_inc(&seen.nmis);
+	return NMI_HANDLED;
+}
+
+static void send_nmi(void)
+{
+	unsigned int cpu, i;
+
+	cpus_read_lock();
+	cpu = cpumask_first(cpu_online_mask);
+	for (i = draw(num_online_cpus()); i; i--)
+		cpu = cpumask_next(cpu, cpu_online_mask);
+	atomic_inc(per_cpu_ptr(&nmis_sent, cpu));
+	apic->send_IPI(cpu, NMI_VECTOR);
+	cpus_read_unlock();
+}
+
+static int begin_nmis(void)
+{
+	return register_nmi_handler(NMI_LOCAL, nmi, 0, "twheel_torture");
+}
+
+static void do_nothing(void *unused)
+{
+}
+
+/* An interrupt that is sent after an NMI comes after it. */
+static void end_nmis(void)
+{
+	on_each_cpu(do_nothing, NULL, 1);
+	unregister_nmi_handler(NMI_LOCAL, "twheel_torture");
+}
+
+#else
+
+static void send_nmi(void)
+{
+}
+
+static int begin_nmis(void)
+{
+	return 0;
+}
+
+static void end_nmis(void)
+{
+}
+
+#endif
+
+/* --- threads ------------------------------------------------------------------------ */
+
 static int torture(void *context)
 {
 	struct torturer *torturer = context;
 
 	while (!kthread_should_stop()) {
 		do_anything();
+		if (!draw(32))
+			cancel_and_wait(&timers[draw(nr_timers)]);
+		if (!draw(64))
+			send_nmi();
 		if (!draw(8))
 			irq_work_queue(&torturer->work);
 		if (!draw(256))
@@ -469,6 +569,7 @@ static int make_timers(void)
 		return -ENOMEM;
 	for (i = 0; i < nr_timers; i++) {
 		timers[i].has_witness = i % 2;
+		timers[i].is_waited_for = i % 4 == 2;
 		raw_spin_lock_init(&timers[i].lock);
 		twheel_timer_setup(&timers[i].timer, expire);
 	}
@@ -550,13 +651,13 @@ static void judge(void)
 		shut_down(&timers[i]);
 	for (i = 0; i < nr_timers; i++) {
 		const struct tortured *timer = &timers[i];
-		u64 all = atomic64_read(&timer->armed);
+		u64 all = atomic64_read(&timer->armed), ended;
 
+		ended = atomic64_read(&timer->cancelled) + atomic64_read(&timer->expired);
 		armed += all;
 		cancelled += atomic64_read(&timer->cancelled);
 		expired += atomic64_read(&timer->expired);
-		if (all != atomic64_read(&timer->cancelled) + atomic64_read(&timer->expired) ||
-		    timer->nr_dues)
+		if (ended > all || all > ended + atomic64_read(&timer->again) || timer->nr_dues)
 			fault("timer %u: armed %llu, cancelled %llu, expired %llu times", i, all,
 			      (u64)atomic64_read(&timer->cancelled),
 			      (u64)atomic64_read(&timer->expired));
@@ -567,9 +668,10 @@ static void judge(void)
 		fault("%llu operations begun, %llu ended", (u64)atomic64_read(&seen.begun), ends);
 	if (!armed || !expired || !cancelled || !ends)
 		fault("nothing was done");
-	pr_info("twheel_torture: %u timers: armed %llu, cancelled %llu, expired %llu, modified %llu, postponed %llu; %llu interrupts\n",
+	pr_info("twheel_torture: %u timers: armed %llu, cancelled %llu, expired %llu, modified %llu, postponed %llu; %llu interrupts, %llu NMIs\n",
 		nr_timers, armed, cancelled, expired, (u64)atomic64_read(&seen.modified),
-		(u64)atomic64_read(&seen.postponed), (u64)atomic64_read(&seen.interrupts));
+		(u64)atomic64_read(&seen.postponed), (u64)atomic64_read(&seen.interrupts),
+		(u64)atomic64_read(&seen.nmis));
 	pr_info("twheel_torture: operations: begun %llu, completed %llu, expired %llu, cancelled %llu; %llu checks, %llu without memory; %llu faults\n",
 		(u64)atomic64_read(&seen.begun), (u64)atomic64_read(&seen.completed),
 		(u64)atomic64_read(&seen.expired), (u64)atomic64_read(&seen.cancelled),
@@ -587,9 +689,10 @@ static int __init torture_init(void)
 	ret = twheel_registry_init(&registry);
 	if (ret)
 		return ret;
-	ret = make_timers() ?: make_tasks();
+	ret = make_timers() ?: make_tasks() ?: begin_nmis();
 	if (!ret) {
 		run();
+		end_nmis();
 		judge();
 		ret = atomic64_read(&seen.faults) ? -EIO : 0;
 	}
