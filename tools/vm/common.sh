@@ -27,7 +27,7 @@ export LC_ALL=C
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 # "make test" wants the first four. The others are for "make test-kernels" and, User-mode Linux,
-# for benchmarks.
+# for benchmarks, simulate and torture.
 kernels=(6.1 6.12 6.12-rt debug 6.12-trixie 7.2 arm64 debug-6.12 debug-7.2 kcsan
 	uml uml-7.2 uml-7.2-smp uml-travel)
 # shellcheck disable=SC2034 # for setup

@@ -144,25 +144,31 @@ static struct store *find_store(uint32_t file, uint32_t word, uint64_t value)
 
 /* --- what was done -------------------------------------------------------------------- */
 
-/* Calls of @function for each command that was run. */
-static void for_each_cmd(struct call *call,
-			 void (*function)(struct call *call, struct twheel_cmd *cmd))
+/* All calls of all logs, one log after the other. */
+static struct call *call_from(unsigned int *log)
 {
-	unsigned int i;
+	for (; *log < ledger->nr_logs; ++*log) {
+		struct call *call = log_first(*log);
 
-	for (i = 0; i < call->nr_cmds; i++)
-		if (call_cmds(call)[i].result != NOT_RUN)
-			function(call, &call_cmds(call)[i]);
+		if (call)
+			return call;
+	}
+	return NULL;
 }
 
-static void for_each_call(void (*function)(struct call *call))
+static struct call *first_call(unsigned int *log)
 {
-	unsigned int log;
-	struct call *call;
+	*log = 0;
+	return call_from(log);
+}
 
-	for (log = 0; log < ledger->nr_logs; log++)
-		for (call = log_first(log); call; call = log_next(log, call))
-			function(call);
+static struct call *next_call(unsigned int *log, struct call *call)
+{
+	call = log_next(*log, call);
+	if (call)
+		return call;
+	++*log;
+	return call_from(log);
 }
 
 static void add_timing(struct event *event, const struct call *call, const struct twheel_cmd *cmd)
@@ -293,7 +299,8 @@ static void note_complete(struct call *call, struct twheel_cmd *cmd)
 	if (!event)
 		return;
 	if (event->completed_by)
-		fault(&figures.doubled, "file %u: id %llx was completed twice", call->file, cmd->id);
+		fault(&figures.doubled, "file %u: id %llx was completed twice", call->file,
+		      cmd->id);
 	event->completed_by = cmd;
 	figures.completed++;
 	sums[call->file].completed++;
@@ -374,7 +381,9 @@ static void note_call(struct call *call)
 		}
 		return;
 	}
-	for_each_cmd(call, note_cmd);
+	for (i = 0; i < call->nr_cmds; i++)
+		if (call_cmds(call)[i].result != NOT_RUN)
+			note_cmd(call, &call_cmds(call)[i]);
 	for (i = 0; i < nr; i++)
 		note_record(call, &call_records(call)[i]);
 }
@@ -489,12 +498,12 @@ static void check_expired(const struct call *call, const struct twheel_record *r
 		early &= is_early(event, timing, call, record);
 	}
 	if (!given)
-		fault(&figures.early, "file %u, clock %d: id %llx expired for %llu, which is not its time",
-		      call->file, ledger->files[call->file].clock, record->id, record->due_ns);
+		fault(&figures.early, "file %u: id %llx expired for %llu, which is not its time",
+		      call->file, record->id, record->due_ns);
 	else if (early)
-		fault(&figures.early, "file %u, clock %d: id %llx, due at %llu, was early, at %llu, read before %lu",
-		      call->file, ledger->files[call->file].clock, record->id, record->due_ns,
-		      record->fired_ns, call->file_after_ns);
+		fault(&figures.early, "file %u: id %llx, due at %llu, was early, at %llu (%lu)",
+		      call->file, record->id, record->due_ns, record->fired_ns,
+		      call->file_after_ns);
 	if (record->count != 1)
 		fault(&figures.other, "file %u: id %llx counts %llu", call->file, record->id,
 		      record->count);
@@ -570,7 +579,8 @@ static void check_call(struct call *call)
 
 	if (call->kind != CALL_DEVICE)
 		return;
-	for_each_cmd(call, check_absence);
+	for (i = 0; i < call->nr_cmds; i++)
+		check_absence(call, &call_cmds(call)[i]);
 	for (i = 0; i < nr; i++)
 		check_record(call, &call_records(call)[i]);
 }
@@ -604,8 +614,8 @@ static void check_period(const struct event *event)
 		uint64_t due_ns = records[i]->due_ns;
 
 		if (records[i]->fired_ns < due_ns)
-			fault(&figures.early, "file %u: id %lx with a period, due at %lu, was early",
-			      event->file, event->id, due_ns);
+			fault(&figures.early, "file %u: id %lx with a period was early",
+			      event->file, event->id);
 		if (i == 0 && !gives(event, event->timings, due_ns))
 			fault(&figures.lost, "file %u: id %lx with a period begins at %lu",
 			      event->file, event->id, due_ns);
@@ -635,16 +645,15 @@ static void check_event(const struct event *event)
 	else if (event->keys & 1 << (KEYS_MAX - 1))
 		sums[event->file].missing++;
 	else
-		fault(&figures.lost, "file %u: id %lx is lost, with data %llx, due by flags %u at %llu",
-		      event->file, event->id, event->add->data, event->add->flags,
-		      event->add->time_ns);
+		fault(&figures.lost, "file %u: id %lx is lost, added with flags %u for %llu",
+		      event->file, event->id, event->add->flags, event->add->time_ns);
 }
 
 static void compare(unsigned int number, const char *name, uint64_t logged, uint64_t counted)
 {
 	if (logged != counted)
-		fault(&figures.other, "file %u: %s: the logs have %lu, its fdinfo %lu", number, name,
-		      logged, counted);
+		fault(&figures.other, "file %u: %s: the logs have %lu, its fdinfo %lu", number,
+		      name, logged, counted);
 }
 
 static void check_file(unsigned int number)
@@ -656,7 +665,7 @@ static void check_file(unsigned int number)
 	if (!file->survived)
 		return;
 	if (sum->missing != sum->quieted)
-		fault(&figures.lost, "file %u: quiet signals ended %lu events, but %lu are missing",
+		fault(&figures.lost, "file %u: quiet signals ended %lu, and %lu are missing",
 		      number, sum->quieted, sum->missing);
 	compare(number, "added", sum->added, file->fdinfo.added);
 	compare(number, "finished", sum->finished, file->fdinfo.finished);
@@ -674,7 +683,7 @@ static struct {
 	uint64_t cmds, stores, records;
 } size;
 
-static void measure(struct call *call)
+static void measure(const struct call *call)
 {
 	size.cmds += call->nr_cmds;
 	size.stores += call->kind == CALL_STORE;
@@ -692,8 +701,12 @@ static uint64_t table_size(uint64_t nr)
 
 static void make_tables(void)
 {
+	unsigned int log;
+	struct call *call;
+
 	memset(&size, 0, sizeof(size));
-	for_each_call(measure);
+	for (call = first_call(&log); call; call = next_call(&log, call))
+		measure(call);
 	events_mask = table_size(size.cmds) - 1;
 	stores_mask = table_size(size.stores) - 1;
 	events = calloc(events_mask + 1, sizeof(*events));
@@ -709,15 +722,20 @@ static void make_tables(void)
 
 void judge(void)
 {
-	unsigned int i;
+	unsigned int log, i;
+	struct call *call;
 	uint64_t at;
 
 	judged_ns = now_ns();
 	make_tables();
-	for_each_call(note_adds);
-	for_each_call(note_store);
-	for_each_call(note_call);
-	for_each_call(check_call);
+	for (call = first_call(&log); call; call = next_call(&log, call))
+		note_adds(call);
+	for (call = first_call(&log); call; call = next_call(&log, call))
+		note_store(call);
+	for (call = first_call(&log); call; call = next_call(&log, call))
+		note_call(call);
+	for (call = first_call(&log); call; call = next_call(&log, call))
+		check_call(call);
 	for (at = 0; at <= events_mask; at++)
 		if (events[at].id)
 			check_event(&events[at]);

@@ -255,24 +255,49 @@ static bool take_option(int option, const char *value)
 	unsigned long number = value ? strtoul(value, NULL, 10) : 0;
 
 	switch (option) {
-	case 's':	options.seconds = number; break;
-	case 'r':	options.round_ms = number; break;
-	case 'p':	options.processes = number; break;
-	case 't':	options.threads = number; break;
-	case 'k':	options.kill_ms = number; break;
-	case 'l':	options.logs = number; break;
-	case 'b':	options.log_kb = number; break;
-	case 'S':	options.seed = number; break;
-	case 'h':	options.disturbance.hotplug = true; break;
-	case 'c':	options.disturbance.clock = true; break;
-	case 'm':	options.disturbance.memory = true; break;
-	case 'f':	options.fails = true; break;
+	case 's':
+		options.seconds = number;
+		break;
+	case 'r':
+		options.round_ms = number;
+		break;
+	case 'p':
+		options.processes = number;
+		break;
+	case 't':
+		options.threads = number;
+		break;
+	case 'k':
+		options.kill_ms = number;
+		break;
+	case 'l':
+		options.logs = number;
+		break;
+	case 'b':
+		options.log_kb = number;
+		break;
+	case 'S':
+		options.seed = number;
+		break;
+	case 'h':
+		options.disturbance.hotplug = true;
+		break;
+	case 'c':
+		options.disturbance.clock = true;
+		break;
+	case 'm':
+		options.disturbance.memory = true;
+		break;
+	case 'f':
+		options.fails = true;
+		break;
 	case 'x':
 	case 'y':
 		options.disturbance.sleep = option == 'x' ? SLEEP_TEST : SLEEP_RTC;
 		options.disturbance.sleep_s = number;
 		break;
-	default:	return false;
+	default:
+		return false;
 	}
 	return true;
 }
@@ -289,23 +314,63 @@ static bool take_options(int argc, char **argv)
 	       options.logs > LOGS_RESERVED;
 }
 
+/* A line without a name ends a row. */
 static void print_figures(void)
 {
 	const struct figures *f = &figures;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{ "rounds", nr_rounds },
+		{ "processes", nr_started },
+		{ "killed", nr_killed },
+		{ "forked", ledger->forked },
+		{ "files", f->files },
+		{ "passed", ledger->passed },
+		{ "duplicated", ledger->duplicated },
+		{ "unmapped", ledger->unmapped },
+		{ },
+		{ "hotplugs", ledger->hotplugs },
+		{ "clock sets", ledger->clock_sets },
+		{ "suspends", ledger->suspends },
+		{ "hog's events", ledger->hog_events },
+		{ "hog refused", ledger->hog_refused },
+		{ },
+		{ "calls", f->calls },
+		{ "cut off", f->unfinished },
+		{ "stores", f->stores },
+		{ "modified", f->modified },
+		{ "completed", f->completed },
+		{ "signalled", f->signalled },
+		{ "quieted", f->quieted },
+		{ "without room", f->refused },
+		{ "without memory", f->no_memory },
+		{ },
+		{ "armed", f->added },
+		{ "expired", f->expired },
+		{ "of periods", f->expirations },
+		{ "ended by the clock", f->clock_set },
+		{ "cancelled", f->cancelled },
+		{ "left", f->left },
+		{ "closed", f->closed },
+		{ },
+		{ "early", f->early },
+		{ "lost", f->lost },
+		{ "doubled", f->doubled },
+		{ "other", f->other },
+	};
+	const char *before = "";
+	unsigned int i;
 
-	printf("rounds %lu, processes %lu, killed %lu, forked %lu, files %lu, passed %lu, duplicated %lu, unmapped %lu\n",
-	       nr_rounds, nr_started, nr_killed, ledger->forked, f->files, ledger->passed,
-	       ledger->duplicated, ledger->unmapped);
-	printf("hotplugs %lu, clock_sets %lu, suspends %lu, hog_events %lu, hog_refused %lu\n",
-	       ledger->hotplugs, ledger->clock_sets, ledger->suspends, ledger->hog_events,
-	       ledger->hog_refused);
-	printf("calls %lu, unfinished %lu, stores %lu, modified %lu, completed %lu, signalled %lu, quieted %lu, no_room %lu, no_memory %lu\n",
-	       f->calls, f->unfinished, f->stores, f->modified, f->completed, f->signalled,
-	       f->quieted, f->refused, f->no_memory);
-	printf("armed %lu, expired %lu, periodic_expirations %lu, cancelled %lu, records %lu, left %lu, closed %lu\n",
-	       f->added, f->expired, f->expirations, f->cancelled, f->records, f->left, f->closed);
-	printf("early %lu, lost %lu, doubled %lu, other %lu\n", f->early, f->lost, f->doubled,
-	       f->other);
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (rows[i].name)
+			printf("%s%s %lu", before, rows[i].name, rows[i].value);
+		else
+			printf("\n");
+		before = rows[i].name ? ", " : "";
+	}
+	printf("\n");
 }
 
 int main(int argc, char **argv)

@@ -285,10 +285,13 @@ static void publish(struct worker *worker, struct call *call)
 
 	for (i = 0; i < call->nr_cmds; i++) {
 		const struct twheel_cmd *cmd = &call_cmds(call)[i];
-		_Atomic uint64_t *board = cmd->interval_ns ? file->periodic : file->once;
 
-		if (cmd->op == TWHEEL_OP_ADD && cmd->result >= 0)
-			board[draw(worker, BOARD_IDS)] = cmd->id;
+		if (cmd->op != TWHEEL_OP_ADD || cmd->result < 0)
+			continue;
+		if (cmd->interval_ns)
+			file->periodic[draw(worker, BOARD_IDS)] = cmd->id;
+		else
+			file->once[draw(worker, BOARD_IDS)] = cmd->id;
 	}
 }
 
@@ -590,9 +593,11 @@ static const struct role cramped = {
 	{ [ADD] = 10, [MODIFY] = 2, [CANCEL] = 2, [COMPLETE] = 1, [WATCH] = 1, [SIGNAL] = 1 },
 };
 
-static const struct role *const roles[] = { &armer, &canceller, &modifier, &signaller, &reader };
+#define NR_ROLES	5
 
-#define NR_ROLES	(sizeof(roles) / sizeof(roles[0]))
+static const struct role *const roles[NR_ROLES] = {
+	&armer, &canceller, &modifier, &signaller, &reader,
+};
 
 static unsigned int draw_weighted(struct worker *worker, const unsigned char *weights,
 				  unsigned int nr)
@@ -743,9 +748,9 @@ static void write_text(const char *path, const char *text)
 
 	if (fd < 0)
 		return;
-	if (write(fd, text, strlen(text)) < 0) {
-		/* Then it is as any other one. */
-	}
+	/* If that fails, this process is as any other one. */
+	if (write(fd, text, strlen(text)) < 0)
+		errno = 0;
 	close(fd);
 }
 
