@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loading of the module, the first use of a clock, and a CPU that comes up, each allocation of
+ * which fails in turn.
+ *
+ * The module is FAULTS_MODULE, or /twheel.ko. It is loaded anew for each attempt, so that it
+ * has everything still to make, and is left unloaded. FAULTS_STEP=N, with N above 1, takes each
+ * Nth point only.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "test/device/util.h"
+
+#include "fault.h"
+#include "scene.h"
+
+#define CPU		"/sys/devices/system/cpu/cpu1/"
+#define DEBUGFS		"/sys/kernel/debug/twheel"
+
+static int module = -1;
+
+static unsigned int step(void)
+{
+	const char *text = getenv("FAULTS_STEP");
+
+	return text ? strtoul(text, NULL, 10) : 1;
+}
+
+/* --- the module ------------------------------------------------------------- */
+
+static bool is_loaded(void)
+{
+	return !access("/sys/module/twheel", F_OK);
+}
+
+static long load_module(void)
+{
+	return result_of(syscall(SYS_finit_module, module, "", 0));
+}
+
+static void wait_node(void)
+{
+	while (access("/dev/twheel", R_OK))
+		poll(NULL, 0, 1);
+}
+
+static void unload(void)
+{
+	if (is_loaded())
+		ASSERT_EQ(result_of(syscall(SYS_delete_module, "twheel", O_NONBLOCK)), 0);
+	ASSERT(!is_loaded());
+	while (!access("/dev/twheel", F_OK))
+		poll(NULL, 0, 1);
+	ASSERT(access(DEBUGFS, F_OK));
+}
+
+static void load(void)
+{
+	ASSERT_EQ(load_module(), 0);
+	wait_node();
+}
+
+static void start(void)
+{
+	const char *path = getenv("FAULTS_MODULE");
+
+	faults_open();
+	module = open(path ? path : "/twheel.ko", O_RDONLY | O_CLOEXEC);
+	ASSERT_GE(module, 0);
+	unload();
+}
+
+/* An event on each clock, of which bases are there. */
+static void check_works(int fd)
+{
+	struct twheel_record record;
+
+	add(fd, 0, NSEC_PER_MSEC, 5);
+	wait_readable(fd);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	ASSERT_EQ(record.data, 5);
+	ASSERT_GE(record.fired_ns, record.due_ns);
+}
+
+static void check_module_works(void)
+{
+	int fd = device_open_nonblock();
+
+	check_works(fd);
+	close(fd);
+}
+
+static const int load_errors[] = { ENOMEM, EFAULT };
+
+static void check_error(long ret, const int *errors, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (ret == -errors[i])
+			return;
+	}
+	test_fail(__FILE__, __LINE__, "seen -%s", strerrorname_np(-ret));
+}
+
+/* Returns how many faults it met. */
+static unsigned int walk_load(bool all, unsigned int *refused)
+{
+	unsigned int nth;
+
+	for (nth = 1; nth < FAULTS_MAX; nth += step()) {
+		bool fired;
+		long ret;
+
+		test_about("%s%u", all ? "from " : "", nth);
+		faults_begin(nth, all);
+		ret = load_module();
+		fired = faults_end();
+		ASSERT_EQ(is_loaded(), !ret);
+		if (ret) {
+			ASSERT(fired);
+			check_error(ret, load_errors, ARRAY_SIZE(load_errors));
+			++*refused;
+		} else {
+			wait_node();
+			check_module_works();
+		}
+		unload();
+		if (!fired)
+			return (nth - 1) / step();
+	}
+	test_fail(__FILE__, __LINE__, "it never ends without a fault");
+}
+
+static void print_points(const char *name, unsigned int points, unsigned int refused)
+{
+	printf("# %s: %u points, %u refused\n", name, points, refused);
+}
+
+TEST_NAMED(load_fails_or_works)
+{
+	unsigned int refused = 0, points;
+
+	start();
+	points = walk_load(false, &refused);
+	points += walk_load(true, &refused);
+	print_points("load", points, refused);
+}
+
+/* --- the first use of a clock ----------------------------------------------- */
+
+static const int config_errors[] = { ENOMEM };
+
+static unsigned int walk_clock(clockid_t clock, bool all, unsigned int *refused)
+{
+	struct twheel_config config = deadlines_config(clock, 1);
+	unsigned int nth;
+
+	for (nth = 1; nth < FAULTS_MAX; nth += step()) {
+		bool fired;
+		long ret;
+		int fd;
+
+		load();
+		fd = device_open_nonblock();
+		test_about("clock %d: %s%u", clock, all ? "from " : "", nth);
+		faults_begin(nth, all);
+		ret = result_of(ioctl(fd, TWHEEL_IOC_CONFIG, &config));
+		fired = faults_end();
+		if (ret) {
+			ASSERT(fired);
+			/* What has no hook for allocations has one for copies. */
+			if (ret != -EFAULT)
+				check_error(ret, config_errors, ARRAY_SIZE(config_errors));
+			++*refused;
+			ASSERT_EQ(fdinfo_number(fd, "clockid"), CLOCK_MONOTONIC);
+			ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
+		}
+		check_works(fd);
+		close(fd);
+		unload();
+		if (!fired)
+			return (nth - 1) / step();
+	}
+	test_fail(__FILE__, __LINE__, "it never ends without a fault");
+}
+
+TEST_NAMED(first_use_of_a_clock_fails_or_works)
+{
+	unsigned int refused = 0, points;
+
+	start();
+	points = walk_clock(CLOCK_BOOTTIME, false, &refused);
+	points += walk_clock(CLOCK_BOOTTIME, true, &refused);
+	points += walk_clock(CLOCK_REALTIME, true, &refused);
+	print_points("first_use", points, refused);
+}
+
+/* --- a CPU that comes up ---------------------------------------------------- */
+
+static int thread_of_kernel(const char *wanted)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	int found = -1;
+
+	ASSERT(dir);
+	while ((entry = readdir(dir))) {
+		char path[300], name[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file) && !strncmp(name, wanted, strlen(wanted)))
+			found = atoi(entry->d_name);
+		fclose(file);
+	}
+	closedir(dir);
+	return found;
+}
+
+static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+
+/* Contexts of all clocks, each with words, and with an event that stays. */
+static void open_all(int *fds)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		struct twheel_config config = deadlines_config(clocks[i], 1);
+
+		fds[i] = device_open_configured(O_RDWR | O_NONBLOCK | O_CLOEXEC, &config);
+		add(fds[i], 0, FAR_NS, i);
+	}
+}
+
+static void check_all_work(const int *fds)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		check_works(fds[i]);
+		ASSERT_EQ(get_counters(fds[i]).armed, 1);
+	}
+}
+
+static void close_all(const int *fds)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++)
+		close(fds[i]);
+}
+
+/* The CPU has a wheel of its own for each clock, which works. */
+static void check_cpu_works(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		struct twheel_config config = default_config();
+		int fd;
+
+		config.clockid = clocks[i];
+		config.flags = TWHEEL_CONFIG_CPU;
+		config.cpu = 1;
+		fd = device_open_configured(O_RDWR | O_NONBLOCK | O_CLOEXEC, &config);
+		ASSERT_EQ(fdinfo_number(fd, "cpu"), 1);
+		check_works(fd);
+		close(fd);
+	}
+}
+
+static bool is_online(void)
+{
+	char text[4] = "";
+	int fd = open(CPU "online", O_RDONLY | O_CLOEXEC);
+
+	ASSERT_GE(fd, 0);
+	ASSERT_GT(read(fd, text, sizeof(text) - 1), 0);
+	close(fd);
+	return text[0] == '1';
+}
+
+static const int cpu_errors[] = { ENOMEM };
+
+/* The thread of that CPU runs what each part of the kernel does when it comes up. */
+static unsigned int walk_cpu(int tid, bool all, unsigned int *refused)
+{
+	unsigned int nth;
+
+	for (nth = 1; nth < FAULTS_MAX; nth += step()) {
+		int fds[ARRAY_SIZE(clocks)], ret;
+		bool fired;
+
+		set_cpu_online(1, false);
+		load();
+		open_all(fds);
+		test_about("%s%u", all ? "from " : "", nth);
+		faults_begin_of(tid, nth, all);
+		ret = write_file(CPU "online", "1");
+		fired = faults_end_of(tid);
+		ASSERT_EQ(is_online(), !ret);
+		check_all_work(fds);
+		if (ret) {
+			ASSERT(fired);
+			check_error(ret, cpu_errors, ARRAY_SIZE(cpu_errors));
+			++*refused;
+			ASSERT_EQ(write_file(CPU "online", "1"), 0);
+			check_all_work(fds);
+		}
+		check_cpu_works();
+		close_all(fds);
+		unload();
+		if (!fired)
+			return (nth - 1) / step();
+	}
+	test_fail(__FILE__, __LINE__, "it never ends without a fault");
+}
+
+TEST_NAMED(cpu_comes_up_or_says_why_not)
+{
+	unsigned int refused = 0, points;
+	int tid;
+
+	start();
+	keep_cpus();
+	tid = thread_of_kernel("cpuhp/1");
+	ASSERT_GE(tid, 0);
+	points = walk_cpu(tid, false, &refused);
+	points += walk_cpu(tid, true, &refused);
+	print_points("cpu_up", points, refused);
+}
+
+/* The number of a step that a CPU takes when it comes up. */
+static int number_of_step(const char *name)
+{
+	FILE *file = fopen("/sys/devices/system/cpu/hotplug/states", "r");
+	char line[128];
+	int number = -1;
+
+	ASSERT(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (strstr(line, name))
+			number = atoi(line);
+	}
+	fclose(file);
+	return number;
+}
+
+/* The module's step is done then, and has to be undone. */
+TEST_NAMED(cpu_that_fails_after_the_module_s_step_leaves_all_as_it_was)
+{
+	int fds[ARRAY_SIZE(clocks)], number;
+	char text[16];
+
+	start();
+	keep_cpus();
+	set_cpu_online(1, false);
+	load();
+	open_all(fds);
+	number = number_of_step("sched:active");
+	ASSERT_GT(number, number_of_step("twheel:online"));
+	snprintf(text, sizeof(text), "%d", number);
+	ASSERT_EQ(write_file(CPU "hotplug/fail", text), 0);
+	ASSERT_EQ(write_file(CPU "online", "1"), -EAGAIN);
+	ASSERT(!is_online());
+	check_all_work(fds);
+	ASSERT_EQ(write_file(CPU "hotplug/fail", "-1"), 0);
+	ASSERT_EQ(write_file(CPU "online", "1"), 0);
+	check_cpu_works();
+	check_all_work(fds);
+	close_all(fds);
+	unload();
+}
