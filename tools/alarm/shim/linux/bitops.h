@@ -13,10 +13,13 @@ static inline int fls(unsigned int word)
 	return word ? 32 - __builtin_clz(word) : 0;
 }
 
-/* The number of the highest bit of a word that is not 0. */
-static inline unsigned long __fls(unsigned long word)
+/*
+ * The number of the highest bit of a word that is not 0.  The module's kernels have words
+ * of 64 bits, and so has this, also where the compiler's unsigned long has 32.
+ */
+static inline unsigned int __fls(u64 word)
 {
-	return 8 * sizeof(word) - 1 - __builtin_clzl(word);
+	return 63 - __builtin_clzll(word);
 }
 
 static inline int fls64(u64 word)

@@ -7,6 +7,11 @@
 #define unlikely(condition)	__builtin_expect(!!(condition), 0)
 #define noinline		__attribute__((__noinline__))
 
+/* glibc's headers have it; without them, nobody has. */
+#ifndef __always_inline
+#define __always_inline		inline __attribute__((__always_inline__))
+#endif
+
 /* The compiler knows nothing of how the variable got its value. */
 #define OPTIMIZER_HIDE_VAR(variable)	({ __asm__ ("" : "+r" (variable)); })
 
