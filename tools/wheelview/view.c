@@ -30,7 +30,7 @@
 /**
  * struct view_event - an event
  * @node: its place on the wheel.
- * @seen: the place of @node when moves were reported last.
+ * @seen: the place of @node when view_report() looked at it last.
  */
 struct view_event {
 	struct wheel_node node;
@@ -44,7 +44,6 @@ static u32 nr_events;
 static u64 now_tick;
 static u64 programmed_tick;
 static bool running;
-static bool tracking;
 static u64 expired_before;
 
 static struct view_numbers numbers;
@@ -52,7 +51,7 @@ static u32 fired_ids[VIEW_ROOM];
 static double fired_ticks[VIEW_ROOM];
 static u32 nr_fired;
 static struct view_move moves[VIEW_ROOM];
-static u32 nr_moves;
+static u32 nr_reported;
 static u32 counts[WHEEL_LEVELS * WHEEL_SLOTS];
 static double mins[WHEEL_LEVELS * WHEEL_SLOTS];
 static u8 flags[WHEEL_LEVELS * WHEEL_SLOTS];
@@ -63,8 +62,8 @@ static double tick_or_never(u64 tick)
 	return tick == WHEEL_NEVER ? VIEW_NEVER : (double)tick;
 }
 
-/* Forget everything, and begin at a tick. With @track, moves are reported. */
-void view_start(double now, bool track)
+/* Forget everything, and begin at a tick. */
+void view_start(double now)
 {
 	now_tick = now;
 	wheel_init(&wheel, now_tick);
@@ -73,9 +72,8 @@ void view_start(double now, bool track)
 	nr_events = 0;
 	programmed_tick = WHEEL_NEVER;
 	running = false;
-	tracking = track;
 	nr_fired = 0;
-	nr_moves = 0;
+	nr_reported = 0;
 	numbers = (struct view_numbers){ 0 };
 }
 
@@ -113,38 +111,20 @@ bool view_cancel(u32 id)
 	if (id >= nr_events || !wheel_queued(&events[id].node))
 		return false;
 	wheel_del(&wheel, &events[id].node);
+	events[id].seen = events[id].node.place;
 	return true;
 }
 
+/* Where a node is, as in &struct view_move.to. */
 static u32 place_number(u64 place)
 {
 	struct wheel_node node = { .place = place };
 	u32 level = wheel_level(&node);
 
 	if (level >= WHEEL_LEVELS)
-		return VIEW_OUT;
+		return VIEW_OUT | wheel_due(&node) % WHEEL_SLOTS;
 	return level * WHEEL_SLOTS +
 	       (wheel_due(&node) >> (WHEEL_LEVEL_SHIFT * level)) % WHEEL_SLOTS;
-}
-
-static void report_move(u32 id)
-{
-	struct view_event *event = &events[id];
-
-	moves[nr_moves++] = (struct view_move){
-		.id = id,
-		.from = place_number(event->seen),
-		.to = place_number(event->node.place),
-	};
-	event->seen = event->node.place;
-}
-
-/* Report all events whose place has changed in a hold: BATCH at most. */
-static void report_moves(void)
-{
-	for (u32 id = 0; id < nr_events; id++)
-		if (events[id].seen != events[id].node.place)
-			report_move(id);
 }
 
 static void report_fired(struct list_head *out)
@@ -171,8 +151,6 @@ static void hold(void)
 	if (!wheel_advance(&wheel, now_tick, &budget, &out))
 		wheel_prefetch(&wheel, now_tick, &budget);
 	report_fired(&out);
-	if (tracking)
-		report_moves();
 }
 
 /* The hardware timer calls. */
@@ -192,11 +170,6 @@ static void end_run(void)
 	program(wheel_next(&wheel));
 }
 
-static bool has_room(void)
-{
-	return nr_fired + BATCH <= VIEW_ROOM && nr_moves + BATCH <= VIEW_ROOM;
-}
-
 /*
  * Let time pass until a tick, with all wakeups on the way.
  *
@@ -206,7 +179,6 @@ static bool has_room(void)
 bool view_advance(double until)
 {
 	nr_fired = 0;
-	nr_moves = 0;
 	for (;;) {
 		if (!running) {
 			if (programmed_tick > (u64)until)
@@ -214,14 +186,40 @@ bool view_advance(double until)
 			begin_run();
 		}
 		do {
-			if (!has_room())
+			if (nr_fired + BATCH > VIEW_ROOM)
 				return true;
 			hold();
 		} while (wheel_next(&wheel) <= now_tick);
 		end_run();
 	}
 	now_tick = max(now_tick, (u64)until);
+	nr_reported = 0;
 	return false;
+}
+
+/*
+ * List events in view_moves() that are not where they were when this was asked last, after
+ * view_advance() has come to its end. An event that was moved twice is one move.
+ *
+ * Return: how many are listed; the caller asks again until it is 0.
+ */
+u32 view_report(void)
+{
+	u32 nr = 0;
+
+	for (; nr_reported < nr_events && nr < VIEW_ROOM; nr_reported++) {
+		struct view_event *event = &events[nr_reported];
+
+		if (event->seen == event->node.place)
+			continue;
+		moves[nr++] = (struct view_move){
+			.id = nr_reported,
+			.from = place_number(event->seen),
+			.to = place_number(event->node.place),
+		};
+		event->seen = event->node.place;
+	}
+	return nr;
 }
 
 static void note_slot(u32 level, u32 index)
@@ -247,7 +245,6 @@ void view_state(void)
 	numbers.cascaded = wheel.cascaded;
 	numbers.prefetched = wheel.prefetched;
 	numbers.nr_fired = nr_fired;
-	numbers.nr_moves = nr_moves;
 	for (u32 level = 0; level < WHEEL_LEVELS; level++)
 		for (u32 index = 0; index < WHEEL_SLOTS; index++)
 			note_slot(level, index);
@@ -275,7 +272,7 @@ int32_t view_place(u32 id)
 {
 	u32 place = id < nr_events ? place_number(events[id].node.place) : VIEW_OUT;
 
-	return place == VIEW_OUT ? -1 : (int32_t)place;
+	return place & VIEW_OUT ? -1 : (int32_t)place;
 }
 
 /* Return: NULL, or the invariant of the wheel that is broken. */

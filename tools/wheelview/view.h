@@ -15,20 +15,20 @@
 /* How many events one run of the page can have, from view_start() on. */
 #define VIEW_EVENTS	262144
 
-/* How many expirations and moves view_advance() reports in one call. */
+/* How many events view_advance(), view_report() and view_slot() tell of in one call. */
 #define VIEW_ROOM	4096
 
 /* view_advance() and view_state() tell this where there is no tick. */
 #define VIEW_NEVER	(-1.0)
 
-/* struct view_move.to of an event that came out. */
-#define VIEW_OUT	0xffff
+/* A bit of struct view_move.to: the event came out, of that slot of level 0. */
+#define VIEW_OUT	0x8000
 
 /**
  * struct view_move - an event that was moved, or came out
  * @id: the event.
  * @from: 64 times the level, plus the slot.
- * @to: the same, or VIEW_OUT.
+ * @to: the same, or VIEW_OUT and the slot.
  */
 struct view_move {
 	uint32_t id;
@@ -48,8 +48,7 @@ struct view_move {
  * @expired: how many events have come out.
  * @cascaded: how often an event was moved to a lower level at its slot's min.
  * @prefetched: how often it was moved ahead of that.
- * @nr_fired: how many expirations the last view_advance() reports.
- * @nr_moves: how many moves it reports.
+ * @nr_fired: how many expirations the last view_advance() tells of.
  */
 struct view_numbers {
 	double now;
@@ -63,7 +62,6 @@ struct view_numbers {
 	double cascaded;
 	double prefetched;
 	double nr_fired;
-	double nr_moves;
 };
 
 /* The bits of view_flags(). */
@@ -73,10 +71,11 @@ enum {
 	VIEW_URGENT = 4,
 };
 
-void view_start(double now, bool track);
+void view_start(double now);
 double view_add(uint32_t id, double first, double last);
 bool view_cancel(uint32_t id);
 bool view_advance(double until);
+uint32_t view_report(void);
 void view_state(void);
 uint32_t view_slot(uint32_t level, uint32_t slot);
 double view_due(uint32_t id);
