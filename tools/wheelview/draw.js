@@ -51,15 +51,15 @@ function contextOf(canvas, width, height) {
 class Rows {
 	constructor(width) {
 		this.small = width < 640;
-		this.left = this.small ? 26 : 104;
-		this.right = this.small ? 0 : 176;
+		this.left = this.small ? 26 : 138;
+		this.right = this.small ? 0 : 186;
 		this.pitch = (width - this.left - this.right) / SLOTS;
 		this.gap = this.pitch > 8 ? 2 : 1;
-		this.rowPitch = this.small ? 27 : 33;
-		this.cellHeight = this.rowPitch - 13;
+		this.rowPitch = this.small ? 27 : 30;
+		this.cellHeight = this.rowPitch - 12;
 		this.top = 14;
 		this.width = width;
-		this.height = this.top + LEVELS * this.rowPitch + 22;
+		this.height = this.top + LEVELS * this.rowPitch + 12;
 	}
 
 	y(level) {
@@ -222,7 +222,7 @@ class Rings {
 			context.fillText(`Level ${level}`, x, y);
 			context.font = `12px ${palette.font}`;
 			context.fillStyle = palette.dim;
-			context.fillText(`slots of ${text.span}`, x + 54, y);
+			context.fillText(`slots of ${text.span}`, x + 66, y);
 			context.fillStyle = text.next ? palette.accent : palette.ink;
 			context.fillText(text.right, x, y + 17);
 		}
@@ -455,21 +455,24 @@ class WheelPicture {
 		context.lineCap = "round";
 		for (const dot of this.dots) {
 			const part = Math.max(0, (now - dot.start) / dot.length);
-			const radius = Math.min(2.2 + Math.log2(dot.count) * 0.7, 8);
+			const radius = Math.min(2.4 + Math.log2(dot.count) * 0.45, 5.5);
 			const [x, y] = along(dot.points, part);
 			const [tailX, tailY] = along(dot.points, Math.max(0, part - 0.07));
 
 			context.globalAlpha = dot.out && part > 0.85 ? (1 - part) / 0.15 : 1;
 			context.strokeStyle = palette.accent;
 			context.fillStyle = palette.accent;
-			context.lineWidth = radius;
+			context.lineWidth = radius * 0.6;
 			context.beginPath();
 			context.moveTo(tailX, tailY);
 			context.lineTo(x, y);
 			context.stroke();
+			context.strokeStyle = palette.panel;
+			context.lineWidth = 1;
 			context.beginPath();
 			context.arc(x, y, radius, 0, 2 * Math.PI);
 			context.fill();
+			context.stroke();
 		}
 		context.globalAlpha = 1;
 	}
@@ -494,7 +497,7 @@ class WheelPicture {
 // Cells in rows, for the two models.
 function drawCells(canvas, palette, rows, columns, label) {
 	const width = canvas.clientWidth || 300;
-	const left = label ? 44 : 0;
+	const left = label ? 58 : 0;
 	const pitch = (width - left) / columns;
 	const gap = pitch > 7 ? 1.5 : 0.75;
 	const rowPitch = label ? 15 : 12;

@@ -83,7 +83,7 @@ class LiveSource {
 	// Some time of the screen has passed in a play; false: there is nothing left.
 	play(pace, passedMs) {
 		if (pace === "step" || pace === "fast")
-			return this.playSteps(pace === "step" ? 900 : 100, passedMs);
+			return this.playSteps(pace === "step" ? 1000 : 100, passedMs);
 		if (pace === "rush")
 			return this.playFor(8);
 		return this.playTime(Number(pace), passedMs);
@@ -301,8 +301,8 @@ class Page {
 		const early = (one) => one.earlyNs > 1 ? spanText(one.earlyNs) : "never";
 		const rows = [
 			["Wakeups", (one) => countText(one.wakeups), "key"],
-			["for nothing", (one) => countText(one.idleWakeups)],
-			["Moves, looks", (one) => countText(one.moves), "key"],
+			["· for nothing", (one) => countText(one.idleWakeups)],
+			["Moves", (one) => countText(one.moves), "key"],
 			["Waiting", (one) => countText(one.pending)],
 			["Came out", (one) => countText(one.expired)],
 			["Latest by", late],
