@@ -39,6 +39,10 @@ alarm_objects = $(call objects,alarm lib) $(obj)/kmod/wheel.o $(obj)/kmod/wheels
 $(obj)/alarm/process.o: own_cflags += -I$(tools)/alarm/shim
 $(obj)/kmod/%.o: own_cflags := -std=gnu11 -Wall -Wextra -Werror -MMD -MP -I$(tools)/alarm/shim
 
+# The page for people: its files are in the program as they are.
+$(obj)/metrics/files.o: own_cflags += -Wa,-I$(tools)/metrics/page
+$(obj)/metrics/files.o: $(wildcard $(tools)/metrics/page/page.*)
+
 $(obj)/%.o: $(tools)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(own_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /metrics and /healthz over HTTP, by libmicrohttpd.
+ * /metrics and /healthz over HTTP, by libmicrohttpd, and the page for people, if there is one.
  *
  *	             below the limit            GET /metrics
  *	(listening) ----------------> connection ------------> page is sent
@@ -19,22 +19,33 @@
  * the listening socket. The socket is not polled while there are as many connections as
  * allowed, nor for a moment after accept() has failed.
  *
+ * With a page for people (site.h) this is no longer the loop's: a thread of ours runs the library,
+ * so that the loop has nothing to do with HTTP. metrics_fd() is then the file of the errands, by
+ * which /metrics and /healthz are asked for too.
+ *
  * A page has a reference from each connection that it is being sent to, and one from us while
  * it is the latest page; the library counts them.
  */
 #include <errno.h>
 #include <limits.h>
 #include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/address.h"
 #include "common/log.h"
 #include "common/time.h"
+#include "common/util.h"
+#include "metrics/errands.h"
 #include "metrics/http.h"
+#include "metrics/lane.h"
+#include "metrics/site.h"
 
 /* For the headers of a request and of the response. */
 #define CONNECTION_MEMORY	((size_t)8192)
@@ -44,6 +55,9 @@
 
 /* The time until the next try after accept() has failed. */
 #define ACCEPT_AGAIN_MS		100
+
+/* The kernel holds at most about this much for a client of the page that does not read. */
+#define SEND_BUFFER		65536
 
 /**
  * struct metrics - the server
@@ -56,6 +70,13 @@
  * @page: the latest page; NULL: none.
  * @page_ns: the time of the latest page, CLOCK_MONOTONIC.
  * @address: the address that it listens on.
+ * @max_connections: limit of connections.
+ * @site: the page for people, or NULL: there is none, and what follows is unused.
+ * @errands: what the threads of the page want of the loop.
+ * @thread: runs the library.
+ * @runs: it was started.
+ * @wake_fd: an eventfd that wakes it.
+ * @stop: it is to end.
  */
 struct metrics {
 	struct MHD_Daemon *daemon;
@@ -67,6 +88,13 @@ struct metrics {
 	struct MHD_Response *page;
 	uint64_t page_ns;
 	char address[ADDRESS_TEXT];
+	unsigned int max_connections;
+	struct site_server *site;
+	struct errands errands;
+	pthread_t thread;
+	bool runs;
+	int wake_fd;
+	_Atomic bool stop;
 };
 
 /* --- answers -------------------------------------------------------------------------- */
@@ -94,6 +122,22 @@ static struct MHD_Response *make_page(struct metrics *metrics)
 	return page;
 }
 
+static void replace_page(void *context)
+{
+	struct metrics *metrics = context;
+
+	metrics->page = make_page(metrics);
+}
+
+/* Let the loop do it, which may be the calling thread. */
+static void in_loop(struct metrics *metrics, void (*function)(void *context), void *context)
+{
+	if (metrics->site)
+		errands_do(&metrics->errands, function, context);
+	else
+		function(context);
+}
+
 /* Replace the latest page if it is too old. */
 static void renew_page(struct metrics *metrics)
 {
@@ -103,7 +147,8 @@ static void renew_page(struct metrics *metrics)
 		return;
 	if (metrics->page)
 		MHD_destroy_response(metrics->page);
-	metrics->page = make_page(metrics);
+	metrics->page = NULL;
+	in_loop(metrics, replace_page, metrics);
 	metrics->page_ns = now_ns;
 }
 
@@ -126,12 +171,27 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned int statu
 	return result;
 }
 
+struct health {
+	const struct metrics_source *source;
+	const char *wrong;
+};
+
+static void ask_health(void *context)
+{
+	struct health *health = context;
+
+	health->wrong = health->source->health(health->source->context);
+}
+
 /* A status that is not 200 says that a person should look. */
 static enum MHD_Result say_health(struct metrics *metrics,
 				  struct MHD_Connection *connection)
 {
-	const char *wrong = metrics->source.health(metrics->source.context);
+	struct health health = { .source = &metrics->source, .wrong = "ending\n" };
+	const char *wrong;
 
+	in_loop(metrics, ask_health, &health);
+	wrong = health.wrong;
 	return wrong ? say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, wrong) :
 		       say(connection, MHD_HTTP_OK, "ok\n");
 }
@@ -145,19 +205,30 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
 
 	(void)version;
 	(void)upload;
-	(void)upload_len;
-	(void)request;
+	if (metrics->site && (*request || site_has(url)))
+		return site_request(metrics->site, connection, url, method, upload_len, request);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
 	if (!strcmp(url, "/healthz"))
 		return say_health(metrics, connection);
 	if (strcmp(url, "/metrics"))
-		return say(connection, MHD_HTTP_NOT_FOUND,
+		return say(connection, MHD_HTTP_NOT_FOUND, metrics->site ?
+			   "Not found; see /, /metrics and /healthz.\n" :
 			   "Not found; see /metrics and /healthz.\n");
 	renew_page(metrics);
 	if (!metrics->page)
 		return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Cannot write the page.\n");
 	return MHD_queue_response(connection, MHD_HTTP_OK, metrics->page);
+}
+
+static void request_ended(void *context, struct MHD_Connection *connection, void **request,
+			  enum MHD_RequestTerminationCode why)
+{
+	(void)context;
+	(void)connection;
+	(void)why;
+	site_request_ended(*request);
+	*request = NULL;
 }
 
 /* --- opening and closing -------------------------------------------------------------- */
@@ -207,10 +278,14 @@ static int library_fd(const struct metrics *metrics)
 /* Start the library, without a listening socket of its own. */
 static int start(struct metrics *metrics)
 {
+	unsigned int suspend = metrics->site ? MHD_ALLOW_SUSPEND_RESUME : 0;
+
 	metrics->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
-					   MHD_USE_ERROR_LOG, 0, NULL, NULL, answer, metrics,
+					   MHD_USE_ERROR_LOG | suspend, 0, NULL, NULL, answer,
+					   metrics,
 		MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)METRICS_MAX_CONNECTIONS,
+		MHD_OPTION_NOTIFY_COMPLETED, request_ended, NULL,
+		MHD_OPTION_CONNECTION_LIMIT, metrics->max_connections,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)METRICS_TIMEOUT_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
 		MHD_OPTION_END);
@@ -223,6 +298,90 @@ static int start(struct metrics *metrics)
 		return 0;
 	}
 	return -errno;
+}
+
+static void run_library(struct metrics *metrics);
+
+static int sooner(int a_ms, int b_ms)
+{
+	return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
+static int library_timeout_ms(const struct metrics *metrics);
+
+/* The thread of the page. */
+static void *run_thread(void *context)
+{
+	struct metrics *metrics = context;
+	struct pollfd files[] = {
+		{ .fd = metrics->epoll_fd, .events = POLLIN },
+		{ .fd = metrics->wake_fd, .events = POLLIN },
+	};
+	uint64_t count;
+	int ms;
+
+	lane_be_nice();
+	while (!metrics->stop) {
+		ms = site_turn(metrics->site);
+		run_library(metrics);
+		poll(files, ARRAY_SIZE(files), sooner(library_timeout_ms(metrics), ms));
+		/* It only wakes. */
+		if (files[1].revents && read(metrics->wake_fd, &count, sizeof(count)) < 0)
+			continue;
+	}
+	return NULL;
+}
+
+/* Begin with the page: the threads run from now on. */
+static int start_site(struct metrics *metrics, const struct site *site, bool local)
+{
+	int err = errands_init(&metrics->errands);
+
+	if (err)
+		return err;
+	metrics->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (metrics->wake_fd < 0)
+		return -errno;
+	site->begin(site->context, &metrics->errands);
+	return site_open(&metrics->site, site, local, metrics->wake_fd);
+}
+
+static int start_thread(struct metrics *metrics)
+{
+	int err = -pthread_create(&metrics->thread, NULL, run_thread, metrics);
+
+	metrics->runs = !err;
+	return err;
+}
+
+static void stop_thread(struct metrics *metrics)
+{
+	errands_close(&metrics->errands);
+	if (!metrics->runs)
+		return;
+	metrics->stop = true;
+	site_wake(metrics->site);
+	pthread_join(metrics->thread, NULL);
+}
+
+static void free_site(struct metrics *metrics)
+{
+	if (metrics->site)
+		site_free(metrics->site);
+	if (metrics->wake_fd >= 0)
+		close(metrics->wake_fd);
+	errands_destroy(&metrics->errands);
+}
+
+static int start_all(struct metrics *metrics, const struct site *site, bool local)
+{
+	int err = site ? start_site(metrics, site, local) : 0;
+
+	if (!err)
+		err = start(metrics);
+	if (!err && site)
+		err = start_thread(metrics);
+	return err;
 }
 
 int metrics_open(struct metrics **result, const char *text,
@@ -245,9 +404,12 @@ int metrics_open(struct metrics **result, const char *text,
 	}
 	metrics->listen_fd = fd;
 	metrics->epoll_fd = -1;
+	metrics->wake_fd = -1;
+	metrics->errands.fd = -1;
 	metrics->source = *source;
+	metrics->max_connections = source->site ? METRICS_MAX_WITH_SITE : METRICS_MAX_CONNECTIONS;
 	address_format(metrics->address, &address);
-	err = start(metrics);
+	err = start_all(metrics, source->site, address_is_local(&address));
 	if (err)
 		metrics_close(metrics);
 	else
@@ -257,10 +419,16 @@ int metrics_open(struct metrics **result, const char *text,
 
 void metrics_close(struct metrics *metrics)
 {
+	if (metrics->site) {
+		stop_thread(metrics);
+		site_stop(metrics->site);
+	}
 	if (metrics->page)
 		MHD_destroy_response(metrics->page);
 	if (metrics->daemon)
 		MHD_stop_daemon(metrics->daemon);
+	if (metrics->site)
+		free_site(metrics);
 	if (metrics->epoll_fd >= 0)
 		close(metrics->epoll_fd);
 	close(metrics->listen_fd);
@@ -276,10 +444,15 @@ const char *metrics_address(const struct metrics *metrics)
 
 int metrics_fd(const struct metrics *metrics)
 {
-	return metrics->epoll_fd;
+	return metrics->site ? metrics->errands.fd : metrics->epoll_fd;
 }
 
 int metrics_timeout_ms(const struct metrics *metrics)
+{
+	return metrics->site ? -1 : library_timeout_ms(metrics);
+}
+
+static int library_timeout_ms(const struct metrics *metrics)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 	int timeout_ms = -1;
@@ -294,7 +467,7 @@ int metrics_timeout_ms(const struct metrics *metrics)
 static bool has_place(const struct metrics *metrics)
 {
 	return MHD_get_daemon_info(metrics->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
-		->num_connections < METRICS_MAX_CONNECTIONS;
+		->num_connections < metrics->max_connections;
 }
 
 /* Accept one connection. Returns whether there may be more. */
@@ -303,8 +476,11 @@ static bool accept_one(struct metrics *metrics)
 	struct address from = { .len = sizeof(from.socket) };
 	struct sockaddr *name = (struct sockaddr *)&from.socket;
 	int fd = accept4(metrics->listen_fd, name, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	const int buffer = SEND_BUFFER;
 
 	if (fd >= 0) {
+		if (metrics->site)
+			setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 		MHD_add_connection(metrics->daemon, fd, name, from.len);
 		return true;
 	}
@@ -336,9 +512,17 @@ static void listen_or_not(struct metrics *metrics)
 	metrics->listening = listening;
 }
 
-void metrics_run(struct metrics *metrics)
+static void run_library(struct metrics *metrics)
 {
 	accept_all(metrics);
 	MHD_run(metrics->daemon);
 	listen_or_not(metrics);
+}
+
+void metrics_run(struct metrics *metrics)
+{
+	if (metrics->site)
+		errands_run(&metrics->errands);
+	else
+		run_library(metrics);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * /metrics for Prometheus and /healthz over HTTP.
+ * /metrics for Prometheus and /healthz over HTTP, and a page for people (site.h).
  *
- * It has no thread. The loop of the program polls metrics_fd() together with its other files
- * and calls metrics_run(), so the counters need no lock.
+ * The loop of the program polls metrics_fd() together with its other files and calls
+ * metrics_run(), so the counters need no lock. Without a page for people there is no thread.
  */
 #ifndef METRICS_HTTP_H
 #define METRICS_HTTP_H
@@ -16,6 +16,9 @@
 /* Connections at a time, 8 KiB each. More wait to be accepted. */
 #define METRICS_MAX_CONNECTIONS	64
 
+/* The same with a page for people: its streams, and as many again for all else. */
+#define METRICS_MAX_WITH_SITE	192
+
 /* A connection that is silent for this time is closed. */
 #define METRICS_TIMEOUT_S	10
 
@@ -26,17 +29,20 @@
 #define METRICS_PAGE_TYPE	"text/plain; version=0.0.4; charset=utf-8"
 
 struct metrics;
+struct site;
 
 /**
  * struct metrics_source - the source of the pages
  * @write: writes the page /metrics to @out. Returns 0 or a negative errno.
  * @health: /healthz: returns NULL if all is well, else a line that says what is not.
  * @context: the argument of both.
+ * @site: a page for people; NULL: there is none.
  */
 struct metrics_source {
 	int (*write)(FILE *out, void *context);
 	const char *(*health)(void *context);
 	void *context;
+	const struct site *site;
 };
 
 /*

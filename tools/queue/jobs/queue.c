@@ -21,6 +21,7 @@
 #include "queue/jobs/resident.h"
 #include "queue/jobs/retry.h"
 #include "queue/jobs/schedule.h"
+#include "queue/jobs/show.h"
 #include "queue/jobs/tube.h"
 #include "queue/jobs/window.h"
 #include "queue/store/batch.h"
@@ -184,24 +185,12 @@ void queue_stats(struct queue *queue, struct queue_stats *stats)
 	struct session *session;
 	size_t i;
 
-	*stats = queue->stats;
-	stats->ready = queue->nr[IS_READY];
-	stats->reserved = queue->nr[IS_RESERVED];
-	stats->delayed = queue->nr[IS_DELAYED];
-	stats->buried = queue->nr[IS_BURIED];
-	stats->schedules = queue->schedules.nr;
-	stats->tubes = queue->nr_tubes;
-	stats->max_tubes = queue->max_tubes;
-	stats->resident = queue->nr_resident;
-	stats->resident_bytes = queue->nr_resident * sizeof(struct job);
-	stats->connections = queue->nr_sessions;
+	show_queue(queue, stats);
 	for (i = 0; i < SESSION_BUCKETS; i++)
 		LIST_FOREACH(session, &queue->sessions[i], entry) {
 			stats->producers += session->producer;
 			stats->workers += session->worker;
 		}
-	stats->uptime_ns = alarms_now_ns(ALARM_BOOT) - queue->start_ns;
-	stats->draining = queue->draining;
 }
 
 void queue_each_tube(struct queue *queue,

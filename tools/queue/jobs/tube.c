@@ -273,3 +273,11 @@ struct tube *tube_next(struct tube *tube)
 {
 	return RB_NEXT(name_tree, NULL, tube);
 }
+
+struct tube *tube_after(struct queue *queue, const char *name)
+{
+	struct tube key = { .name = name };
+	struct tube *tube = RB_NFIND(name_tree, &queue->tubes, &key);
+
+	return tube && !strcmp(tube->name, name) ? tube_next(tube) : tube;
+}

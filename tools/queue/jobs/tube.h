@@ -41,4 +41,7 @@ void tube_alarm(struct queue *queue, uint32_t number);
 struct tube *tube_first(struct queue *queue);
 struct tube *tube_next(struct tube *tube);
 
+/* The first tube whose name is after @name, which need not be one. */
+struct tube *tube_after(struct queue *queue, const char *name);
+
 #endif /* QUEUE_JOBS_TUBE_H */

@@ -4,6 +4,7 @@
 
 #include "common/util.h"
 #include "queue/jobs/resident.h"
+#include "queue/jobs/show.h"
 #include "queue/jobs/tube.h"
 #include "queue/protocol/list.h"
 #include "queue/protocol/yaml.h"
@@ -63,27 +64,10 @@ struct page {
 	FILE *file;
 };
 
-/* When a delay or a time to run ends, by the wall clock; 0: the job has neither. */
-static uint64_t due_unix_ms(struct queue *queue, const struct job_place *place,
-			    enum job_status status)
-{
-	struct job *job = job_resident(queue, place->id);
-	uint64_t due_ns = 0;
-
-	if (status == IS_RESERVED)
-		due_ns = job->deadline_ns + queue->clock.base_ns +
-			 clock_skew_ns(&queue->clock);
-	else if (status == IS_DELAYED && place->state == JOB_WALL)
-		due_ns = place->order;
-	else if (status == IS_DELAYED)
-		due_ns = place->order + clock_skew_ns(&queue->clock);
-	return due_ns / NSEC_PER_MSEC;
-}
-
 static bool page_add(struct page *page, const struct job_place *place)
 {
 	fprintf(page->file, "%llu: %llu\n", (unsigned long long)place->id,
-		(unsigned long long)due_unix_ms(page->queue, place, page->status));
+		(unsigned long long)show_due_ms(page->queue, place, page->status));
 	page->last = *place;
 	return --page->left > 0;
 }

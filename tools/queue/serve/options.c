@@ -71,6 +71,16 @@ static void parse_wheel(struct argp_state *state, char *text, void *values)
 	options->wheel = alarm_backend_option(state, text);
 }
 
+static void parse_token_file(struct argp_state *state, char *text, void *values)
+{
+	struct serve_options *options = values;
+	const char *wrong = guard_read_token(text, options->token);
+
+	if (wrong)
+		argp_error(state, "--http-token-file \"%s\": %s", text, wrong);
+	options->token_file = text;
+}
+
 /* --- the table -------------------------------------------------------------------------- */
 
 #define AT(member)	offsetof(struct serve_options, member)
@@ -105,8 +115,14 @@ static const struct option_rule rules[] = {
 	{ "clock-wait", 0, "DURATION",
 	  "Wait so long at the start for a clock that is behind (default 10s)",
 	  OPTION_DURATION, AT(clock_wait_ns), 0, UINT64_MAX, NULL },
-	{ "http", 0, "ADDRESS", "Serve /metrics for Prometheus and /healthz at HOST:PORT",
+	{ "http", 0, "ADDRESS",
+	  "Serve a page for people, /metrics for Prometheus, and /healthz at HOST:PORT",
 	  OPTION_TEXT, AT(metrics), 0, 0, NULL },
+	{ "http-token-file", 0, "FILE",
+	  "The token in it lets people kick, delete, pause and the like on the page",
+	  OPTION_OTHER, 0, 0, 0, parse_token_file },
+	{ "http-host", 0, "NAME", "A name under which a proxy serves the page",
+	  OPTION_TEXT, AT(http_host), 0, 0, NULL },
 	/* Its former name. */
 	{ "metrics", 0, "ADDRESS", NULL, OPTION_TEXT, AT(metrics), 0, 0, NULL },
 	{ "log-level", 0, "LEVEL", "error, warning, notice, info (default) or debug",
@@ -126,24 +142,32 @@ static void check_options(struct argp_state *state, const void *values)
 	const struct serve_options *options = values;
 	struct memory_split split;
 
-	split_memory(&split, options->memory);
+	split_memory(&split, options->memory, options->metrics);
 	if (options->max_job_size > clients_max_job_size(split.clients))
 		argp_error(state, "--max-job-size %llu is above %llu, the limit with --memory %llu",
 			   (unsigned long long)options->max_job_size,
 			   (unsigned long long)clients_max_job_size(split.clients),
 			   (unsigned long long)options->memory);
+	if (options->token_file && !options->metrics)
+		argp_error(state, "--http-token-file is for the page of --http, which is missing");
+	if (options->http_host && !options->metrics)
+		argp_error(state, "--http-host is for the page of --http, which is missing");
+	if (options->http_host && !guard_is_name(options->http_host))
+		argp_error(state, "--http-host \"%s\" is not a name, such as queue.example.org",
+			   options->http_host);
 }
 
 /*
  * The store has a quarter, but at least what RocksDB needs. The buffers of clients have an
- * eighth, which is enough for thousands of clients, as idle ones have none. Jobs have the
- * rest, less the memory that no part counts.
+ * eighth, which is enough for thousands of clients, as idle ones have none. With @page, the page
+ * has a sixteenth. Jobs have the rest, less the memory that no part counts.
  */
-void split_memory(struct memory_split *split, uint64_t memory)
+void split_memory(struct memory_split *split, uint64_t memory, bool page)
 {
 	split->store = memory / 4 > STORE_MEMORY_MIN ? memory / 4 : STORE_MEMORY_MIN;
 	split->clients = memory / 8;
-	split->jobs = memory - split->store - split->clients - UNCOUNTED_MEMORY;
+	split->page = page ? memory / 16 : 0;
+	split->jobs = memory - split->store - split->clients - split->page - UNCOUNTED_MEMORY;
 }
 
 void serve_options_parse(struct serve_options *options, int argc, char **argv)

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/util.h"
 #include "common/version.h"
+#include "metrics/guard.h"
 #include "metrics/http.h"
 #include "queue/integrity/open.h"
 #include "queue/jobs/queue.h"
@@ -19,6 +20,7 @@
 #include "queue/serve/serve.h"
 #include "queue/server/listen.h"
 #include "queue/server/loop.h"
+#include "queue/web/web.h"
 
 /* Files of the process that are not clients, most of them of the store. */
 #define OTHER_FILES	512
@@ -34,6 +36,7 @@ struct daemon {
 	struct alarms *alarms;
 	struct queue *queue;
 	struct protocol protocol;
+	struct web *web;
 	struct metrics *metrics;
 };
 
@@ -192,9 +195,28 @@ static const char *check_health(void *context)
 	return metrics_health(daemon->queue, daemon->store);
 }
 
+static int open_page(struct daemon *daemon)
+{
+	const struct serve_options *options = &daemon->options;
+	const struct web_config config = {
+		.queue = daemon->queue,
+		.store = daemon->store,
+		.memory = daemon->memory.page,
+		.token = *options->token ? options->token : NULL,
+		.host = options->http_host,
+		.health = check_health,
+		.context = daemon,
+	};
+
+	if (options->token_file && guard_others_may_read(options->token_file))
+		log_say(LOG_WARNING, "all users can read the token in %s", options->token_file);
+	daemon->web = web_create(&config);
+	return daemon->web ? 0 : -ENOMEM;
+}
+
 static int open_metrics(struct daemon *daemon)
 {
-	const struct metrics_source source = {
+	struct metrics_source source = {
 		.write = write_metrics, .health = check_health, .context = daemon,
 	};
 	const char *address = daemon->options.metrics;
@@ -202,7 +224,11 @@ static int open_metrics(struct daemon *daemon)
 
 	if (!address)
 		return 0;
-	error = metrics_open(&daemon->metrics, address, &source);
+	error = open_page(daemon);
+	if (!error) {
+		source.site = web_site(daemon->web);
+		error = metrics_open(&daemon->metrics, address, &source);
+	}
 	if (!error)
 		return 0;
 	if (error == -EADDRINUSE) {
@@ -231,6 +257,8 @@ static void close_all(struct daemon *daemon)
 {
 	if (daemon->metrics)
 		metrics_close(daemon->metrics);
+	if (daemon->web)
+		web_destroy(daemon->web);
 	if (daemon->queue)
 		queue_destroy(daemon->queue);
 	if (daemon->alarms)
@@ -255,6 +283,15 @@ static const char *sync_text(const struct serve_options *options, char *text, si
 	}
 }
 
+static void say_page(const struct daemon *daemon)
+{
+	const char *address = metrics_address(daemon->metrics);
+
+	log_say(LOG_INFO, "metrics on %s", address);
+	log_say(LOG_INFO, "page for people at http://%s/%s", address,
+		daemon->options.token_file ? "" : ", to read only: there is no --http-token-file");
+}
+
 static void say_start(const struct daemon *daemon)
 {
 	const struct serve_options *options = &daemon->options;
@@ -271,17 +308,28 @@ static void say_start(const struct daemon *daemon)
 				listener->name);
 	}
 	if (daemon->metrics)
-		log_say(LOG_INFO, "metrics on %s", metrics_address(daemon->metrics));
+		say_page(daemon);
 }
 
 static void run_metrics(void *context)
 {
-	metrics_run(context);
+	struct daemon *daemon = context;
+
+	metrics_run(daemon->metrics);
 }
 
 static int metrics_timeout(void *context)
 {
-	return metrics_timeout_ms(context);
+	struct daemon *daemon = context;
+
+	return metrics_timeout_ms(daemon->metrics);
+}
+
+static int take_client(void *context)
+{
+	struct daemon *daemon = context;
+
+	return web_take_client(daemon->web);
 }
 
 static int run_daemon(struct daemon *daemon)
@@ -301,7 +349,8 @@ static int run_daemon(struct daemon *daemon)
 			.fd = metrics ? metrics_fd(metrics) : -1,
 			.run = run_metrics,
 			.timeout_ms = metrics_timeout,
-			.context = metrics,
+			.take_client = take_client,
+			.context = daemon,
 		},
 	};
 	int error;
@@ -321,7 +370,7 @@ int serve_main(int argc, char **argv)
 
 	serve_options_parse(&daemon.options, argc, argv);
 	log_set_level(daemon.options.log_level);
-	split_memory(&daemon.memory, daemon.options.memory);
+	split_memory(&daemon.memory, daemon.options.memory, daemon.options.metrics);
 	server_block_signals();
 	raise_files(&daemon.options);
 	status = open_all(&daemon);

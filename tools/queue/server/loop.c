@@ -199,13 +199,21 @@ static void store_ready(struct source *source, uint32_t events)
 	(void)events;
 }
 
+static void run_extra(struct server *server)
+{
+	const struct server_extra *extra = &server->config->extra;
+	int fd;
+
+	extra->run(extra->context);
+	fd = server->stopping ? -1 : extra->take_client(extra->context);
+	if (fd >= 0)
+		add_client(server, fd);
+}
+
 static void extra_ready(struct source *source, uint32_t events)
 {
-	const struct server_extra *extra =
-		&container_of(source, struct server, extra)->config->extra;
-
 	(void)events;
-	extra->run(extra->context);
+	run_extra(container_of(source, struct server, extra));
 }
 
 /* Not called while events are handled: some of them may be of listeners. */
@@ -304,7 +312,7 @@ static void handle_events(struct server *server, int timeout)
 		source->ready(source, events[i].events);
 	}
 	if (extra->fd >= 0 && !extra->timeout_ms(extra->context))
-		extra->run(extra->context);
+		run_extra(server);
 }
 
 /* Returns true if there is more to do at once. */

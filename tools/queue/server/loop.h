@@ -15,12 +15,14 @@ struct alarms;
  * @fd: the file; -1: there is none.
  * @run: called when the file is ready, and after @timeout_ms().
  * @timeout_ms: the ms until @run is called in any case; -1: never.
+ * @take_client: called after @run: a non-blocking socket that becomes a client; -1: there is none.
  * @context: argument of both.
  */
 struct server_extra {
 	int fd;
 	void (*run)(void *context);
 	int (*timeout_ms)(void *context);
+	int (*take_client)(void *context);
 	void *context;
 };
 
