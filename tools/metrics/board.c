@@ -18,6 +18,7 @@
 #include "metrics/board.h"
 #include "metrics/history.h"
 #include "metrics/json.h"
+#include "metrics/site.h"
 
 #define BASE_NS		(5 * NSEC_PER_SEC)
 
@@ -379,9 +380,35 @@ static void write_row(const struct board *board, const struct row *row, uint64_t
 	fputc('}', out);
 }
 
-void board_write(struct board *board, const struct board_view *view, uint64_t now_ns, FILE *out)
+static const char *argument_name(const struct board *board, const char *name, char text[64])
 {
-	struct row **rows = rows_in_order(board, view->sort);
+	snprintf(text, 64, "%s.%s", board->config.name, name);
+	return text;
+}
+
+static const char *argument(const struct board *board, const struct site_arguments *arguments,
+			    const char *name)
+{
+	char text[64];
+
+	return site_argument(arguments, argument_name(board, name, text));
+}
+
+static uint64_t number(const struct board *board, const struct site_arguments *arguments,
+		       const char *name, uint64_t missing, uint64_t max)
+{
+	char text[64];
+
+	return site_number(arguments, argument_name(board, name, text), missing, max);
+}
+
+void board_write(struct board *board, const struct site_arguments *arguments, uint64_t now_ns,
+		 FILE *out)
+{
+	struct row **rows = rows_in_order(board, argument(board, arguments, "sort"));
+	const char *filter = argument(board, arguments, "filter");
+	uint64_t from = number(board, arguments, "from", 0, UINT32_MAX);
+	uint64_t count = number(board, arguments, "count", 50, BOARD_SHOWN_MAX);
 	uint64_t matched = 0, shown = 0;
 	size_t i;
 
@@ -389,9 +416,9 @@ void board_write(struct board *board, const struct board_view *view, uint64_t no
 	write_columns(board, out);
 	fputs(",\"rows\":[", out);
 	for (i = 0; i < board->rows.nr; i++) {
-		if (*view->filter && !strcasestr(rows[i]->name, view->filter))
+		if (*filter && !strcasestr(rows[i]->name, filter))
 			continue;
-		if (matched++ < view->from || shown == view->count)
+		if (matched++ < from || shown == count)
 			continue;
 		if (shown++)
 			fputc(',', out);

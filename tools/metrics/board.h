@@ -40,6 +40,7 @@ struct board_column {
 };
 
 struct board;
+struct site_arguments;
 
 /**
  * struct board_config - a board
@@ -57,20 +58,6 @@ struct board_config {
 	size_t max_rows;
 };
 
-/**
- * struct board_view - the part of a board that a page wants
- * @sort: the key of a column, or "" for the order of names.
- * @filter: only names that have this in them, in upper or lower case.
- * @from: pass over so many rows.
- * @count: the most rows.
- */
-struct board_view {
-	const char *sort;
-	const char *filter;
-	uint64_t from;
-	uint64_t count;
-};
-
 /* The memory of a board with so many rows, whose names have 24 characters; and the reverse. */
 size_t board_memory(size_t rows);
 size_t board_rows(size_t memory);
@@ -84,8 +71,17 @@ void board_begin(struct board *board);
 void board_row(struct board *board, const char *name, const uint64_t *values, uint64_t now_ns);
 void board_end(struct board *board);
 
-/* Write the view as an object of JSON. @now_ns: CLOCK_MONOTONIC, as for board_row(). */
-void board_write(struct board *board, const struct board_view *view, uint64_t now_ns, FILE *out);
+/*
+ * Write the part of a board that a page wants as an object of JSON. @now_ns: CLOCK_MONOTONIC, as
+ * for board_row(). The arguments, each behind the name of the board and a dot:
+ *
+ *	sort	the key of a column, the largest first; else the order is that of names
+ *	filter	only names that have this in them, in upper or lower case
+ *	from	pass over so many rows
+ *	count	the most rows, 50 if it is not given
+ */
+void board_write(struct board *board, const struct site_arguments *arguments, uint64_t now_ns,
+		 FILE *out);
 
 /* Write the series of a row as an object of JSON, by the keys of columns; null: no such row. */
 void board_write_history(struct board *board, const char *name, uint64_t now_ns, FILE *out);

@@ -407,10 +407,14 @@ static int begin_answer(struct site_request *request)
 	MHD_suspend_connection(request->connection);
 	if (lane_add(lane, &request->work))
 		return MHD_YES;
-	request->state = SITE_NEW;
+	/* A suspended connection takes no response: so this is one more that is done. */
+	request->status = MHD_HTTP_SERVICE_UNAVAILABLE;
+	request->text = strdup("{\"error\":\"Too many requests wait; try again.\"}");
+	request->len = request->text ? strlen(request->text) : 0;
+	request->state = SITE_DONE;
 	MHD_resume_connection(request->connection);
-	return say(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-		   "Too many requests wait; try again.");
+	site_wake(server);
+	return MHD_YES;
 }
 
 static int end_answer(struct site_request *request)

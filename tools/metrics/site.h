@@ -29,7 +29,7 @@
 #define SITE_MAX_STREAMS	64
 
 /* The arguments of a request: their number, and the bytes of all of them. */
-#define SITE_MAX_ARGUMENTS	12
+#define SITE_MAX_ARGUMENTS	20
 #define SITE_ARGUMENT_BYTES	4096
 
 /* The type of what SITE_STREAM, questions and actions answer. */

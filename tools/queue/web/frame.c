@@ -141,26 +141,46 @@ static void write_number(FILE *out, const char *key, uint64_t value)
 	fprintf(out, ",\"%s\":%" PRIu64, key, value);
 }
 
-static void write_numbers(const struct web *web, FILE *out)
+/* A number for people; "rate" is a counter, of which the page shows the growth. */
+static void write_tile(FILE *out, const char *key, const char *title, const char *kind,
+		       uint64_t value)
+{
+	fprintf(out, "{\"key\":\"%s\",\"title\":\"%s\",\"kind\":\"%s\",\"value\":%" PRIu64 "}",
+		key, title, kind, value);
+}
+
+static void write_tiles(const struct web *web, FILE *out)
 {
 	const struct queue_stats *stats = &web->stats;
+	const struct {
+		const char *key;
+		const char *title;
+		const char *kind;
+		uint64_t value;
+	} tiles[] = {
+		{ "ready", "Ready", "number", stats->ready },
+		{ "delayed", "Delayed", "number", stats->delayed },
+		{ "reserved", "Reserved", "number", stats->reserved },
+		{ "buried", "Buried", "bad", stats->buried },
+		{ "put", "Put", "rate", stats->total_jobs },
+		{ "retries", "Retries", "rate", stats->retries },
+		{ "died", "Died since start", "bad", stats->dead },
+		{ "timeouts", "Timeouts since start", "number", stats->job_timeouts },
+		{ "refused", "Puts refused", "bad", stats->refused_full },
+		{ "connections", "Connections", "number", stats->connections },
+		{ "disk_bytes", "Store", "bytes", web->disk.disk_bytes },
+		{ "free_bytes", "Free on disk", "bytes", web->disk.free_bytes },
+		{ "uptime_s", "Up for", "seconds", stats->uptime_ns / NSEC_PER_SEC },
+	};
+	size_t i;
 
-	fprintf(out, "\"numbers\":{\"ready\":%" PRIu64, stats->ready);
-	write_number(out, "delayed", stats->delayed);
-	write_number(out, "reserved", stats->reserved);
-	write_number(out, "buried", stats->buried);
-	write_number(out, "tubes", stats->tubes);
-	write_number(out, "connections", stats->connections);
-	write_number(out, "put", stats->total_jobs);
-	write_number(out, "retries", stats->retries);
-	write_number(out, "dead", stats->dead);
-	write_number(out, "timeouts", stats->job_timeouts);
-	write_number(out, "refused", stats->refused_full);
-	write_number(out, "resident", stats->resident);
-	write_number(out, "disk_bytes", web->disk.disk_bytes);
-	write_number(out, "free_bytes", web->disk.free_bytes);
-	write_number(out, "uptime_s", stats->uptime_ns / NSEC_PER_SEC);
-	fputc('}', out);
+	fputs("\"tiles\":[", out);
+	for (i = 0; i < ARRAY_SIZE(tiles); i++) {
+		if (i)
+			fputc(',', out);
+		write_tile(out, tiles[i].key, tiles[i].title, tiles[i].kind, tiles[i].value);
+	}
+	fputc(']', out);
 }
 
 static void write_histogram(const char *name, const char *title, const struct histogram *histogram,
@@ -252,12 +272,6 @@ static void write_tube(struct web *web, const char *name, uint64_t now_ns, FILE 
 void web_frame(const struct site_arguments *arguments, FILE *out, void *context)
 {
 	struct web *web = context;
-	const struct board_view view = {
-		.sort = site_argument(arguments, "sort"),
-		.filter = site_argument(arguments, "filter"),
-		.from = site_number(arguments, "from", 0, UINT32_MAX),
-		.count = site_number(arguments, "count", 50, BOARD_SHOWN_MAX),
-	};
 	const char *tube = site_argument(arguments, "tube");
 	uint64_t now_ns = time_now_ns(CLOCK_MONOTONIC);
 	char host[256] = "";
@@ -269,13 +283,13 @@ void web_frame(const struct site_arguments *arguments, FILE *out, void *context)
 	fprintf(out, ",\"actions\":%s,\"health\":", web->config.token ? "true" : "false");
 	json_text(out, web->health);
 	fprintf(out, ",\"draining\":%s,", web->stats.draining ? "true" : "false");
-	write_numbers(web, out);
+	write_tiles(web, out);
 	fputs(",\"lateness\":[", out);
 	write_histogram("ready", "From due to ready", &web->stats.ready_late, out);
 	fputc(',', out);
 	write_histogram("reserved", "From due to reserved", &web->stats.reserved_late, out);
 	fputs("],\"boards\":[", out);
-	board_write(web->board, &view, now_ns, out);
+	board_write(web->board, arguments, now_ns, out);
 	fputc(']', out);
 	if (*tube)
 		write_tube(web, tube, now_ns, out);
