@@ -76,11 +76,10 @@ function seconds(s) {
 	s = Math.max(0, Math.floor(s));
 	if (s < 60)
 		return `${s} s`;
-	if (s < 3600)
-		return `${Math.floor(s / 60)} m ${s % 60} s`;
-	if (s < 86400)
-		return `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} m`;
-	return `${Math.floor(s / 86400)} d ${Math.floor(s / 3600) % 24} h`;
+	const [large, small, name, smallName] = s < 3600 ? [60, 1, "m", "s"] :
+		s < 86400 ? [3600, 60, "h", "m"] : [86400, 3600, "d", "h"];
+	const rest = Math.floor(s % large / small);
+	return `${Math.floor(s / large)} ${name}` + (rest ? ` ${rest} ${smallName}` : "");
 }
 
 function milliseconds(ms) {
@@ -167,7 +166,8 @@ function showLock() {
 	const may = frame && frame.actions;
 	$("lock").hidden = !may;
 	$("readonly").hidden = !frame || may;
-	write($("lock"), token ? "Lock actions" : "Unlock actions");
+	write($("lock"), token ? "Lock" : "Unlock");
+	set($("lock"), {title: token ? "Forget the token" : "Enter the token, for actions"});
 }
 
 // Do an action; without the token, ask for it first. Returns the answer, or null.
@@ -374,6 +374,11 @@ class Histogram {
 			["99.9 %", lateness.p999_us], ["longest", lateness.max_us]] : [];
 		this.svg.setAttribute("aria-label", points.length ? points.map(([name, us]) => `${name} ${micro(us)}`).join(", ")
 			: "no job yet");
+		this.svg.toggleAttribute("hidden", !points.length);
+		if (!points.length) {
+			this.points.replaceChildren("Nothing was due yet.");
+			return;
+		}
 		this.points.replaceChildren(...points.map(([name, us]) => el("span", {}, `${name} `, el("b", {}, micro(us)))),
 			el("span", {}, `${count(lateness.count)} ${lateness.unit ?? "jobs"}`),
 			el("span", {}, "(height: logarithm of the number)"));
@@ -616,7 +621,7 @@ class Jobs {
 
 	makeRow(job) {
 		const cells = this.columns.map((column) => el("td", {class: column.number ? "number" : column.key === "reason" ? "reason" : ""}));
-		const link = el("button", {type: "button", class: "small quiet mono", "aria-label": `Job ${job.id}`, onclick: () => openJob(job.id)}, job.id);
+		const link = el("button", {type: "button", class: "link", "aria-label": `Job ${job.id}`, onclick: () => openJob(job.id)}, job.id);
 		return {cells, texts: [], node: el("tr", {"data-id": job.id}, el("th", {scope: "row", class: "first"}, link), cells)};
 	}
 
@@ -855,7 +860,7 @@ class Tube {
 		this.tabs.forEach((tab) => write(tab, `${tab.dataset.state[0].toUpperCase()}${tab.dataset.state.slice(1)} ${count(tube[tab.dataset.state])}`));
 		this.charts.forEach((chart) => chart.update(tube.history));
 		const {policy} = tube;
-		write(this.policy, `${policy.set ? "Policy" : "Default policy, for fail"}: ${count(policy.max_attempts)} attempts, after ${milliseconds(policy.base_ms)}, \u00d7 ${policy.factor}, ` +
+		write(this.policy, `${policy.set ? "Policy" : "No policy is set; the default is"}: ${count(policy.max_attempts)} attempts, after ${milliseconds(policy.base_ms)}, \u00d7 ${policy.factor}, ` +
 			`at most ${milliseconds(policy.cap_ms)}, \u00b1 ${policy.jitter_percent} %; then ${policy.dead_tube}. ` +
 			`${count(tube.watching)} watching, ${count(tube.waiting)} of them idle; ${count(tube.using)} using.`);
 		// A tube of dead jobs alone is opened at these.
