@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A fuzzer of /dev/twheel that is guided by kcov. It runs in a virtual machine, as root, whose
+ * module is built with KCOV_INSTRUMENT=y.
+ *
+ * Several processes, the workers, run programs: series of calls. A program that reaches an edge
+ * of the module's code which none has reached before is kept, and later ones are made by
+ * changing those that were kept. Each worker runs a batch of programs and is replaced by a new
+ * process then. The batch depends on its seed and on the programs kept before it began, which
+ * are printed; so a batch can be run again, even if the kernel has crashed in it.
+ *
+ * On a kernel without kcov, all programs are made at random.
+ */
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "calls.h"
+#include "coverage.h"
+#include "random.h"
+#include "shared.h"
+
+#define BATCH_PROGRAMS	100
+
+/* Rounds of the supervisor, of 100 ms each. */
+#define ROUND_NS	100000000
+#define QUIET_ROUNDS	300
+#define DEAD_ROUNDS	1800
+
+/* What the others must have done while a worker has done nothing. */
+#define QUIET_CALLS	3000
+
+struct shared *shared;
+
+/**
+ * struct worker - a process that runs a batch
+ * @pid: the process, 0: none.
+ * @calls: how many calls it had made in the last round.
+ * @others: how many calls all had made when it made its last one.
+ * @quiet: for how many rounds it has made none.
+ * @killed: it is to end, because it makes no progress.
+ */
+struct worker {
+	pid_t pid;
+	unsigned long calls;
+	unsigned long others;
+	unsigned int quiet;
+	bool killed;
+};
+
+static struct worker workers[WORKERS_MAX];
+
+static struct {
+	unsigned long calls;
+	unsigned long seconds;
+	uint64_t seed;
+	unsigned int workers;
+	const char *corpus;
+	const char *program;
+	const char *replay;
+	unsigned int batch;
+	bool minimize;
+	bool points;
+} options = {
+	.calls = 100000,
+	.seed = 1,
+	.workers = 4,
+};
+
+/* --- programs ------------------------------------------------------------------------ */
+
+static void keep(const struct program *program, unsigned int nr)
+{
+	unsigned int i = atomic_fetch_add(&shared->nr_kept, 1);
+
+	if (i >= CORPUS_MAX)
+		return;
+	shared->kept[i].program = *program;
+	shared->kept[i].program.nr = nr;
+	shared->kept[i].ready = true;
+}
+
+/* One of the first @nr programs; the later ones more often. */
+static const struct program *kept_program(struct random *random, unsigned int nr)
+{
+	unsigned int from = random_below(random, 3) ? 0 : nr / 2;
+
+	return &shared->kept[from + random_below(random, nr - from)].program;
+}
+
+static void next_program(struct program *program, struct random *random, unsigned int nr_kept)
+{
+	if (!nr_kept || !random_below(random, 8)) {
+		program_make(program, random);
+		return;
+	}
+	*program = *kept_program(random, nr_kept);
+	program_mutate(program, kept_program(random, nr_kept), random);
+}
+
+/* Every second worker is a user without privileges, whose limits are low. */
+static void start_worker(unsigned int number)
+{
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	coverage_open();
+	if (number % 2) {
+		if (setresgid(1000, 1000, 1000) || setresuid(1000, 1000, 1000))
+			err(1, "setresuid");
+		prctl(PR_SET_DUMPABLE, 1);
+	}
+	calls_start(number);
+}
+
+static void run_batch(unsigned int number, uint64_t seed, unsigned int nr_kept)
+{
+	struct random random = { seed };
+	struct program program;
+	unsigned int i, nr;
+
+	start_worker(number);
+	for (i = 0; i < BATCH_PROGRAMS && !shared->failed; i++) {
+		next_program(&program, &random, nr_kept);
+		nr = calls_run(&program);
+		if (nr)
+			keep(&program, nr);
+	}
+	fflush(stdout);
+	_exit(0);
+}
+
+/* Run one program, in a process of its own; false: something did not hold. */
+static bool run_one(const struct program *program, unsigned int *useful)
+{
+	unsigned int number = 0;
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		start_worker(number);
+		_exit(100 + calls_run(program));
+	}
+	waitpid(pid, &status, 0);
+	kill(-pid, SIGKILL);
+	*useful = WIFEXITED(status) && WEXITSTATUS(status) >= 100 ? WEXITSTATUS(status) - 100 : 0;
+	if (WIFSIGNALED(status) && atomic_exchange(&shared->killed[number], false))
+		return true;
+	return WIFEXITED(status) && WEXITSTATUS(status) >= 100;
+}
+
+/* --- what was found before ------------------------------------------------------------ */
+
+/* Read programs, a line each, which "kept " may begin. */
+static void read_corpus(const char *path, void (*take)(const struct program *program))
+{
+	FILE *file = fopen(path, "r");
+	struct program program;
+	size_t size = 0;
+	char *line = NULL;
+
+	if (!file)
+		err(1, "%s", path);
+	while (getline(&line, &size, file) > 0)
+		if (program_parse(&program, strncmp(line, "kept ", 5) ? line : line + 5))
+			take(&program);
+	free(line);
+	fclose(file);
+}
+
+/* Run it, and keep it if it reaches something. */
+static void take_corpus(const struct program *program)
+{
+	unsigned int useful;
+
+	if (!run_one(program, &useful))
+		shared->failed = true;
+	if (useful)
+		keep(program, useful);
+}
+
+/* Run it, and print it if it reaches something. */
+static void take_minimal(const struct program *program)
+{
+	unsigned int points = shared->nr_points, useful;
+
+	run_one(program, &useful);
+	if (shared->nr_points > points)
+		program_print(program, stdout);
+}
+
+static void take_replay(const struct program *program)
+{
+	keep(program, program->nr);
+}
+
+/* Run a batch of an earlier run again, whose output is in a file. */
+static int replay(const char *path)
+{
+	unsigned int batch, number, nr_kept;
+	char line[128];
+	uint64_t seed;
+	FILE *file = fopen(path, "r");
+	int status;
+
+	read_corpus(path, take_replay);
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "batch %u worker %u seed %lu kept %u", &batch, &number, &seed,
+			   &nr_kept) != 4 || batch != options.batch)
+			continue;
+		if (!fork())
+			run_batch(number, seed, nr_kept);
+		wait(&status);
+		printf("# batch %u ended with status %#x\n", batch, status);
+		return !WIFEXITED(status) || WEXITSTATUS(status);
+	}
+	errx(2, "%s has no batch %u", path, options.batch);
+}
+
+static int run_text(const char *text)
+{
+	struct program program;
+	unsigned int useful, i;
+
+	if (!program_parse(&program, text))
+		errx(2, "not a program: %s", text);
+	for (i = 0; i < 100; i++)
+		if (!run_one(&program, &useful))
+			return 1;
+	return 0;
+}
+
+/* --- the supervisor -------------------------------------------------------------------- */
+
+static unsigned long all_calls(void)
+{
+	unsigned long nr = 0;
+	unsigned int i;
+
+	for (i = 0; i < options.workers; i++)
+		nr += shared->calls[i];
+	return nr;
+}
+
+/* Print the programs that were kept since the last time; returns how many there are. */
+static unsigned int print_kept(void)
+{
+	static unsigned int printed;
+
+	while (printed < CORPUS_MAX && shared->kept[printed].ready) {
+		printf("kept ");
+		program_print(&shared->kept[printed++].program, stdout);
+	}
+	return printed;
+}
+
+static void begin_batch(unsigned int number)
+{
+	static unsigned int batch;
+	struct random random = { options.seed + ++batch };
+	uint64_t seed = random_next(&random);
+	unsigned int nr_kept = print_kept();
+	struct worker *worker = &workers[number];
+
+	printf("batch %u worker %u seed %lu kept %u\n", batch, number, seed, nr_kept);
+	fflush(stdout);
+	*worker = (struct worker){ .calls = shared->calls[number], .others = all_calls() };
+	worker->pid = fork();
+	if (worker->pid < 0)
+		err(1, "fork");
+	if (!worker->pid)
+		run_batch(number, seed, nr_kept);
+}
+
+static void print_file(const char *directory, const char *name)
+{
+	char path[300], line[200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "r");
+	printf("# %s\n", path);
+	while (file && fgets(line, sizeof(line), file))
+		printf("#   %s%s", line, strchr(line, '\n') ? "" : "\n");
+	if (file)
+		fclose(file);
+}
+
+/* Print where the threads of a process group are. */
+static void print_stacks(pid_t group)
+{
+	struct dirent *entry, *thread;
+	DIR *processes = opendir("/proc"), *threads;
+	char path[270], task[600];
+	pid_t pid;
+
+	while (processes && (entry = readdir(processes))) {
+		pid = atoi(entry->d_name);
+		if (!pid || getpgid(pid) != group)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task", pid);
+		threads = opendir(path);
+		while (threads && (thread = readdir(threads))) {
+			if (thread->d_name[0] == '.')
+				continue;
+			snprintf(task, sizeof(task), "%s/%s", path, thread->d_name);
+			print_file(task, "syscall");
+			print_file(task, "stack");
+		}
+		if (threads)
+			closedir(threads);
+	}
+	if (processes)
+		closedir(processes);
+}
+
+/* A worker has made no call for long. If its signals are not blocked, that must not be. */
+static void stop_quiet(unsigned int number)
+{
+	struct worker *worker = &workers[number];
+	bool allowed = shared->may_hang[number];
+
+	printf("# worker %u has stopped%s\n", number, allowed ? ", as its signals are blocked" : "");
+	if (!allowed) {
+		print_stacks(worker->pid);
+		shared->failed = true;
+	}
+	fflush(stdout);
+	worker->killed = true;
+	worker->quiet = 0;
+	worker->others = all_calls();
+	kill(-worker->pid, SIGKILL);
+}
+
+static void watch(unsigned int number)
+{
+	struct worker *worker = &workers[number];
+	unsigned long calls = shared->calls[number];
+	bool others_go_on = all_calls() - worker->others > QUIET_CALLS;
+
+	if (calls != worker->calls && !worker->killed) {
+		worker->calls = calls;
+		worker->others = all_calls();
+		worker->quiet = 0;
+		return;
+	}
+	worker->quiet++;
+	if (worker->quiet < (others_go_on ? QUIET_ROUNDS : DEAD_ROUNDS))
+		return;
+	if (!worker->killed) {
+		stop_quiet(number);
+		return;
+	}
+	printf("# worker %u does not end, although it was killed\n", number);
+	print_stacks(worker->pid);
+	shared->failed = true;
+	worker->pid = 0;
+}
+
+/* A worker has ended. */
+static void reap(unsigned int number, int status)
+{
+	bool killed = atomic_exchange(&shared->killed[number], false) || workers[number].killed;
+
+	kill(-workers[number].pid, SIGKILL);
+	workers[number].pid = 0;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && killed)
+		return;
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return;
+	printf("# worker %u ended with status %#x\n", number, status);
+	shared->failed = true;
+}
+
+static void reap_all(void)
+{
+	unsigned int i;
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (i = 0; i < options.workers; i++)
+			if (workers[i].pid == pid)
+				reap(i, status);
+}
+
+static unsigned long now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+static bool is_over(unsigned long begin)
+{
+	return shared->failed || all_calls() >= options.calls ||
+	       (options.seconds && now_s() - begin >= options.seconds);
+}
+
+/* Run batches until it is enough; then wait for those under way. */
+static void supervise(void)
+{
+	struct timespec round = { .tv_nsec = ROUND_NS };
+	unsigned long begin = now_s();
+	unsigned int i, running;
+
+	do {
+		reap_all();
+		running = 0;
+		for (i = 0; i < options.workers; i++) {
+			if (workers[i].pid)
+				watch(i);
+			else if (!is_over(begin))
+				begin_batch(i);
+			running += !!workers[i].pid;
+		}
+		nanosleep(&round, NULL);
+	} while (running);
+	print_kept();
+	printf("# %lu calls in %lu s, %lu programs, %u kept; seed %lu\n", all_calls(),
+	       now_s() - begin, shared->programs, shared->nr_kept, options.seed);
+}
+
+/* --- options ---------------------------------------------------------------------------- */
+
+static void usage(void)
+{
+	fprintf(stderr,
+		"Usage: device [--calls N] [--seconds N] [--seed N] [--workers N] [--corpus FILE]\n"
+		"              [--points]\n"
+		"       device --minimize --corpus FILE\n"
+		"       device --program TEXT\n"
+		"       device --replay FILE --batch N\n");
+	exit(2);
+}
+
+static void parse_options(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "calls", required_argument, NULL, 'c' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "seed", required_argument, NULL, 'r' },
+		{ "workers", required_argument, NULL, 'w' },
+		{ "corpus", required_argument, NULL, 'f' },
+		{ "program", required_argument, NULL, 'p' },
+		{ "replay", required_argument, NULL, 'l' },
+		{ "batch", required_argument, NULL, 'b' },
+		{ "minimize", no_argument, NULL, 'm' },
+		{ "points", no_argument, NULL, 'o' },
+		{},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			options.calls = strtoul(optarg, NULL, 0);
+			break;
+		case 's':
+			options.seconds = strtoul(optarg, NULL, 0);
+			break;
+		case 'r':
+			options.seed = strtoul(optarg, NULL, 0);
+			break;
+		case 'w':
+			options.workers = strtoul(optarg, NULL, 0);
+			break;
+		case 'f':
+			options.corpus = optarg;
+			break;
+		case 'p':
+			options.program = optarg;
+			break;
+		case 'l':
+			options.replay = optarg;
+			break;
+		case 'b':
+			options.batch = strtoul(optarg, NULL, 0);
+			break;
+		case 'm':
+			options.minimize = true;
+			break;
+		case 'o':
+			options.points = true;
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind < argc || !options.workers || options.workers > WORKERS_MAX)
+		usage();
+}
+
+/* Print the places that were reached, as distances from the beginning of the code. */
+static void print_points(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CODE_BYTES; i++)
+		if (shared->points[i / 64] >> (i % 64) & 1)
+			printf("point %#x\n", i);
+}
+
+static int fuzz(void)
+{
+	if (!coverage_exists())
+		printf("# this kernel has no kcov: no program is kept\n");
+	if (options.corpus) {
+		read_corpus(options.corpus, take_corpus);
+		printf("# the corpus reaches %u places and %u edges\n", shared->nr_points,
+		       shared->nr_edges);
+	}
+	supervise();
+	calls_print(stdout);
+	if (!calls_still_work()) {
+		printf("# the device does not work any more\n");
+		shared->failed = true;
+	}
+	if (options.points)
+		print_points();
+	printf("# %u places and %u edges were reached\n", shared->nr_points, shared->nr_edges);
+	return shared->failed;
+}
+
+int main(int argc, char **argv)
+{
+	parse_options(argc, argv);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (shared == MAP_FAILED)
+		err(1, "mmap");
+	if (!coverage_find_module())
+		errx(1, "the module is not loaded");
+	if (options.program)
+		return run_text(options.program);
+	if (options.replay)
+		return replay(options.replay);
+	if (options.minimize) {
+		read_corpus(options.corpus, take_minimal);
+		return 0;
+	}
+	return fuzz();
+}
