@@ -290,10 +290,13 @@ static size_t put_commands(struct actor *actor, const struct call_plan *call, ui
 
 	memset(actor->commands, 0, size);
 	for (i = 0; i < fit; i++) {
-		struct twheel_cmd cmd;
+		struct command_plan plan = call->commands[i % CALL_COMMANDS];
 		uint8_t *to = actor->commands + i * stride;
+		struct twheel_cmd cmd;
 
-		plan_command(&cmd, &call->commands[i % CALL_COMMANDS], note);
+		/* Again, of another event. */
+		plan.id += i / CALL_COMMANDS * 8;
+		plan_command(&cmd, &plan, note);
 		memcpy(to, &cmd, stride < sizeof(cmd) ? stride : sizeof(cmd));
 		if (stride > sizeof(cmd) && call->stride & 0x80)
 			to[stride - 1] = i % 3;
@@ -913,6 +916,15 @@ static void prepare_submit(struct actor *actor, const struct call_plan *call,
 	memcpy(sqe->cmd, &command, sizeof(command));
 }
 
+static void cancel(void)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+	io_uring_prep_cancel64(sqe, 1, 0);
+	sqe->user_data = 2;
+	io_uring_submit(&ring);
+}
+
 /* Wait for the completion of the only request; cancel it if it does not come. */
 static long complete(void)
 {
@@ -925,8 +937,7 @@ static long complete(void)
 	while (left) {
 		if (io_uring_wait_cqe_timeout(&ring, &cqe, &little)) {
 			if (!cancelled) {
-				io_uring_prep_cancel64(io_uring_get_sqe(&ring), 1, 0);
-				io_uring_submit(&ring);
+				cancel();
 				left++;
 			}
 			cancelled = true;
