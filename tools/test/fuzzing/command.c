@@ -222,7 +222,14 @@ struct header {
 	u16 hole;
 	u8 hole_bytes;
 	u8 records;
+	u8 uring;
+	u8 watches;
 };
+
+/* Bits of @uring: by io_uring, by a request of 128 bytes, with something wrong in it. */
+#define URING		1
+#define URING_LONG	2
+#define URING_WRONG	4
 
 static unsigned int request_of(const struct header *header)
 {
@@ -255,17 +262,67 @@ static void compare(const struct arena *expected, const struct world *expected_w
 	MUST(!task.restore);
 }
 
+/*
+ * As io_uring does: the first attempt must not take long. If it would, a worker makes the second
+ * one. In both cases the result is the same.
+ */
+static long do_uring(struct file *file, struct io_uring_cmd *cmd, bool is_long)
+{
+	unsigned int flags = is_long ? IO_URING_F_SQE128 : 0;
+	struct world before = world;
+	struct arena *memory = malloc(sizeof(*memory));
+	int ret;
+
+	*memory = arena;
+	ret = fops->uring_cmd(cmd, flags | IO_URING_F_NONBLOCK);
+	if (ret == -EAGAIN) {
+		MUST(!memcmp(memory, &arena, sizeof(arena)));
+		MUST(!memcmp(&before, &world, sizeof(world)));
+		ret = fops->uring_cmd(cmd, flags);
+	}
+	free(memory);
+	return ret == -EIOCBQUEUED ? cmd->result : ret;
+}
+
+static struct io_uring_cmd new_request(const struct header *header, struct file *file,
+				       u64 argument)
+{
+	struct io_uring_cmd cmd = { .file = file, .cmd_op = request_of(header) };
+
+	memcpy(cmd.area, &argument, sizeof(argument));
+	if (header->uring & URING_WRONG)
+		cmd.area[header->uring >> 3] = 1;
+	return cmd;
+}
+
+static void try(const struct header *header, struct file *file, u64 argument)
+{
+	static struct arena expected;
+	struct world expected_world = world;
+	unsigned int request = request_of(header);
+	struct io_uring_cmd cmd = new_request(header, file, argument);
+	bool is_long = header->uring & URING_LONG;
+	long ret, expected_ret;
+
+	expected = arena;
+	if (header->uring & URING) {
+		ret = do_uring(file, &cmd, is_long);
+		expected_ret = contract_uring(&expected_world, &expected, request, cmd.area,
+					      is_long);
+	} else {
+		ret = fops->unlocked_ioctl(file, request, argument);
+		expected_ret = contract_ioctl(&expected_world, &expected, request, argument);
+	}
+	compare(&expected, &expected_world, ret, expected_ret);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct context context;
-	static struct arena expected;
 	struct file file = { .private_data = &context };
-	struct world expected_world;
 	struct header header;
-	u64 argument;
-	long ret;
 
 	if (size < sizeof(header) || size - sizeof(header) > sizeof(arena.bytes))
 		return 0;
@@ -277,17 +334,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arena.hole = header.hole;
 	arena.hole_end = header.hole + header.hole_bytes % 64;
 	memcpy(arena.bytes, data + sizeof(header), arena.size);
-	argument = ARENA_AT + header.argument % 64;
-	expected = arena;
 	world = new_world(&header);
-	expected_world = world;
 	memset(&context, 0, sizeof(context));
 	context.max_events = 1000;
+	context.nr_watches = header.watches * 8;
 	context.batch.context = &context;
 	memset(&task, 0, sizeof(task));
-
-	ret = fops->unlocked_ioctl(&file, request_of(&header), argument);
-	compare(&expected, &expected_world, ret,
-		contract_ioctl(&expected_world, &expected, request_of(&header), argument));
+	try(&header, &file, ARENA_AT + header.argument % 64);
 	return 0;
 }

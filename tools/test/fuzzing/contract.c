@@ -12,8 +12,8 @@
 #define SIZE_OF_RECORD		64
 #define ENTRY_SHORTEST		64
 
-/* The features of a build without io_uring. */
-#define FEATURES_EXPECTED	0x6ff
+/* All features that there are. */
+#define FEATURES_EXPECTED	0x7ff
 
 /* --- memory --------------------------------------------------------------------------- */
 
@@ -392,4 +392,29 @@ long contract_ioctl(struct world *world, struct arena *arena, unsigned int reque
 	default:
 		return -ENOTTY;
 	}
+}
+
+/**
+ * contract_uring() - what a request of io_uring has to do
+ * @world: what is below.
+ * @arena: the caller's memory.
+ * @request: the request, as of an ioctl.
+ * @area: the part of the sqe that is for the device.
+ * @is_long: the sqe is one of 128 bytes.
+ *
+ * Return: the result of the request.
+ */
+long contract_uring(struct world *world, struct arena *arena, unsigned int request,
+		    const u8 *area, bool is_long)
+{
+	u64 argument;
+	unsigned int i;
+
+	if ((request & 0xffff) != (0xbe << 8 | 2))
+		return -EOPNOTSUPP;
+	for (i = sizeof(argument); i < (is_long ? 80U : 16U); i++)
+		if (area[i])
+			return -EINVAL;
+	memcpy(&argument, area, sizeof(argument));
+	return submit(world, arena, argument);
 }

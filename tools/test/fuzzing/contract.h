@@ -25,6 +25,8 @@ struct world {
 
 int world_run(struct world *world, struct twheel_cmd *cmd, u64 last_add);
 
+long contract_uring(struct world *world, struct arena *arena, unsigned int request,
+		    const u8 *area, bool is_long);
 long contract_ioctl(struct world *world, struct arena *arena, unsigned int request, u64 argument);
 
 #endif /* FUZZING_CONTRACT_H */

@@ -59,7 +59,7 @@ typedef unsigned int __poll_t;
 #define BIT(nr)			(1U << (nr))
 #define BIT_ULL(nr)		(1ULL << (nr))
 #define READ_ONCE(word)		(word)
-#define IS_ENABLED(option)	0
+#define IS_ENABLED(option)	1
 #define EXPORT_SYMBOL_FOR_KUNIT(symbol)
 #define offsetofend(type, member)	(offsetof(type, member) + sizeof(((type *)0)->member))
 #define check_add_overflow(a, b, sum)	__builtin_add_overflow(a, b, sum)
@@ -272,7 +272,7 @@ static inline int twheel_context_begin(struct context *context, unsigned int how
 #define base_release(hold)			((void)0)
 #define events_trim(events)			((void)0)
 #define context_wants_sweep(context)		false
-#define context_unlinks(context, cmd, sum, max)	0U
+#define context_unlinks(context, cmd, sum, max)	min_t(unsigned int, (cmd)->value, max)
 
 /* --- the rest of device.c -------------------------------------------------------------- */
 
@@ -282,6 +282,7 @@ struct seq_file;
 struct vm_area_struct;
 struct kiocb;
 struct poll_table;
+struct io_uring_cmd;
 
 struct file_operations {
 	void *owner;
@@ -293,6 +294,7 @@ struct file_operations {
 	long (*unlocked_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	long (*compat_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	void (*show_fdinfo)(struct seq_file *seq, struct file *file);
+	int (*uring_cmd)(struct io_uring_cmd *cmd, unsigned int issue_flags);
 };
 
 struct file {
@@ -312,6 +314,21 @@ struct miscdevice {
 };
 
 typedef struct poll_table poll_table;
+
+/* The request of io_uring, with the part of it that is for the device. */
+struct io_uring_cmd {
+	struct file *file;
+	unsigned int cmd_op;
+	u8 area[80];
+	long result;
+};
+
+#define IO_URING_F_NONBLOCK	1
+#define IO_URING_F_SQE128	2
+#define EIOCBQUEUED		529
+
+#define twheel_uring_cmd_data(cmd, type)	((const type *)(cmd)->area)
+#define twheel_uring_cmd_done(cmd, ret, flags)	((cmd)->result = (ret))
 
 #define FMODE_NOWAIT		1
 #define IOCB_NOWAIT		1
