@@ -12,7 +12,9 @@
  * and disturbs the machine meanwhile.
  *
  * Timers are postponed in NMIs, too, which need no counter of a processor here: threads send
- * them to all CPUs.  Where there are none, interrupts do that.
+ * them to all CPUs.  Where there are none, interrupts do that.  Some timers are postponed
+ * once, in time, each time that they are armed: then they do not expire before the later
+ * time.
  *
  * Half of the timers have witnesses: a lock of their own is held while they are armed, so
  * that for each expiration it is known which time it is for.  The other ones are armed and
@@ -56,7 +58,10 @@ MODULE_PARM_DESC(nr_timers, "How many timers; the fewer, the more often threads 
 #define NR_KEYS		16
 #define KEYS_MAX	4
 
-/* No operation ends this much later than it has to, however busy the machine is. */
+/* The clock that NMIs may read differs from the other one by less. */
+#define CLOCKS_DIFFER_NS	(100 * NSEC_PER_USEC)
+
+/* Nothing ends this much later than it has to, however busy the machine is. */
 #define LOST_S		120
 
 /* One expiration that is on its way, and one time that the timer is armed for. */
@@ -117,9 +122,33 @@ struct waiter {
 	atomic_t nr_ends;
 };
 
+/**
+ * struct sleeper - a thread with a timer, which is armed, postponed and waited for
+ * @task: the thread.
+ * @timer: the timer.
+ * @work: postpones it in an interrupt.
+ * @armed_ns: what it is armed for.
+ * @later_ns: what it is postponed to.
+ * @not_before_ns: it was postponed before its time came, so it must not expire before this;
+ *	0: it may.
+ * @was_postponed: that has been done.
+ * @expired: its function was called.
+ */
+struct sleeper {
+	struct task_struct *task;
+	struct twheel_timer timer;
+	struct irq_work work;
+	u64 armed_ns;
+	u64 later_ns;
+	u64 not_before_ns;
+	bool was_postponed;
+	struct completion expired;
+};
+
 static struct tortured *timers;
 static struct torturer *torturers;
 static struct waiter *waiters;
+static struct sleeper *sleepers;
 static struct task_struct **checkers;
 static struct twheel_registry registry;
 static unsigned int nr_tasks;
@@ -135,6 +164,7 @@ static struct {
 	atomic64_t postponed;
 	atomic64_t interrupts;
 	atomic64_t nmis;
+	atomic64_t sleeps;
 	atomic64_t begun;
 	atomic64_t completed;
 	atomic64_t expired;
@@ -364,37 +394,60 @@ static void interrupt(struct irq_work *work)
 	atomic64_inc(&seen.interrupts);
 }
 
+/* In any context. */
+static void postpone_sleeper(struct sleeper *sleeper)
+{
+	twheel_timer_postpone(&sleeper->timer, sleeper->later_ns);
+	/* All CPUs see the time before the clock is read. */
+	smp_mb();
+	if (ktime_get_mono_fast_ns() + CLOCKS_DIFFER_NS < sleeper->armed_ns)
+		WRITE_ONCE(sleeper->not_before_ns, sleeper->later_ns);
+	/* Pairs with sleep_once(): nothing here uses the sleeper after that. */
+	smp_store_release(&sleeper->was_postponed, true);
+}
+
 /* --- NMIs --------------------------------------------------------------------------- */
 
 #ifdef CONFIG_X86_LOCAL_APIC
 
 /* How many were sent to this CPU and have not come.  Two that meet come as one. */
 static DEFINE_PER_CPU(atomic_t, nmis_sent);
+/* Whose timer the next one postpones. */
+static DEFINE_PER_CPU(struct sleeper *, nmi_sleeper);
 
-/* The clock that every NMI may read can be behind the other one: here that does not matter. */
 static int nmi(unsigned int type, struct pt_regs *regs)
 {
 	struct tortured *timer = &timers[draw(nr_timers)];
+	struct sleeper *sleeper;
 
 	if (!atomic_add_unless(this_cpu_ptr(&nmis_sent), -1, 0))
 		return NMI_DONE;
 	twheel_timer_postpone(&timer->timer,
 			      ktime_get_mono_fast_ns() + draw(4 * NSEC_PER_MSEC));
+	sleeper = xchg(this_cpu_ptr(&nmi_sleeper), NULL);
+	if (sleeper)
+		postpone_sleeper(sleeper);
 	atomic64_inc(&seen.nmis);
 	return NMI_HANDLED;
 }
 
-static void send_nmi(void)
+/* If there is a @sleeper, its timer is postponed.  Returns false if it is not. */
+static bool send_nmi(struct sleeper *sleeper)
 {
 	unsigned int cpu, i;
+	bool sent;
 
 	cpus_read_lock();
 	cpu = cpumask_first(cpu_online_mask);
 	for (i = draw(num_online_cpus()); i; i--)
 		cpu = cpumask_next(cpu, cpu_online_mask);
-	atomic_inc(per_cpu_ptr(&nmis_sent, cpu));
-	apic->send_IPI(cpu, NMI_VECTOR);
+	sent = !sleeper || !cmpxchg(per_cpu_ptr(&nmi_sleeper, cpu), NULL, sleeper);
+	if (sent) {
+		atomic_inc(per_cpu_ptr(&nmis_sent, cpu));
+		apic->send_IPI(cpu, NMI_VECTOR);
+	}
 	cpus_read_unlock();
+	return sent;
 }
 
 static int begin_nmis(void)
@@ -415,8 +468,9 @@ static void end_nmis(void)
 
 #else
 
-static void send_nmi(void)
+static bool send_nmi(struct sleeper *sleeper)
 {
+	return false;
 }
 
 static int begin_nmis(void)
@@ -441,7 +495,7 @@ static int torture(void *context)
 		if (!draw(32))
 			cancel_and_wait(&timers[draw(nr_timers)]);
 		if (!draw(64))
-			send_nmi();
+			send_nmi(NULL);
 		if (!draw(8))
 			irq_work_queue(&torturer->work);
 		if (!draw(256))
@@ -449,6 +503,73 @@ static int torture(void *context)
 		cond_resched();
 	}
 	irq_work_sync(&torturer->work);
+	return 0;
+}
+
+/* --- sleepers ----------------------------------------------------------------------- */
+
+static void interrupt_sleeper(struct irq_work *work)
+{
+	postpone_sleeper(container_of(work, struct sleeper, work));
+}
+
+static void wake_sleeper(struct twheel_timer *timer)
+{
+	struct sleeper *sleeper = container_of(timer, struct sleeper, timer);
+	u64 now_ns = ktime_get_ns(), not_before_ns = READ_ONCE(sleeper->not_before_ns);
+
+	if (now_ns < sleeper->armed_ns)
+		fault("a timer expired %llu ns early", sleeper->armed_ns - now_ns);
+	if (now_ns < not_before_ns)
+		fault("a timer that was postponed expired %llu ns early",
+		      not_before_ns - now_ns);
+	complete(&sleeper->expired);
+}
+
+/* In an NMI, an interrupt, or here. */
+static void postpone_somewhere(struct sleeper *sleeper)
+{
+	unsigned int where = draw(3);
+
+	if (where == 0 && send_nmi(sleeper))
+		return;
+	if (where != 1)
+		irq_work_queue(&sleeper->work);
+	else
+		postpone_sleeper(sleeper);
+}
+
+static void sleep_once(struct sleeper *sleeper)
+{
+	unsigned long lost = jiffies + LOST_S * HZ;
+	int ret;
+
+	sleeper->armed_ns = ktime_get_ns() + NSEC_PER_MSEC + draw(4 * NSEC_PER_MSEC);
+	sleeper->later_ns = sleeper->armed_ns + draw(8 * NSEC_PER_MSEC);
+	sleeper->not_before_ns = 0;
+	sleeper->was_postponed = false;
+	reinit_completion(&sleeper->expired);
+	ret = twheel_timer_arm(&sleeper->timer, sleeper->armed_ns, 0, TWHEEL_TIMER_ABS);
+	if (ret)
+		fault("arming a timer that waits for nothing returns %d", ret);
+	postpone_somewhere(sleeper);
+	if (!wait_for_completion_timeout(&sleeper->expired, LOST_S * HZ))
+		fault("a timer that was postponed did not expire");
+	while (!smp_load_acquire(&sleeper->was_postponed) && time_before(jiffies, lost))
+		usleep_range(50, 500);
+	if (!sleeper->was_postponed)
+		fault("an interrupt did not come");
+	atomic64_add(!!sleeper->not_before_ns, &seen.sleeps);
+}
+
+static int sleep_again_and_again(void *context)
+{
+	struct sleeper *sleeper = context;
+
+	while (!kthread_should_stop())
+		sleep_once(sleeper);
+	irq_work_sync(&sleeper->work);
+	twheel_timer_shutdown(&sleeper->timer);
 	return 0;
 }
 
@@ -583,11 +704,15 @@ static int make_tasks(void)
 	nr_tasks = TASKS_PER_CPU * num_online_cpus();
 	torturers = kcalloc(nr_tasks, sizeof(*torturers), GFP_KERNEL);
 	waiters = kcalloc(nr_tasks, sizeof(*waiters), GFP_KERNEL);
+	sleepers = kcalloc(nr_tasks, sizeof(*sleepers), GFP_KERNEL);
 	checkers = kcalloc(nr_tasks, sizeof(*checkers), GFP_KERNEL);
-	if (!torturers || !waiters || !checkers)
+	if (!torturers || !waiters || !sleepers || !checkers)
 		return -ENOMEM;
 	for (i = 0; i < nr_tasks; i++) {
 		torturers[i].work = IRQ_WORK_INIT_HARD(interrupt);
+		sleepers[i].work = IRQ_WORK_INIT_HARD(interrupt_sleeper);
+		init_completion(&sleepers[i].expired);
+		twheel_timer_setup(&sleepers[i].timer, wake_sleeper);
 		init_completion(&waiters[i].ended);
 		twheel_operation_setup(&waiters[i].operation, &registry, &ops);
 	}
@@ -617,6 +742,7 @@ static void run(void)
 	for (i = 0; i < nr_tasks; i++) {
 		torturers[i].task = start(torture, &torturers[i]);
 		waiters[i].task = start(wait_again_and_again, &waiters[i]);
+		sleepers[i].task = start(sleep_again_and_again, &sleepers[i]);
 		checkers[i] = start(check_again_and_again, NULL);
 	}
 	/* A signal ends it earlier. */
@@ -624,6 +750,7 @@ static void run(void)
 	for (i = 0; i < nr_tasks; i++) {
 		stop(torturers[i].task);
 		stop(waiters[i].task);
+		stop(sleepers[i].task);
 		stop(checkers[i]);
 	}
 }
@@ -666,11 +793,12 @@ static void judge(void)
 		atomic64_read(&seen.cancelled);
 	if (ends != atomic64_read(&seen.begun))
 		fault("%llu operations begun, %llu ended", (u64)atomic64_read(&seen.begun), ends);
-	if (!armed || !expired || !cancelled || !ends)
+	if (!armed || !expired || !cancelled || !ends || !atomic64_read(&seen.sleeps))
 		fault("nothing was done");
-	pr_info("twheel_torture: %u timers: armed %llu, cancelled %llu, expired %llu, modified %llu, postponed %llu; %llu interrupts, %llu NMIs\n",
+	pr_info("twheel_torture: %u timers: armed %llu, cancelled %llu, expired %llu, modified %llu, postponed %llu, in time %llu; %llu interrupts, %llu NMIs\n",
 		nr_timers, armed, cancelled, expired, (u64)atomic64_read(&seen.modified),
-		(u64)atomic64_read(&seen.postponed), (u64)atomic64_read(&seen.interrupts),
+		(u64)atomic64_read(&seen.postponed), (u64)atomic64_read(&seen.sleeps),
+		(u64)atomic64_read(&seen.interrupts),
 		(u64)atomic64_read(&seen.nmis));
 	pr_info("twheel_torture: operations: begun %llu, completed %llu, expired %llu, cancelled %llu; %llu checks, %llu without memory; %llu faults\n",
 		(u64)atomic64_read(&seen.begun), (u64)atomic64_read(&seen.completed),
@@ -698,6 +826,7 @@ static int __init torture_init(void)
 	}
 	twheel_registry_destroy(&registry);
 	kfree(checkers);
+	kfree(sleepers);
 	kfree(waiters);
 	kfree(torturers);
 	kfree(timers);

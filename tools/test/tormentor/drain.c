@@ -125,6 +125,8 @@ static void read_fdinfo(struct file *file, int fd)
 			file->fdinfo.completed = value;
 		else if (!strcmp(name, "records"))
 			file->fdinfo.records = value;
+		else if (!strcmp(name, "postponed"))
+			file->fdinfo.postponed = value;
 	}
 	fclose(stream);
 }

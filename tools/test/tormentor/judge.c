@@ -664,6 +664,7 @@ static void check_file(unsigned int number)
 	figures.files++;
 	if (!file->survived)
 		return;
+	figures.postponed += file->fdinfo.postponed;
 	if (sum->missing != sum->quieted)
 		fault(&figures.lost, "file %u: quiet signals ended %lu, and %lu are missing",
 		      number, sum->quieted, sum->missing);

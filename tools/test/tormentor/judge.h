@@ -30,7 +30,7 @@
 struct figures {
 	uint64_t calls, unfinished;
 	uint64_t added, refused, no_memory, modified, cancelled, completed, signalled, quieted;
-	uint64_t stores, records, expired, expirations, clock_set;
+	uint64_t stores, postponed, records, expired, expirations, clock_set;
 	uint64_t left, closed, files;
 	uint64_t early, lost, doubled, other;
 };

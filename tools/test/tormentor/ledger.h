@@ -114,7 +114,7 @@ struct file {
 	bool is_blocking;
 	bool survived;
 	struct {
-		uint64_t added, armed, ready, finished, cancelled, completed, records;
+		uint64_t added, armed, ready, finished, cancelled, completed, records, postponed;
 	} fdinfo;
 	_Atomic uint64_t once[BOARD_IDS];
 	_Atomic uint64_t periodic[BOARD_IDS];

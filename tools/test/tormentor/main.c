@@ -340,6 +340,7 @@ static void print_figures(void)
 		{ "calls", f->calls },
 		{ "cut off", f->unfinished },
 		{ "stores", f->stores },
+		{ "postponed", f->postponed },
 		{ "modified", f->modified },
 		{ "completed", f->completed },
 		{ "signalled", f->signalled },

@@ -95,6 +95,12 @@ static struct twheel_cmd *next_cmd(struct worker *worker, unsigned int op)
 	return cmd;
 }
 
+/* A few words have most of the events, so that stores meet events that wait for them. */
+static uint32_t draw_word(struct worker *worker)
+{
+	return draw(worker, draw(worker, 4) ? 3 : WORDS_MAX);
+}
+
 /* The time of an ADD or MODIFY. */
 static void set_time(struct worker *worker, const struct held *held, struct twheel_cmd *cmd)
 {
@@ -103,7 +109,7 @@ static void set_time(struct worker *worker, const struct held *held, struct twhe
 	cmd->slack_ns = draw_slack_ns(worker);
 	if (file->nr_words && draw(worker, 2)) {
 		cmd->flags |= TWHEEL_DEADLINE;
-		cmd->key = draw(worker, file->nr_words);
+		cmd->key = draw_word(worker);
 		return;
 	}
 	cmd->time_ns = draw_delay_ns(worker);
@@ -420,13 +426,11 @@ static bool store_word(struct worker *worker, const struct held *held)
 {
 	struct file *file = &ledger->files[held->number];
 	uint64_t value = clock_ns(file->clock) + draw_delay_ns(worker);
-	uint32_t word = draw(worker, WORDS_MAX);
+	uint32_t word = draw_word(worker);
 	struct call *call;
 
-	if (!held->words)
-		return true;
 	/* Its events wait for ever then. */
-	if (word == 0 && !draw(worker, 32))
+	if (word == WORDS_MAX - 1 && !draw(worker, 32))
 		value = NEVER_NS;
 	call = call_begin(&worker->log, held->number, 0, 0);
 	if (!call)
@@ -437,6 +441,16 @@ static bool store_word(struct worker *worker, const struct held *held)
 	call_go(call, CALL_STORE);
 	__atomic_store_n(&held->words[word], value, __ATOMIC_RELEASE);
 	call_end(worker->log, call, 0, 0);
+	return true;
+}
+
+static bool store_words(struct worker *worker, const struct held *held)
+{
+	unsigned int nr = held->words ? 1 + draw(worker, 8) : 0;
+
+	while (nr--)
+		if (!store_word(worker, held))
+			return false;
 	return true;
 }
 
@@ -639,7 +653,7 @@ static bool act(struct worker *worker)
 	case READ:
 		return read_records(worker, held);
 	case STORE:
-		return store_word(worker, held);
+		return store_words(worker, held);
 	case OPEN:
 		open_own(worker);
 		break;
