@@ -555,6 +555,7 @@ static void sleep_once(struct sleeper *sleeper)
 	postpone_somewhere(sleeper);
 	if (!wait_for_completion_timeout(&sleeper->expired, LOST_S * HZ))
 		fault("a timer that was postponed did not expire");
+	/* Pairs with postpone_sleeper(). */
 	while (!smp_load_acquire(&sleeper->was_postponed) && time_before(jiffies, lost))
 		usleep_range(50, 500);
 	if (!sleeper->was_postponed)
