@@ -117,7 +117,7 @@ static unsigned int kick_tube(struct web *web, const char *tube, const char *cou
 	unsigned int status;
 
 	/* "use" would make a tube that is not there. */
-	status = web_find_tube(web, tube, &details, out);
+	status = web_find_tube(web, tube, true, &details, out);
 	if (status)
 		return status;
 	if (!wire_send(&web->wire, "use %s", tube) || !wire_send(&web->wire, "kick %s", count) ||
@@ -276,7 +276,8 @@ unsigned int web_retry(const struct site_arguments *arguments, FILE *out, void *
 	retrying.reason = strtoull(reason, &end, 16);
 	if (*end)
 		return say_wrong(out, "reason is a number that /api/reasons has.");
-	status = web_find_tube(retrying.web, site_argument(arguments, "tube"), &tube, out);
+	status = web_find_tube(retrying.web, site_argument(arguments, "tube"), true, &tube,
+			       out);
 	if (status)
 		return status;
 	if (*cursor && !reason_cursor(cursor, &tube.first[JOB_BURIED]))

@@ -65,8 +65,8 @@ static void do_tube_errand(void *context)
 	errand->found = show_tube(errand->queue, errand->name, errand->details);
 }
 
-unsigned int web_find_tube(struct web *web, const char *name, struct tube_details *details,
-			   FILE *out)
+unsigned int web_find_tube(struct web *web, const char *name, bool must_exist,
+			   struct tube_details *details, FILE *out)
 {
 	struct tube_errand errand = {
 		.queue = web->config.queue, .name = name, .details = details,
@@ -74,7 +74,12 @@ unsigned int web_find_tube(struct web *web, const char *name, struct tube_detail
 
 	if (errands_do(web->errands, do_tube_errand, &errand))
 		return say_ending(out);
-	return errand.found ? 0 : web_say(out, HTTP_NOT_FOUND, "There is no such tube.");
+	if (errand.found)
+		return 0;
+	if (must_exist)
+		return web_say(out, HTTP_NOT_FOUND, "There is no such tube.");
+	memset(details, 0, sizeof(*details));
+	return 0;
 }
 
 /**
@@ -361,7 +366,8 @@ unsigned int web_jobs(const struct site_arguments *arguments, FILE *out, void *c
 	if (!list->left || !read_status(site_argument(arguments, "state"), &list->status))
 		status = web_say(out, HTTP_BAD, "state is ready, reserved, delayed or buried.");
 	else
-		status = web_find_tube(web, site_argument(arguments, "tube"), &list->tube, out);
+		status = web_find_tube(web, site_argument(arguments, "tube"), false,
+				       &list->tube, out);
 	if (!status)
 		status = write_list(list, site_argument(arguments, "cursor"));
 	free(list);

@@ -3,6 +3,7 @@
 #ifndef QUEUE_WEB_JOBS_H
 #define QUEUE_WEB_JOBS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct site_arguments;
@@ -18,10 +19,11 @@ unsigned int web_jobs(const struct site_arguments *arguments, FILE *out, void *c
 unsigned int web_job(const struct site_arguments *arguments, FILE *out, void *context);
 
 /*
- * Ask the loop for a tube. Returns 0, or the status of an answer, which was written.
+ * Ask the loop for a tube. A tube without jobs and clients is gone: without @must_exist, that is
+ * one without jobs. Returns 0, or the status of an answer, which was written.
  */
-unsigned int web_find_tube(struct web *web, const char *name, struct tube_details *details,
-			   FILE *out);
+unsigned int web_find_tube(struct web *web, const char *name, bool must_exist,
+			   struct tube_details *details, FILE *out);
 
 /* Write an answer that is an error; returns @status. */
 unsigned int web_say(FILE *out, unsigned int status, const char *sentence);

@@ -171,7 +171,7 @@ unsigned int web_reasons(const struct site_arguments *arguments, FILE *out, void
 	struct tube_details tube;
 	unsigned int status;
 
-	status = web_find_tube(web, site_argument(arguments, "tube"), &tube, out);
+	status = web_find_tube(web, site_argument(arguments, "tube"), false, &tube, out);
 	if (status)
 		return status;
 	if (*cursor && !reason_cursor(cursor, &tube.first[JOB_BURIED]))
