@@ -35,6 +35,7 @@ enum status run_main(int argc, char **argv, struct settings *settings);
 enum status replay_main(int argc, char **argv, struct settings *settings);
 enum status show_main(int argc, char **argv, struct settings *settings);
 enum status top_main(int argc, char **argv, struct settings *settings);
+enum status record_main(int argc, char **argv, struct settings *settings);
 enum status files_main(int argc, char **argv, struct settings *settings);
 enum status after_main(int argc, char **argv, struct settings *settings);
 enum status every_main(int argc, char **argv, struct settings *settings);

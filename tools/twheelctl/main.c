@@ -22,13 +22,14 @@ static const struct command {
 	{ "replay", replay_main },
 	{ "show",   show_main },
 	{ "top",    top_main },
+	{ "record", record_main },
 	{ "files",  files_main },
 	{ "after",  after_main },
 	{ "every",  every_main },
 	{ "at",     at_main },
 };
 
-#define COMMAND_NAMES	"info, run, replay, show, top, files, after, every, at"
+#define COMMAND_NAMES	"info, run, replay, show, top, record, files, after, every, at"
 
 static error_t parse_setting(int key, char *arg, struct argp_state *state)
 {
@@ -118,6 +119,7 @@ static const struct argp main_argp = {
 	       "  replay  run a schedule of events and check that each ends exactly once\n"
 	       "  show    draw the wheels\n"
 	       "  top     watch the wheels as they turn\n"
+	       "  record  write what the wheels do, for the page that shows them\n"
 	       "  files   list the open files of the device, of all processes\n"
 	       "  after   run a command after some time\n"
 	       "  every   run a command again and again\n"

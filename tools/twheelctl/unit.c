@@ -20,6 +20,7 @@
 #include "twheelctl/rates.h"
 #include "twheelctl/replay/histogram.h"
 #include "twheelctl/replay/ledger.h"
+#include "twheelctl/tracefs.h"
 
 static bool failed;
 
@@ -1084,6 +1085,65 @@ static void lateness_is_told_as_its_bucket(void)
 	CHECK(shows(RATES_ENDLESS, "> 4.29s"));
 }
 
+/* Does a line of trace_pipe become an object that ends so? It is written with ' for ". */
+static bool traces(const char *text, const char *expected)
+{
+	char line[256], *is, *quote;
+	json_t *object;
+	bool same;
+
+	snprintf(line, sizeof(line), "%s", text);
+	object = trace_line_json(line, 5000 * NSEC_PER_SEC);
+	is = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(15)) : strdup("none");
+	while ((quote = strchr(is, '"')))
+		*quote = '\'';
+	same = strlen(is) >= strlen(expected) &&
+	       !strcmp(is + strlen(is) - strlen(expected), expected);
+	if (!same)
+		printf("# %s\n# is %s\n", text, is);
+	free(is);
+	json_decref(object);
+	return same;
+}
+
+static void trace_line_is_an_event_with_its_fields(void)
+{
+	CHECK(traces("  <idle>-0   [001] d.h2.  5123.004711: twheel_due: late_ns=42",
+		     "{'type':'event','at_s':123.004711,'event':'due','late_ns':42}"));
+	CHECK(traces("  a b-77  [000] d..1.  5000.000001: twheel_run: node=00a1 base=1/boottime",
+		     "'event':'run','node':'00a1','cpu':1,'clock':'boottime'}"));
+}
+
+static void trace_line_keeps_64_bits(void)
+{
+	CHECK(traces("x-1 [000] .....  5001.000000: twheel_complete: key=18446744073709551615",
+		     "'at_s':1.0,'event':'complete','key':'18446744073709551615'}"));
+}
+
+static void trace_line_from_before_the_start_is_at_0(void)
+{
+	CHECK(traces("x-1 [000] .....  4999.999999: twheel_cancel: kind=events",
+		     "{'type':'event','at_s':0.0,'event':'cancel','kind':'events'}"));
+}
+
+static void trace_line_tells_what_was_lost(void)
+{
+	CHECK(traces("CPU:1 [LOST 1024 EVENTS]", "{'type':'lost','events':1024}"));
+}
+
+static void trace_line_of_others_is_left_out(void)
+{
+	CHECK(traces("", "none"));
+	CHECK(traces("# tracer: nop", "none"));
+	CHECK(traces("x-1 [000] .....  5001.000000: sched_switch: prev=a", "none"));
+	CHECK(traces("x-1 [000] .....  soon: twheel_due: base=0/monotonic", "none"));
+	CHECK(traces("x-1 [000] .....  5001.000000: twheel_due", "none"));
+	CHECK(traces("x-1 [000] .....  5001.000000: twheel_due: base=0", "none"));
+	CHECK(traces("x-1 [000] .....  5001.000000: twheel_due: base=x/monotonic", "none"));
+	CHECK(traces("x-1 [000] .....  5001.000000: twheel_due: late_ns=", "none"));
+	CHECK(traces("x-1 [000] .....  5001.000000: twheel_due: late_ns=5x", "none"));
+}
+
 #define TEST(function)	{ #function, function }
 
 static const struct test {
@@ -1147,6 +1207,11 @@ static const struct test {
 	TEST(rates_bound_the_lateness_of_99_and_of_all),
 	TEST(rates_add_all_wheels_up),
 	TEST(lateness_is_told_as_its_bucket),
+	TEST(trace_line_is_an_event_with_its_fields),
+	TEST(trace_line_keeps_64_bits),
+	TEST(trace_line_from_before_the_start_is_at_0),
+	TEST(trace_line_tells_what_was_lost),
+	TEST(trace_line_of_others_is_left_out),
 };
 
 int main(void)
