@@ -20,7 +20,10 @@
  * for a semaphore neither allocates memory nor copies any, so only the call meets them.
  */
 static struct {
+	bool opened;
 	pid_t tid;
+	int fail_nth;
+	int make_it_fail;
 	unsigned int nth;
 	bool all;
 	bool fired;
@@ -94,42 +97,66 @@ void faults_set_probability(const char *percent)
 	}
 }
 
-static void write_number(pid_t tid, const char *name, unsigned int number)
+static int open_of(pid_t tid, const char *name)
 {
-	char path[64], text[16];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	snprintf(text, sizeof(text), "%u", number);
-	ASSERT_EQ(write_file(path, text), 0);
-}
-
-static unsigned int read_left(pid_t tid)
-{
-	char path[64], text[16] = "";
+	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/fail-nth", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
 	ASSERT_GE(fd, 0);
-	ASSERT_GT(read(fd, text, sizeof(text) - 1), 0);
-	close(fd);
+	return fd;
+}
+
+static void write_number(int fd, unsigned int number)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%u", number);
+
+	ASSERT_EQ(pwrite(fd, text, length, 0), length);
+}
+
+static unsigned int read_number_of(int fd)
+{
+	char text[16] = "";
+
+	ASSERT_GT(pread(fd, text, sizeof(text) - 1, 0), 0);
 	return strtoul(text, NULL, 10);
 }
 
 /* The number first: until it is reached, nothing fails by probability. */
+static void begin(int fail_nth, int make_it_fail, unsigned int nth, bool all)
+{
+	write_number(fail_nth, nth);
+	write_number(make_it_fail, all);
+}
+
+static bool end(int fail_nth, int make_it_fail)
+{
+	unsigned int left = read_number_of(fail_nth);
+
+	write_number(make_it_fail, 0);
+	write_number(fail_nth, 0);
+	return !left;
+}
+
 void faults_begin_of(int tid, unsigned int nth, bool all)
 {
-	write_number(tid, "fail-nth", nth);
-	write_number(tid, "make-it-fail", all);
+	int fail_nth = open_of(tid, "fail-nth"), make_it_fail = open_of(tid, "make-it-fail");
+
+	begin(fail_nth, make_it_fail, nth, all);
+	close(fail_nth);
+	close(make_it_fail);
 }
 
 bool faults_end_of(int tid)
 {
-	unsigned int left = read_left(tid);
+	int fail_nth = open_of(tid, "fail-nth"), make_it_fail = open_of(tid, "make-it-fail");
+	bool fired = end(fail_nth, make_it_fail);
 
-	write_number(tid, "make-it-fail", 0);
-	write_number(tid, "fail-nth", 0);
-	return !left;
+	close(fail_nth);
+	close(make_it_fail);
+	return fired;
 }
 
 static void wait_for(sem_t *sem)
@@ -142,10 +169,10 @@ static void *help(void *arg)
 {
 	for (;;) {
 		wait_for(&helper.begin);
-		faults_begin_of(helper.tid, helper.nth, helper.all);
+		begin(helper.fail_nth, helper.make_it_fail, helper.nth, helper.all);
 		sem_post(&helper.begun);
 		wait_for(&helper.end);
-		helper.fired = faults_end_of(helper.tid);
+		helper.fired = end(helper.fail_nth, helper.make_it_fail);
 		sem_post(&helper.ended);
 	}
 	return arg;
@@ -153,8 +180,13 @@ static void *help(void *arg)
 
 void faults_open(void)
 {
+	if (helper.opened)
+		return;
+	helper.opened = true;
 	set_knobs();
 	helper.tid = thread_id();
+	helper.fail_nth = open_of(helper.tid, "fail-nth");
+	helper.make_it_fail = open_of(helper.tid, "make-it-fail");
 	sem_init(&helper.begin, 0, 0);
 	sem_init(&helper.begun, 0, 0);
 	sem_init(&helper.end, 0, 0);

@@ -16,7 +16,10 @@
 /* The most faults that a call is given before it is said never to succeed. */
 #define FAULTS_MAX	5000
 
-/* Set the kernel's knobs; the test is skipped where it has none. To be called once. */
+/*
+ * Set the kernel's knobs; the test is skipped where it has none. From then on the faults are those
+ * of this thread.
+ */
 void faults_open(void);
 
 /* Of all that could fail in a thread with make-it-fail, let so many in a hundred fail. */

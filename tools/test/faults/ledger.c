@@ -214,22 +214,39 @@ static void add_soon(struct ledger *ledger, int fd)
 	wait_ready(fd, count_ready(ledger));
 }
 
+static void read_all(struct ledger *ledger, int fd)
+{
+	static struct twheel_record records[LEDGER_MAX];
+	long nr = read_records(fd, records, LEDGER_MAX), i;
+
+	ASSERT_EQ(nr, count_ready(ledger));
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(records[i].data, ledger_next(ledger)->data);
+		ledger_record(ledger, &records[i]);
+	}
+	ASSERT_EQ(read_records(fd, records, 1), -EAGAIN);
+}
+
+static void cancel_all(struct ledger *ledger, int fd)
+{
+	static struct twheel_cmd cmds[LEDGER_MAX];
+	size_t nr = ledger->nr, i;
+	__u64 last_add;
+
+	for (i = 0; i < nr; i++)
+		cmds[i] = make_cmd(TWHEEL_OP_CANCEL, ledger->events[i].id);
+	ASSERT_EQ(submit(fd, cmds, nr), nr);
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(cmds[i].result, 0);
+		ledger_command(ledger, &cmds[i], &last_add);
+	}
+	ASSERT_EQ(ledger->nr, 0);
+}
+
 void ledger_close(struct ledger *ledger, int fd)
 {
-	struct twheel_record record;
-
 	add_soon(ledger, fd);
-	ledger_check(ledger, fd);
-	while (ledger_next(ledger)) {
-		ASSERT_EQ(read_records(fd, &record, 1), 1);
-		ASSERT_EQ(record.data, ledger_next(ledger)->data);
-		ledger_record(ledger, &record);
-	}
-	ASSERT_EQ(read_records(fd, &record, 1), -EAGAIN);
-	while (ledger->nr) {
-		ASSERT_EQ(cancel(fd, ledger->events[0].id), 0);
-		ledger_remove(ledger, &ledger->events[0]);
-		ledger->cancelled++;
-	}
-	ledger_check(ledger, fd);
+	read_all(ledger, fd);
+	cancel_all(ledger, fd);
+	check_numbers(ledger, fd);
 }

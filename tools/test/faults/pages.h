@@ -34,11 +34,11 @@ struct piece {
 	int behind;
 };
 
-/* Make a piece, which is filled with FILL; @nr: a number of its own. */
+/* Make a piece; @nr: a number of its own. */
 void piece_make(struct piece *piece, unsigned int nr);
 
 /*
- * Give it a size, and let it be accessible for its first @whole bytes, a multiple of 8. The rest
+ * Fill it with FILL, give it a size, and let it be accessible for its first @whole bytes, a multiple of 8. The rest
  * has the protection @behind.
  */
 void piece_place(struct piece *piece, size_t size, size_t whole, int behind);

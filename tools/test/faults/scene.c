@@ -100,10 +100,13 @@ static void begin_attempt(const struct walk *walk)
 	scene.walk = walk;
 	scene.fd = -1;
 	memset(&scene.ledger, 0, sizeof(scene.ledger));
-	walk->prepare(&scene);
 	for (i = 0; i < PIECES; i++)
-		piece_map(&scene.pieces[i]);
-	scene.files = count_files();
+		scene.pieces[i].size = 0;
+	walk->prepare(&scene);
+	for (i = 0; i < PIECES; i++) {
+		if (scene.pieces[i].size)
+			piece_map(&scene.pieces[i]);
+	}
 }
 
 static void end_attempt(long ret, bool faulty)
@@ -112,8 +115,10 @@ static void end_attempt(long ret, bool faulty)
 	unsigned int i;
 
 	scene.faulty = faulty;
-	for (i = 0; i < PIECES; i++)
-		piece_open(&scene.pieces[i]);
+	for (i = 0; i < PIECES; i++) {
+		if (scene.pieces[i].size)
+			piece_open(&scene.pieces[i]);
+	}
 	if (ret < 0 && !is_allowed(walk, ret))
 		test_fail(__FILE__, __LINE__, "seen -%s, which is not documented",
 			  strerrorname_np(-ret));

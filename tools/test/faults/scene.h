@@ -28,7 +28,7 @@ enum {
  * @ledger: what it must have.
  * @pieces: the memory of the caller.
  * @other: a file, a mapping or what else the call needs.
- * @files: how many files the process has open, before the call.
+ * @files: how many files the process has open, if @prepare has counted them.
  * @faulty: the call met a fault, or memory that ends: it need not have done all.
  */
 struct scene {

@@ -15,12 +15,13 @@
 #include "test/device/util.h"
 
 #include "calls.h"
+#include "fault.h"
 
 /* --- open and close --------------------------------------------------------- */
 
-static void prepare_nothing(struct scene *scene)
+static void prepare_open(struct scene *scene)
 {
-	(void)scene;
+	scene->files = count_files();
 }
 
 static long call_open(struct scene *scene)
@@ -38,7 +39,7 @@ static void check_open(struct scene *scene, long ret)
 
 static const struct walk open_walk = {
 	.name = "open",
-	.prepare = prepare_nothing,
+	.prepare = prepare_open,
 	.call = call_open,
 	.check = check_open,
 	.errors = { ENOMEM, EFAULT },
@@ -52,7 +53,7 @@ TEST(open_of_the_device)
 /* Those of a user have an account, which lives as long as the user has a file. */
 static const struct walk open_counted = {
 	.name = "open_counted",
-	.prepare = prepare_nothing,
+	.prepare = prepare_open,
 	.call = call_open,
 	.check = check_open,
 	.errors = { ENOMEM, EFAULT },
@@ -65,6 +66,8 @@ TEST(open_that_is_counted_to_its_user)
 	};
 	struct __user_cap_data_struct data[2];
 
+	/* The thread that sets the faults up keeps the capability, which this takes. */
+	faults_open();
 	ASSERT_EQ(syscall(SYS_capget, &header, data), 0);
 	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
 	ASSERT_EQ(syscall(SYS_capset, &header, data), 0);
@@ -358,6 +361,7 @@ static char path[64];
 static void prepare_fdinfo(struct scene *scene)
 {
 	prepare_events(scene);
+	scene->files = count_files();
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", scene->fd);
 }
 
@@ -365,6 +369,7 @@ static void prepare_debugfs(struct scene *scene)
 {
 	need_debugfs();
 	prepare_events(scene);
+	scene->files = count_files();
 	snprintf(path, sizeof(path), "/sys/kernel/debug/twheel/cpu0-monotonic");
 }
 
