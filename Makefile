@@ -15,7 +15,7 @@ NEEDS := CC='$(CC)' CXX='$(CXX)' CPPFLAGS='$(CPPFLAGS)' KDIR='$(KDIR)' tools/pac
 PROGRAMS := tools/lib tools/man tools/twheelctl tools/queue tools/relay tools/alarm/test \
 	    tools/common/test tools/metrics/test \
 	    tools/examples tools/bench \
-	    tools/test/device tools/test/tormentor tools/test/wheel
+	    tools/test/device tools/test/fuzzing tools/test/tormentor tools/test/wheel
 
 # $(call build,PART...): build those that can be built here. What is missing for the others
 # is said first, and once more in a line at the end, behind what compilers print.
@@ -43,7 +43,8 @@ help:
 	@echo '               SUITES=quick takes some ten minutes; tools/test/run has the names'
 	@echo 'make test-kernels  whole, on each kernel, what "make test" does there in short'
 	@echo 'make torture   all of the module at random, on machines that are disturbed, DURATION=60 s each'
-	@echo 'make fuzz      libFuzzer on the wheel, the queue and the relay, DURATION=300 s each'
+	@echo 'make fuzz      libFuzzer on the wheel, ioctls, the queue and the relay, DURATION=300 s each;'
+	@echo '               and CALLS=10000000 of the device, guided by kcov, in DURATION if that is set'
 	@echo 'make simulate  a month of mixed load and a year of few events, in virtual time'
 	@echo 'make coverage  how many lines of twheelq and twheel-relay the tests run'
 	@echo 'make mutate    puts 200 small faults into the code: do the tests notice? ARGS=--help'
@@ -140,8 +141,9 @@ torture:
 	tools/test/torture --seconds $(or $(DURATION),60)
 
 fuzz:
-	tools/vm/setup host queue
-	tools/test/fuzz --seconds $(or $(DURATION),300)
+	tools/vm/setup host queue debug
+	tools/test/fuzz --seconds $(or $(DURATION),300) --calls $(or $(CALLS),10000000) \
+		--device-seconds $(or $(DURATION),0)
 
 simulate:
 	tools/vm/setup host 6.1 uml-travel

@@ -316,7 +316,8 @@ static void place_records(struct actor *actor, const struct call_plan *call, siz
 /* Does nobody else change the memory of this call? */
 static bool is_steady(const struct actor *actor, uint64_t address)
 {
-	return !actor->disturbed && !actor->memory.overlaps && memory_is_steady(&actor->memory, address);
+	return !actor->disturbed && !actor->memory.overlaps &&
+	       memory_is_steady(&actor->memory, address);
 }
 
 static uint32_t stride_of(const struct call_plan *call, size_t natural)

@@ -256,7 +256,7 @@ static long config(struct world *world, struct arena *arena, u64 at)
 	    config.clockid != CLOCK_BOOTTIME)
 		return -EINVAL;
 	/* A delay is required if more than one record is waited for, and else not allowed. */
-	if ((config.wake_count > 1) != (config.wake_delay_ns > 0))
+	if (config.wake_count > 1 ? !config.wake_delay_ns : config.wake_delay_ns)
 		return -EINVAL;
 	world->nr_asked++;
 	return world->configure;

@@ -330,7 +330,8 @@ static void stop_quiet(unsigned int number)
 	struct worker *worker = &workers[number];
 	bool allowed = shared->may_hang[number];
 
-	printf("# worker %u has stopped%s\n", number, allowed ? ", as its signals are blocked" : "");
+	printf("# worker %u has stopped%s\n", number,
+	       allowed ? ", as its signals are blocked" : "");
 	if (!allowed) {
 		print_stacks(worker->pid);
 		shared->failed = true;

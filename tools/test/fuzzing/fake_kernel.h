@@ -106,7 +106,8 @@ int copy_struct_from_user(void *to, size_t size, const void *user, size_t user_s
 #define u64_to_user_ptr(address)		((void *)(uintptr_t)(address))
 #define copy_from_user(to, user, size)		(user_read(to, user, size) ? 0 : (size))
 #define copy_to_user(user, from, size)		(user_write(user, from, size) ? 0 : (size))
-#define get_user(value, user)			(user_read(&(value), user, sizeof(value)) ? 0 : -EFAULT)
+#define get_user(value, user)			\
+	(user_read(&(value), user, sizeof(value)) ? 0 : -EFAULT)
 
 #define unsafe_get_user(value, user, label)	\
 do {						\

@@ -303,7 +303,7 @@ static uint64_t nowhere(uint8_t place)
 		0xffffffffffffffffULL, 0xdead000000000000ULL,
 	};
 
-	return addresses[place % (sizeof(addresses) / sizeof(addresses[0]))];
+	return addresses[place % LENGTH(addresses)];
 }
 
 /* Where in an area something of that size is. */

@@ -9,8 +9,6 @@
 #include "files.h"
 #include "program.h"
 
-#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
-
 uint64_t plan_number(uint8_t byte);
 uint64_t plan_time(uint8_t byte, bool absolute, int clock);
 uint32_t plan_size(uint8_t byte, size_t natural);

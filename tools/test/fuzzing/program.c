@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Programs: made at random, changed at random, and as text. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "program.h"
@@ -177,7 +178,10 @@ bool program_parse(struct program *program, const char *text)
 	if (!len || len % call || len / call > PROGRAM_CALLS)
 		return false;
 	program->nr = len / call;
-	for (; len; len -= 2, text += 2)
-		sscanf(text, "%2hhx", byte++);
+	for (; len; len -= 2, text += 2) {
+		char digits[3] = { text[0], text[1] };
+
+		*byte++ = strtoul(digits, NULL, 16);
+	}
 	return true;
 }

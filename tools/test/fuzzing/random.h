@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Random numbers that depend on a seed only: splitmix64. */
+/* Random numbers that depend on a seed only: splitmix64; and the length of an array. */
 #ifndef FUZZING_RANDOM_H
 #define FUZZING_RANDOM_H
 
 #include <stdint.h>
+
+#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
 struct random {
 	uint64_t state;

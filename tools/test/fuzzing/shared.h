@@ -21,7 +21,6 @@
 #define CALLS_MAX	48
 #define OPS_MAX		9
 
-
 /**
  * struct kept - a program that has reached what no other one has
  * @ready: it is written.
