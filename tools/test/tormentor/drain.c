@@ -131,10 +131,13 @@ static void read_fdinfo(struct file *file, int fd)
 	fclose(stream);
 }
 
+/* When one event was waited for in vain, others are not worth as much. */
+static uint64_t patience_ns = LOST_NS;
+
 void drain(int *log, unsigned int number, int fd)
 {
 	struct file *file = &ledger->files[number];
-	uint64_t now = clock_ns(file->clock), until_ns = now_ns() + LOST_NS, id;
+	uint64_t now = clock_ns(file->clock), until_ns = now_ns() + patience_ns, id;
 
 	for (;;) {
 		while (read_some(log, number, fd))
@@ -145,9 +148,10 @@ void drain(int *log, unsigned int number, int fd)
 		if (now_ns() > until_ns) {
 			fault(&figures.lost, "file %u: id %lx waits although its time is over",
 			      number, id);
+			patience_ns = SECOND_NS;
 			break;
 		}
-		usleep(1000);
+		usleep(10000);
 	}
 	list_what_is_left(log, number, fd);
 	read_fdinfo(file, fd);
