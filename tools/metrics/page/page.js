@@ -365,7 +365,7 @@ class Histogram {
 			bars.push(svg("rect", {class: "bar", x: (x + 1).toFixed(1), y: (100 - height).toFixed(1),
 				width: (width - 2).toFixed(1), height: height.toFixed(1)},
 			svg("title", {}, `${below}: ${count(counts[i])}`)));
-			if ((i - first) % 2 === 0 && i < 31)
+			if ((i - first) % 2 === 0 && i < last)
 				labels.push(svg("text", {x: (x + width).toFixed(1), y: 114, "text-anchor": "middle"}, micro(2 ** i)));
 		}
 		this.bars.replaceChildren(...bars);
@@ -785,9 +785,10 @@ class Tube {
 		this.panel = el("div", {id: "jobs", role: "tabpanel"});
 		this.reasons = new Reasons(name);
 		const tablist = el("div", {class: "tabs", role: "tablist", "aria-label": "Jobs by state", onkeydown: (event) => this.arrow(event)}, this.tabs);
+		this.chartsNode = el("section", {class: "charts", "aria-label": "The last ten minutes"}, this.charts.map((chart) => chart.node));
 		this.missing = el("p", {class: "empty panel", hidden: true}, "There is no such tube (now).");
 		this.found = el("div", {}, this.policy,
-			el("section", {class: "charts", "aria-label": "The last ten minutes"}, this.charts.map((chart) => chart.node)),
+			this.chartsNode,
 			this.reasons.node,
 			el("section", {"aria-label": "Jobs"}, el("div", {class: "panel"}, tablist, this.panel)));
 		this.node = [
@@ -859,8 +860,9 @@ class Tube {
 		write(this.badge, `paused for ${seconds(tube.pause_left_ms / 1000)}`);
 		this.tabs.forEach((tab) => write(tab, `${tab.dataset.state[0].toUpperCase()}${tab.dataset.state.slice(1)} ${count(tube[tab.dataset.state])}`));
 		this.charts.forEach((chart) => chart.update(tube.history));
+		this.chartsNode.hidden = !tube.history || !["ready", "put", "deleted"].some((key) => largest(tube.history[key]));
 		const {policy} = tube;
-		write(this.policy, `${policy.set ? "Policy" : "No policy is set; the default is"}: ${count(policy.max_attempts)} attempts, after ${milliseconds(policy.base_ms)}, \u00d7 ${policy.factor}, ` +
+		write(this.policy, `${policy.set ? "Policy" : "No policy is set; the default is"}: ${count(policy.max_attempts)} ${policy.max_attempts === 1 ? "attempt" : "attempts"}, after ${milliseconds(policy.base_ms)}, \u00d7 ${policy.factor}, ` +
 			`at most ${milliseconds(policy.cap_ms)}, \u00b1 ${policy.jitter_percent} %; then ${policy.dead_tube}. ` +
 			`${count(tube.watching)} watching, ${count(tube.waiting)} of them idle; ${count(tube.using)} using.`);
 		// A tube of dead jobs alone is opened at these.
@@ -999,7 +1001,7 @@ function take(text) {
 	if (before && before.now_ms >= frame.now_ms)
 		before = null;
 	write($("product"), frame.product);
-	write($("host"), `${frame.host}, version ${frame.version}`);
+	write($("host"), `${frame.host}, version ${frame.version}, up for ${seconds(frame.uptime_s)}`);
 	document.title = (view.title ? `${view.title} \u2013 ` : "") + `${frame.product} on ${frame.host}`;
 	$("lost").hidden = true;
 	showHealth();

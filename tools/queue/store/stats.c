@@ -16,19 +16,24 @@ static uint64_t memory_bytes(struct store *store)
 	return buffers + rocksdb_cache_get_usage(store->cache);
 }
 
-void store_stats(struct store *store, struct store_stats *stats)
+void store_disk(struct store *store, uint64_t *disk_bytes, uint64_t *free_bytes)
 {
 	struct statvfs disk;
 
-	memset(stats, 0, sizeof(*stats));
 	if (!fstatvfs(store->dir_fd, &disk))
-		stats->free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+		*free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	*disk_bytes = store_dir_bytes(store);
+}
+
+void store_stats(struct store *store, struct store_stats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	store_disk(store, &stats->disk_bytes, &stats->free_bytes);
 	stats->changes = store->records;
 	stats->syncs = store->syncer.syncs;
 	stats->sync_ns = store->syncer.sync_ns;
 	stats->sync_max_ns = store->syncer.sync_max_ns;
 	stats->slow_syncs = store->syncer.slow_syncs;
-	stats->disk_bytes = store_dir_bytes(store);
 	stats->memory_bytes = memory_bytes(store);
 	stats->scrubs = store->scrubber.passes;
 	stats->scrubbed_bytes = store->scrubber.bytes;

@@ -38,6 +38,9 @@ struct store_stats {
 
 void store_stats(struct store *store, struct store_stats *stats);
 
+/* For any thread: @disk_bytes and @free_bytes of them. */
+void store_disk(struct store *store, uint64_t *disk_bytes, uint64_t *free_bytes);
+
 /*
  * Are the compactions behind? Then more changes would delay all commands: work that can wait
  * does so.

@@ -120,7 +120,7 @@ int web_collect(void *context, bool watched, bool *fresh)
 		web->pass_ns = time_now_ns(CLOCK_MONOTONIC);
 		*web->after = '\0';
 		board_begin(web->board);
-		store_stats(web->config.store, &web->disk);
+		store_disk(web->config.store, &web->disk_bytes, &web->free_bytes);
 	}
 	/* The program ends. */
 	if (errands_do(web->errands, copy_piece, web))
@@ -168,9 +168,8 @@ static void write_tiles(const struct web *web, FILE *out)
 		{ "timeouts", "Timeouts", "number", stats->job_timeouts },
 		{ "refused", "Puts refused", "bad", stats->refused_full },
 		{ "connections", "Connections", "number", stats->connections },
-		{ "disk_bytes", "Store", "bytes", web->disk.disk_bytes },
-		{ "free_bytes", "Free on disk", "bytes", web->disk.free_bytes },
-		{ "uptime_s", "Up for", "seconds", stats->uptime_ns / NSEC_PER_SEC },
+		{ "disk_bytes", "Store", "bytes", web->disk_bytes },
+		{ "free_bytes", "Free on disk", "bytes", web->free_bytes },
 	};
 	size_t i;
 
@@ -280,6 +279,7 @@ void web_frame(const struct site_arguments *arguments, FILE *out, void *context)
 	fputs("{\"product\":\"twheelq\",\"version\":\"" TWHEEL_VERSION "\",\"host\":", out);
 	json_text(out, host);
 	fprintf(out, ",\"now_ms\":%" PRIu64, time_now_ns(CLOCK_REALTIME) / (uint64_t)NSEC_PER_MSEC);
+	write_number(out, "uptime_s", web->stats.uptime_ns / NSEC_PER_SEC);
 	fprintf(out, ",\"actions\":%s,\"health\":", web->config.token ? "true" : "false");
 	json_text(out, web->health);
 	fprintf(out, ",\"draining\":%s,", web->stats.draining ? "true" : "false");

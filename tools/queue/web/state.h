@@ -28,7 +28,8 @@
  * @nr_piece: their number.
  * @after: the name of the last of them.
  * @stats: numbers of the queue.
- * @disk: numbers of the store.
+ * @disk_bytes: disk space of the store.
+ * @free_bytes: free space of its file system.
  * @health: what is wrong, or "".
  */
 struct web {
@@ -43,7 +44,8 @@ struct web {
 	size_t nr_piece;
 	char after[TUBE_NAME_MAX + 1];
 	struct queue_stats stats;
-	struct store_stats disk;
+	uint64_t disk_bytes;
+	uint64_t free_bytes;
 	char health[128];
 };
 

@@ -426,7 +426,7 @@ async function load(daemon, minutes) {
 			const {line} = await client.ask("reserve-with-timeout 0");
 			if (!line.startsWith("RESERVED"))
 				break;
-			const id = line.split(" ")[1], reason = Buffer.from(reasons[turn % reasons.length]);
+			const id = line.split(" ")[1], reason = Buffer.from(reasons[Math.floor(Math.random() * reasons.length)]);
 			await client.ask(turn % 40 === 7 ? `fail ${id} ${reason.length}` : `delete ${id}`, turn % 40 === 7 ? reason : null);
 		}
 		await sleep(80);
@@ -434,11 +434,13 @@ async function load(daemon, minutes) {
 	return client;
 }
 
+// The load goes on meanwhile.
 async function takeScreenshots(browser, folder, minutes) {
 	const {daemon} = await started();
-	const client = await load(daemon, minutes);
-	await client.ask("reserve-with-timeout 0");
-	await client.ask("reserve-with-timeout 0");
+	const end = Date.now() + minutes * 60000;
+	load(daemon, minutes + 3).catch(() => {});
+	while (Date.now() < end)
+		await sleep(1000);
 	const shoot = async (name, options, show = async () => {}) => {
 		const page = await openPage(browser, daemon.url, options);
 		await sleep(2500);
