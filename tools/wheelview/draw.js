@@ -349,7 +349,7 @@ class WheelPicture {
 
 		if (data.next < 0)
 			return null;
-		for (let level = LEVELS - 1; level >= 0; level--) {
+		for (let level = 0; level < LEVELS; level++) {
 			const slot = data.mins ? this.firstSlot(level) : slotOf(data.next, level);
 			const at = level * SLOTS + slot;
 

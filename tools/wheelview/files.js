@@ -85,25 +85,36 @@ class LineReader {
 
 		if (typeof value !== "string" || !/^[0-9a-f]{16}$/.test(value))
 			this.fail(`“${name}” is ${excerpt(value)}, which is not 16 hexadecimal digits.`);
-		return BigInt("0x" + value);
+		return value;
 	}
 }
 
-function readLevel(reader, value, wheel) {
+function readLevel(reader, value) {
 	if (value === null || typeof value !== "object")
 		reader.fail("“levels” has something that is not a level.");
-	const level = reader.whole(value, "level", 0, LEVELS - 1);
-	const counts = reader.numbers(value, "count", SLOTS);
-	const crowded = reader.bits(value, "crowded");
+	return {
+		level: reader.whole(value, "level", 0, LEVELS - 1),
+		counts: reader.numbers(value, "count", SLOTS),
+		crowded: reader.bits(value, "crowded"),
+	};
+}
 
-	for (let slot = 0; slot < SLOTS; slot++) {
-		const at = level * SLOTS + slot;
+// The slots of a wheel, as the engine has them. They are made when they are shown: a recording
+// has many wheels.
+function slotsOf(wheel) {
+	const counts = new Uint32Array(LEVELS * SLOTS), flags = new Uint8Array(LEVELS * SLOTS);
 
-		wheel.counts[at] = counts[slot];
-		// debugfs does not tell which slots are urgent: those of more than 256 events.
-		wheel.flags[at] = (crowded >> BigInt(slot) & 1n ? CROWDED : 0) |
-			(counts[slot] > 256 ? URGENT : 0);
+	for (const { level, counts: own, crowded } of wheel.levels) {
+		for (let slot = 0; slot < SLOTS; slot++) {
+			const digit = parseInt(crowded[15 - (slot >> 2)], 16);
+
+			counts[level * SLOTS + slot] = own[slot];
+			// debugfs does not tell which are urgent: those of more than 256 events.
+			flags[level * SLOTS + slot] = (digit >> (slot & 3) & 1 ? CROWDED : 0) |
+				(own[slot] > 256 ? URGENT : 0);
+		}
 	}
+	return { counts, flags, mins: null };
 }
 
 function readWheel(reader, value) {
@@ -122,15 +133,11 @@ function readWheel(reader, value) {
 		cascaded: reader.whole(value, "cascaded"),
 		postponed: reader.whole(value, "postponed"),
 		lateness: reader.numbers(value, "lateness", 24),
-		counts: new Uint32Array(LEVELS * SLOTS),
-		flags: new Uint8Array(LEVELS * SLOTS),
-		mins: null,
 	};
 
 	if (!Array.isArray(value.levels) || value.levels.length > LEVELS)
 		reader.fail("“levels” is not a list of levels.");
-	for (const level of value.levels)
-		readLevel(reader, level, wheel);
+	wheel.levels = value.levels.map((level) => readLevel(reader, level));
 	wheel.name = `CPU ${wheel.cpu}, ${wheel.clock}, ${wheel.kind}`;
 	return wheel;
 }

@@ -165,7 +165,13 @@ class FileSource {
 	}
 
 	data() {
-		return this.at(this.position);
+		const wheel = this.at(this.position);
+
+		if (this.shown !== wheel) {
+			this.shown = wheel;
+			this.shownData = { ...wheel, ...slotsOf(wheel) };
+		}
+		return this.shownData;
 	}
 
 	sinceStartNs() {
@@ -235,7 +241,9 @@ class Page {
 		this.file = null;
 		this.tab = "tour";
 		this.playing = false;
+		this.besideMs = 0;
 		this.frameMs = [];
+		this.workMs = [];
 		this.makeTabs();
 		this.makeTime();
 		this.makeTry();
@@ -273,6 +281,10 @@ class Page {
 			`in ${longSpanText(Math.max(0, data.next - data.now) * data.tickNs)}`);
 		this.refreshTime(source);
 		this.inspect();
+		// In a play, what is beside the wheel need not change at each frame.
+		if (this.playing && performance.now() - this.besideMs < 100)
+			return;
+		this.besideMs = performance.now();
 		if (source === this.live)
 			this.refreshOthers();
 		else
@@ -301,7 +313,7 @@ class Page {
 		const early = (one) => one.earlyNs > 1 ? spanText(one.earlyNs) : "never";
 		const rows = [
 			["Wakeups", (one) => countText(one.wakeups), "key"],
-			["· for nothing", (one) => countText(one.idleWakeups)],
+			["· nothing due", (one) => countText(one.idleWakeups)],
 			["Moves", (one) => countText(one.moves), "key"],
 			["Waiting", (one) => countText(one.pending)],
 			["Came out", (one) => countText(one.expired)],
@@ -317,13 +329,15 @@ class Page {
 
 	refreshCounters() {
 		const { wheel, before, seconds } = this.file.difference();
+
+		this.setText("counters-title", before ? "Since the sample before" : "Since the module was loaded");
 		const rows = ["expired", "interrupts", "cascaded", "postponed"].map((name) => {
 			// If the module was loaded again, its counters began again.
 			const gained = before ? wheel[name] - (before[name] <= wheel[name] ? before[name] : 0) : 0;
 
 			return { name, cells: before ? [countText(gained),
 				seconds ? `${countText(gained / seconds)} /s` : ""] :
-				[countText(wheel[name]), "in all"] };
+				[countText(wheel[name]), ""] };
 		});
 
 		for (const [name, nr] of this.file.events())
@@ -489,6 +503,7 @@ class Page {
 		const frame = (now) => {
 			if (!this.playing)
 				return;
+			const begin = performance.now();
 			const passed = Math.max(0, now - last), source = this.source;
 			const pace = source === this.live ? $("pace").value : Number($("file-pace").value);
 			const position = source.position;
@@ -505,6 +520,9 @@ class Page {
 			} else if (!this.playing) {
 				this.changed();
 			}
+			this.workMs.push(performance.now() - begin);
+			if (this.workMs.length > 2000)
+				this.workMs.shift();
 			requestAnimationFrame(frame);
 		};
 		requestAnimationFrame(frame);
@@ -512,8 +530,12 @@ class Page {
 	}
 
 	pause() {
+		const stops = this.playing;
+
 		this.playing = false;
 		this.setText("play", "Play");
+		if (stops)
+			this.refresh();
 	}
 
 	changed() {
@@ -766,7 +788,7 @@ function latenessRows(lateness) {
 	return lateness.map((nr, k) => ({
 		name: k < 23 ? `less than ${spanText(2 ** (k + 10))}` : `${spanText(2 ** 32)} and more`,
 		nr,
-		cells: [countText(nr), `${(100 * nr / total).toPrecision(3)} %`],
+		cells: [countText(nr), `${Number((100 * nr / total).toPrecision(3))} %`],
 	})).filter((row) => row.nr);
 }
 
