@@ -43,6 +43,8 @@
 #define SLACK_MAX_NS	(5 * TWHEEL_SECOND)
 #define SUSPEND_MIN_S	60
 #define RECORDS_MAX	256
+/* So many events get another time when the wall clock is set. */
+#define MOVED_BY_SET	8
 /* Monday, 18 January 2038, 12:00 UTC: 15 hours before 32 bits of seconds overflow. */
 #define START_S		2147428800LL
 
@@ -334,7 +336,10 @@ static void check_all(void)
 
 /* --- clocks that jump ----------------------------------------------------------------- */
 
-/* The events of this clock that are over now could not expire in their tick. */
+/*
+ * Events of this clock that are over now could not expire in their tick, and those that are due
+ * while the kernel's worker makes wheels for a clock that was set back may not.
+ */
 static void note_jump(struct side *side)
 {
 	uint64_t now_ns = twheel_now_ns(side->wheel);
@@ -343,18 +348,23 @@ static void note_jump(struct side *side)
 	for (i = 0; i < nr_events; i++) {
 		struct event *event = &side->events[i];
 
-		event->jump_ns = next_due_ns(event) <= now_ns ? now_ns : 0;
+		event->jump_ns = next_due_ns(event) <= now_ns + JUMP_NS ? now_ns : 0;
 	}
 }
 
+/* If the clock was set back, some events are now due before all that the wheel has come to. */
 static void set_clock(void)
 {
 	struct timespec now;
+	unsigned int i;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	now.tv_sec += (long)random_below(4 * 3600) - 2 * 3600;
 	if (clock_settime(CLOCK_REALTIME, &now))
 		fail("cannot set the clock: %m");
+	for (i = 0; i < MOVED_BY_SET; i++)
+		move(&sides[REALTIME]);
+	cancel(&sides[REALTIME]);
 	note_jump(&sides[REALTIME]);
 	seen.clock_sets++;
 }
