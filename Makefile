@@ -46,7 +46,7 @@ help:
 	@echo 'make fuzz      libFuzzer on the wheel, ioctls, the queue and the relay, DURATION=300 s each;'
 	@echo '               and CALLS=10000000 of the device, guided by kcov, in DURATION if that is set'
 	@echo 'make simulate  a month of mixed load and a year of few events, in virtual time'
-	@echo 'make coverage  how many lines of twheelq and twheel-relay the tests run'
+	@echo 'make coverage  how many lines of the module, twheelq and twheel-relay the tests run'
 	@echo 'make mutate    puts 200 small faults into the code: do the tests notice? ARGS=--help'
 	@echo 'make test-newcomer  the commands of README.md, in an empty Debian 12 and 13'
 	@echo 'make check-style  checkpatch, kernel-doc and shellcheck on all code'
@@ -150,7 +150,8 @@ simulate:
 	tools/test/simulate --whole
 
 coverage:
-	tools/vm/setup host queue-test
+	tools/vm/setup host queue-test debug
+	tools/vm/setup kafka || [ $$? = 77 ]
 	tools/test/coverage
 
 mutate:
