@@ -7,7 +7,6 @@
  * has everything still to make, and is left unloaded. FAULTS_STEP=N, with N above 1, takes each
  * Nth point only.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -99,7 +98,36 @@ static void check_module_works(void)
 	close(fd);
 }
 
-static const int load_errors[] = { ENOMEM, EFAULT };
+/* --- faults of calls by the kernel, by kunit/fault_calls.c ------------------ */
+
+#define CALLS		"/sys/module/twheel_fault_calls/parameters/"
+
+static void calls_begin(unsigned int nth, bool all)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", nth);
+	ASSERT_EQ(write_file(CALLS "left", "-1"), 0);
+	ASSERT_EQ(write_file(CALLS "all", all ? "Y" : "N"), 0);
+	ASSERT_EQ(write_file(CALLS "nth", text), 0);
+}
+
+static bool calls_end(void)
+{
+	char text[16] = "";
+	int fd = open(CALLS "left", O_RDONLY | O_CLOEXEC);
+
+	ASSERT_GE(fd, 0);
+	ASSERT_GT(read(fd, text, sizeof(text) - 1), 0);
+	close(fd);
+	/* The kernel has called. */
+	ASSERT_GE(atoi(text), 0);
+	return !atoi(text);
+}
+
+/* --- loading ---------------------------------------------------------------- */
+
+static const int load_errors[] = { ENOMEM };
 
 static void check_error(long ret, const int *errors, size_t nr)
 {
@@ -122,9 +150,9 @@ static unsigned int walk_load(bool all, unsigned int *refused)
 		long ret;
 
 		test_about("%s%u", all ? "from " : "", nth);
-		faults_begin(nth, all);
+		calls_begin(nth, all);
 		ret = load_module();
-		fired = faults_end();
+		fired = calls_end();
 		ASSERT_EQ(is_loaded(), !ret);
 		if (ret) {
 			ASSERT(fired);
@@ -207,29 +235,6 @@ TEST_NAMED(first_use_of_a_clock_fails_or_works)
 
 /* --- a CPU that comes up ---------------------------------------------------- */
 
-static int thread_of_kernel(const char *wanted)
-{
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-	int found = -1;
-
-	ASSERT(dir);
-	while ((entry = readdir(dir))) {
-		char path[300], name[32] = "";
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		file = fopen(path, "r");
-		if (!file)
-			continue;
-		if (fgets(name, sizeof(name), file) && !strncmp(name, wanted, strlen(wanted)))
-			found = atoi(entry->d_name);
-		fclose(file);
-	}
-	closedir(dir);
-	return found;
-}
-
 static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
 /* Contexts of all clocks, each with words, and with an event that stays. */
@@ -295,8 +300,7 @@ static bool is_online(void)
 
 static const int cpu_errors[] = { ENOMEM };
 
-/* The thread of that CPU runs what each part of the kernel does when it comes up. */
-static unsigned int walk_cpu(int tid, bool all, unsigned int *refused)
+static unsigned int walk_cpu(bool all, unsigned int *refused)
 {
 	unsigned int nth;
 
@@ -308,9 +312,9 @@ static unsigned int walk_cpu(int tid, bool all, unsigned int *refused)
 		load();
 		open_all(fds);
 		test_about("%s%u", all ? "from " : "", nth);
-		faults_begin_of(tid, nth, all);
+		calls_begin(nth, all);
 		ret = write_file(CPU "online", "1");
-		fired = faults_end_of(tid);
+		fired = calls_end();
 		ASSERT_EQ(is_online(), !ret);
 		check_all_work(fds);
 		if (ret) {
@@ -332,14 +336,11 @@ static unsigned int walk_cpu(int tid, bool all, unsigned int *refused)
 TEST_NAMED(cpu_comes_up_or_says_why_not)
 {
 	unsigned int refused = 0, points;
-	int tid;
 
 	start();
 	keep_cpus();
-	tid = thread_of_kernel("cpuhp/1");
-	ASSERT_GE(tid, 0);
-	points = walk_cpu(tid, false, &refused);
-	points += walk_cpu(tid, true, &refused);
+	points = walk_cpu(false, &refused);
+	points += walk_cpu(true, &refused);
 	print_points("cpu_up", points, refused);
 }
 
