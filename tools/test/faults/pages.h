@@ -38,8 +38,8 @@ struct piece {
 void piece_make(struct piece *piece, unsigned int nr);
 
 /*
- * Fill it with FILL, give it a size, and let it be accessible for its first @whole bytes, a multiple of 8. The rest
- * has the protection @behind.
+ * Fill it with FILL, give it a size, and let it be accessible for its first @whole bytes, a
+ * multiple of 8. The rest has the protection @behind.
  */
 void piece_place(struct piece *piece, size_t size, size_t whole, int behind);
 
