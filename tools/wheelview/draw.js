@@ -5,6 +5,7 @@
 const MOVE_MS = 650;
 const PULSE_MS = 500;
 const MOST_DOTS = 800;	// beyond, the oldest ones are left out
+const FEW_DOTS = 40;	// up to here, dots have a tail
 
 // The colours of style.css, which depend on whether it is dark.
 class Palette {
@@ -462,11 +463,13 @@ class WheelPicture {
 			context.globalAlpha = dot.out && part > 0.85 ? (1 - part) / 0.15 : 1;
 			context.strokeStyle = palette.accent;
 			context.fillStyle = palette.accent;
-			context.lineWidth = radius * 0.6;
-			context.beginPath();
-			context.moveTo(tailX, tailY);
-			context.lineTo(x, y);
-			context.stroke();
+			if (this.dots.length < FEW_DOTS) {
+				context.lineWidth = radius * 0.6;
+				context.beginPath();
+				context.moveTo(tailX, tailY);
+				context.lineTo(x, y);
+				context.stroke();
+			}
 			context.strokeStyle = palette.panel;
 			context.lineWidth = 1;
 			context.beginPath();

@@ -297,7 +297,8 @@ class Page {
 		$("scrub").max = length;
 		$("scrub").value = position;
 		$("scrub").setAttribute("aria-valuetext", timeText(source.sinceStartNs()));
-		this.setText("time-of-scrub", `step ${countText(position)} of ${countText(length)}`);
+		this.setText("time-of-scrub", length ?
+			`step ${countText(position)} of ${countText(length)}` : "");
 		$("back").disabled = $("restart").disabled = position === 0;
 		const more = position < length ||
 			(source === this.live && this.simulation.nextTick(true) !== null);
@@ -317,8 +318,8 @@ class Page {
 			["Moves", (one) => countText(one.moves), "key"],
 			["Waiting", (one) => countText(one.pending)],
 			["Came out", (one) => countText(one.expired)],
-			["Latest by", late],
-			["Early by", (one) => one.expired ? early(one) : "–"],
+			["Late, at most", late],
+			["Early, at most", (one) => one.expired ? early(one) : "–"],
 		];
 
 		fillTable($("compared"), rows.map(([name, text, kind]) =>
@@ -672,7 +673,8 @@ class Page {
 		this.file = new FileSource(recording, this.picture);
 		$("wheel-name").replaceChildren(...recording.names().map((name) => new Option(name, name)));
 		$("file-name").textContent = `${excerpt(recording.fileName)}: ` +
-			`${plural(frames.length, "sample")} in ${spanText((frames.at(-1).atS - frames[0].atS) * 1e9)}` +
+			plural(frames.length, "sample") + (frames.length > 1 ?
+			` in ${spanText((frames.at(-1).atS - frames[0].atS) * 1e9)}` : "") +
 			(recording.time ? `, from ${recording.time}` : "");
 		const notes = [recording.note];
 		if (recording.lost)
@@ -830,13 +832,16 @@ class Tour {
 		this.show(step);
 	}
 
+	// The scenario after this one.
+	following() {
+		const names = [...$("scenarios").children].map((button) => button.dataset.scenario);
+		return names[names.indexOf(this.scenario) + 1];
+	}
+
 	next() {
 		if (this.step + 1 >= this.sections.length) {
-			const names = [...$("scenarios").children].map((button) => button.dataset.scenario);
-			const other = names[names.indexOf(this.scenario) + 1];
-
-			if (other)
-				this.choose(other);
+			if (this.following())
+				this.choose(this.following());
 			else
 				this.page.showTab("try");
 			return;
@@ -866,7 +871,8 @@ class Tour {
 		$("story").replaceChildren(...[...this.sections[step].children].map((child) => child.cloneNode(true)));
 		$("story-back").disabled = step === 0;
 		$("steps").textContent = `${step + 1} of ${this.sections.length}`;
-		$("story-next").textContent = last ? "Next scenario" : "Next";
+		$("story-next").textContent = !last ? "Next" :
+			this.following() ? "Next scenario" : "Try it yourself";
 		this.page.say("");
 		this.page.changed();
 	}
