@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Errands: what the threads of a page want of the loop of the program. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/time.h"
 #include "metrics/errands.h"
 
 /**
@@ -27,6 +29,9 @@ int errands_init(struct errands *errands)
 {
 	TAILQ_INIT(&errands->list);
 	errands->closed = false;
+	errands->nr = 0;
+	errands->cpu_ns = 0;
+	errands->cpu_max_ns = 0;
 	pthread_mutex_init(&errands->lock, NULL);
 	pthread_cond_init(&errands->done, NULL);
 	errands->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -88,6 +93,26 @@ static void end(struct errands *errands, struct errand *errand, int ret)
 	pthread_mutex_unlock(&errands->lock);
 }
 
+/* Only this thread writes the numbers. */
+static void run(struct errands *errands, const struct errand *errand)
+{
+	uint64_t start_ns = time_now_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
+
+	errand->function(errand->context);
+	took_ns = time_now_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+	errands->nr++;
+	errands->cpu_ns += took_ns;
+	if (took_ns > errands->cpu_max_ns)
+		errands->cpu_max_ns = took_ns;
+}
+
+void errands_write(const struct errands *errands, FILE *out)
+{
+	fprintf(out, "{\"nr\":%" PRIu64 ",\"us\":%" PRIu64 ",\"max_us\":%" PRIu64 "}", errands->nr,
+		errands->cpu_ns / (uint64_t)NSEC_PER_USEC,
+		errands->cpu_max_ns / (uint64_t)NSEC_PER_USEC);
+}
+
 void errands_run(struct errands *errands)
 {
 	struct errand *errand;
@@ -100,7 +125,7 @@ void errands_run(struct errands *errands)
 		errand = take(errands);
 		if (!errand)
 			return;
-		errand->function(errand->context);
+		run(errands, errand);
 		end(errands, errand, 0);
 	}
 	/* There may be more: the next turn looks. */

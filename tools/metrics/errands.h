@@ -12,6 +12,8 @@
 #include <bsd/sys/queue.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
 /* The loop runs so many in a turn. */
 #define ERRANDS_A_TURN	2
@@ -27,6 +29,9 @@ TAILQ_HEAD(errand_list, errand);
  * @list: the errands, the oldest first.
  * @closed: the loop runs none any more.
  * @fd: an eventfd, which is readable while @list is not empty.
+ * @nr: errands that were run.
+ * @cpu_ns: the time of the processor that they took.
+ * @cpu_max_ns: that of the longest one.
  */
 struct errands {
 	pthread_mutex_t lock;
@@ -34,6 +39,9 @@ struct errands {
 	struct errand_list list;
 	bool closed;
 	int fd;
+	_Atomic uint64_t nr;
+	_Atomic uint64_t cpu_ns;
+	_Atomic uint64_t cpu_max_ns;
 };
 
 /* Returns 0 or a negative errno. */
@@ -48,6 +56,9 @@ int errands_do(struct errands *errands, void (*function)(void *context), void *c
 
 /* For the loop: run some, when @fd is readable. */
 void errands_run(struct errands *errands);
+
+/* Write the numbers of the errands that were run as an object of JSON. */
+void errands_write(const struct errands *errands, FILE *out);
 
 /* For the loop: run none any more. Those that wait return. */
 void errands_close(struct errands *errands);

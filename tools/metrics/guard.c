@@ -50,7 +50,7 @@ const char *guard_read_token(const char *path, char token[GUARD_TOKEN_MAX + 1])
 		return "it has more than 256 characters";
 	for (i = 0; i < len; i++)
 		if (text[i] <= ' ' || text[i] > '~')
-			return "it has a character that a token cannot have: only visible ones of ASCII, in one line";
+			return "it has a character that a token cannot have, or a second line";
 	memcpy(token, text, len);
 	token[len] = '\0';
 	return NULL;
@@ -60,15 +60,15 @@ bool guard_others_may_read(const char *path)
 {
 	struct stat status;
 
-	return !stat(path, &status) && (status.st_mode & S_IROTH);
+	return !stat(path, &status) && (status.st_mode & 0004);
 }
 
 bool guard_is_token(const char *token, const char *given)
 {
 	size_t len = strlen(token), given_len = strlen(given), i;
-	volatile unsigned char difference = len != given_len;
+	unsigned char difference = len != given_len;
 
-	/* All of @token is read, whatever is given. */
+	/* All of @token is read, whatever is given: no comparison ends the loop. */
 	for (i = 0; i < len; i++)
 		difference |= token[i] ^ given[given_len ? i % given_len : 0];
 	return !difference;

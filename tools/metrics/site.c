@@ -188,12 +188,16 @@ static bool read_arguments(struct site_request *request)
 
 /* --- responses -------------------------------------------------------------------------- */
 
+#define NO		" 'none'; "
+#define OWN		" 'self'; "
+#define POLICY		"default-src" NO "script-src" OWN "style-src" OWN "connect-src" OWN \
+			"base-uri" NO "form-action" NO "frame-ancestors" NO "img-src data:"
+
 /* What a browser may do with the page: nothing but show it, and talk to this server. */
 static void add_headers(struct MHD_Response *response, const char *type)
 {
 	static const char *const headers[][2] = {
-		{ "Content-Security-Policy",
-		  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
+		{ "Content-Security-Policy", POLICY },
 		{ "X-Content-Type-Options", "nosniff" },
 		{ "X-Frame-Options", "DENY" },
 		{ "Referrer-Policy", "no-referrer" },
@@ -466,7 +470,7 @@ static unsigned int refuse(const struct site_request *request, const char *metho
 	bool post = !strcmp(method, MHD_HTTP_METHOD_POST);
 
 	if (!guard_is_host(header(request, "Host"), server->site.host)) {
-		*why = "The header Host is no name of this server: use its address, or start it with --http-host.";
+		*why = "Host is no name of this server: use its address, or --http-host.";
 		return MHD_HTTP_FORBIDDEN;
 	}
 	if (is_from_elsewhere(request)) {
@@ -478,12 +482,12 @@ static unsigned int refuse(const struct site_request *request, const char *metho
 		return MHD_HTTP_METHOD_NOT_ALLOWED;
 	}
 	if (post && !server->site.token) {
-		*why = "There are no actions: it was started without --http-token-file.";
+		*why = "There are no actions without --http-token-file.";
 		return MHD_HTTP_FORBIDDEN;
 	}
 	if (route && (post || (route->contents && !server->local)) && !has_token(request)) {
 		*why = server->site.token ? "The token is missing or wrong." :
-			"Other machines see this with a token only, and it was started without --http-token-file.";
+			"Other machines need a token here: there is no --http-token-file.";
 		return MHD_HTTP_UNAUTHORIZED;
 	}
 	return 0;

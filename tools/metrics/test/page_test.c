@@ -101,8 +101,9 @@ TEST(hosts_are_addresses_and_names_of_this_machine)
 	ASSERT(guard_is_host("127.0.0.1", NULL) && guard_is_host("10.1.2.3:80", NULL));
 	ASSERT(guard_is_host("[::1]:80", NULL) && guard_is_host("[fe80::1]", NULL));
 	ASSERT(guard_is_host("localhost:1", NULL) && guard_is_host("LOCALHOST", NULL));
-	ASSERT(!guard_is_host(NULL, NULL) && !guard_is_host("", NULL) && !guard_is_host(":80", NULL));
-	ASSERT(!guard_is_host("evil.example", NULL) && !guard_is_host("127.0.0.1.evil.example", NULL));
+	ASSERT(!guard_is_host(NULL, NULL) && !guard_is_host("", NULL));
+	ASSERT(!guard_is_host(":80", NULL) && !guard_is_host("evil.example", NULL));
+	ASSERT(!guard_is_host("127.0.0.1.evil.example", NULL));
 	ASSERT(!guard_is_host("[::1", NULL) && !guard_is_host("[::1]x", NULL));
 	ASSERT(!guard_is_host("localhost.evil.example", "queue.example"));
 	ASSERT(guard_is_host("queue.example:443", "queue.example"));

@@ -73,7 +73,8 @@ bool show_tube(struct queue *queue, const char *name, struct tube_details *detai
 		return false;
 	show_numbers(queue, tube, &details->numbers);
 	details->number = tube->number;
-	details->now_ns[JOB_READY] = details->now_ns[JOB_BURIED] = 0;
+	details->now_ns[JOB_READY] = 0;
+	details->now_ns[JOB_BURIED] = 0;
 	details->now_ns[JOB_DELAYED] = clock_now_ns(&queue->clock);
 	details->now_ns[JOB_WALL] = alarms_now_ns(ALARM_WALL);
 	for (state = JOB_READY; state <= JOB_BURIED; state++) {

@@ -89,14 +89,18 @@ static unsigned int say_wrong(FILE *out, const char *sentence)
 }
 
 /* Send a command and answer with its reply. */
-#define run_command(web, out, ...)						\
-	({									\
-		char _reply[WIRE_LINE_MAX];					\
-		bool _sent = wire_send(&(web)->wire, __VA_ARGS__) &&		\
-			     wire_receive(&(web)->wire, _reply);		\
-										\
-		_sent ? say_reply(out, _reply) : say_ending(out);		\
-	})
+static unsigned int PRINTF_LIKE(3, 4)
+run_command(struct web *web, FILE *out, const char *format, ...)
+{
+	char reply[WIRE_LINE_MAX];
+	va_list args;
+	bool sent;
+
+	va_start(args, format);
+	sent = wire_vsend(&web->wire, format, args);
+	va_end(args);
+	return sent && wire_receive(&web->wire, reply) ? say_reply(out, reply) : say_ending(out);
+}
 
 /* --- actions of one command ------------------------------------------------------------- */
 

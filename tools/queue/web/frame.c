@@ -282,6 +282,9 @@ void web_frame(const struct site_arguments *arguments, FILE *out, void *context)
 	write_number(out, "uptime_s", web->stats.uptime_ns / NSEC_PER_SEC);
 	fprintf(out, ",\"actions\":%s,\"health\":", web->config.token ? "true" : "false");
 	json_text(out, web->health);
+	/* What all pages have cost the loop. */
+	fputs(",\"loop\":", out);
+	errands_write(web->errands, out);
 	fprintf(out, ",\"draining\":%s,", web->stats.draining ? "true" : "false");
 	write_tiles(web, out);
 	fputs(",\"lateness\":[", out);

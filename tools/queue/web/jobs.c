@@ -319,7 +319,7 @@ static bool read_cursor(struct list *list, const char *text, size_t *i)
 
 static unsigned int write_list(struct list *list, const char *cursor)
 {
-	bool begun = *cursor;
+	bool begun = *cursor, partial;
 	size_t i = 0;
 	int err = 0;
 
@@ -338,7 +338,8 @@ static unsigned int write_list(struct list *list, const char *cursor)
 		fprintf(list->out, "\"%zu.%" PRIu64 ".%" PRIu32 ".%" PRIu64 "\"", i,
 			list->at.order, list->at.pri, list->at.id);
 	/* Then there may be more, although this page is not full. */
-	fprintf(list->out, ",\"partial\":%s}", i < ARRAY_SIZE(indexes) && !list->full ? "true" : "false");
+	partial = i < ARRAY_SIZE(indexes) && !list->full;
+	fprintf(list->out, ",\"partial\":%s}", partial ? "true" : "false");
 	return err ? HTTP_ERROR : HTTP_OK;
 }
 
@@ -364,7 +365,7 @@ unsigned int web_jobs(const struct site_arguments *arguments, FILE *out, void *c
 	list->steps = STEPS_MAX;
 	list->left = site_number(arguments, "count", 50, WEB_JOBS_MAX);
 	if (!list->left || !read_status(site_argument(arguments, "state"), &list->status))
-		status = web_say(out, HTTP_BAD, "state is ready, reserved, delayed or buried.");
+		status = web_say(out, HTTP_BAD, "state: ready, reserved, delayed, buried.");
 	else
 		status = web_find_tube(web, site_argument(arguments, "tube"), false,
 				       &list->tube, out);

@@ -86,15 +86,11 @@ static bool send_all(int fd, const char *bytes, size_t len)
 	return true;
 }
 
-bool wire_send(struct wire *wire, const char *format, ...)
+bool wire_vsend(struct wire *wire, const char *format, va_list args)
 {
 	char line[WIRE_LINE_MAX];
-	va_list args;
-	int len;
+	int len = vsnprintf(line, sizeof(line) - 2, format, args);
 
-	va_start(args, format);
-	len = vsnprintf(line, sizeof(line) - 2, format, args);
-	va_end(args);
 	if (len < 0 || len >= (int)sizeof(line) - 2 || !connect_wire(wire))
 		return false;
 	memcpy(line + len, "\r\n", 2);
@@ -104,23 +100,42 @@ bool wire_send(struct wire *wire, const char *format, ...)
 	return false;
 }
 
+bool wire_send(struct wire *wire, const char *format, ...)
+{
+	va_list args;
+	bool sent;
+
+	va_start(args, format);
+	sent = wire_vsend(wire, format, args);
+	va_end(args);
+	return sent;
+}
+
+/* Read some bytes of replies; false: the daemon has closed the connection. */
+static bool read_some(struct wire *wire)
+{
+	ssize_t got;
+
+	do {
+		got = recv(wire->fd, wire->text + wire->len, sizeof(wire->text) - wire->len, 0);
+	} while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return false;
+	wire->len += got;
+	return true;
+}
+
 bool wire_receive(struct wire *wire, char reply[WIRE_LINE_MAX])
 {
 	size_t line_len;
-	ssize_t got;
 	char *end;
 
-	while (!(end = memmem(wire->text, wire->len, "\r\n", 2))) {
-		got = wire->len < sizeof(wire->text) ?
-			recv(wire->fd, wire->text + wire->len, sizeof(wire->text) - wire->len, 0) : 0;
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
+	while (!(end = memmem(wire->text, wire->len, "\r\n", 2)))
+		/* A line that does not fit is no reply. */
+		if (wire->len == sizeof(wire->text) || !read_some(wire)) {
 			disconnect(wire);
 			return false;
 		}
-		wire->len += got;
-	}
 	line_len = end - wire->text;
 	memcpy(reply, wire->text, line_len);
 	reply[line_len] = '\0';

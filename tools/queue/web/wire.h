@@ -7,6 +7,7 @@
 #ifndef QUEUE_WEB_WIRE_H
 #define QUEUE_WEB_WIRE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -35,6 +36,8 @@ void wire_destroy(struct wire *wire);
 
 /* Send a line, given without its \r\n; it connects first, if need be. False: the daemon ends. */
 bool wire_send(struct wire *wire, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+bool wire_vsend(struct wire *wire, const char *format, va_list args);
 
 /* Receive the reply to the oldest command that has none, a line. False: the daemon ends. */
 bool wire_receive(struct wire *wire, char reply[WIRE_LINE_MAX]);

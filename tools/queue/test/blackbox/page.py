@@ -367,7 +367,8 @@ def wrong_actions_are_answered_as_the_protocol_answers_them():
                 ("policy", {"tube": "t", "attempts": 1}, 400), ("policy", {}, 400),
                 ("retry", {"tube": "t"}, 400), ("retry", {"tube": "t", "reason": "zz"}, 400),
                 ("retry", {"tube": "none", "reason": "1"}, 404),
-                ("delete", {"id": "1\r\ndelete 2"}, 400), ("pause", {"tube": "a b", "duration": 1}, 400),
+                ("delete", {"id": "1\r\ndelete 2"}, 400),
+                ("pause", {"tube": "a b", "duration": 1}, 400),
                 ("pause", {"tube": "t", "duration": "1\r\nput 0 0 0 0\r\n"}, 400),
                 ("purge", {"tube": "t\nuse x", "state": "ready"}, 400)):
             got = daemon.act(path, **arguments)
