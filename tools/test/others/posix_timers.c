@@ -4,7 +4,7 @@
  * signals, or about clocks of CPU time.
  */
 #define main posix_timers_main
-#include "timers/posix_timers.c"
+#include <timers/posix_timers.c>
 #undef main
 
 int main(void)

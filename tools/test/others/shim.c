@@ -28,6 +28,8 @@
 
 #include <linux/twheel.h>
 
+#include "shim.h"
+
 #define NR_TIMERS	256
 #define NEVER		(1ULL << 63)
 #define NSEC_PER_SEC	1000000000ULL
@@ -43,35 +45,8 @@
 static struct timer {
 	bool used;
 	clockid_t clock;
-	_Atomic uint64_t id;
+	atomic_uint_least64_t id;
 } timers[NR_TIMERS];
-
-ssize_t __real_read(int fd, void *buffer, size_t size);
-int __real_close(int fd);
-long __real_syscall(long nr, ...);
-int __real_clock_gettime(clockid_t clock, struct timespec *time);
-int __real_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer);
-int __real_timer_settime(timer_t timer, int flags, const struct itimerspec *new,
-			 struct itimerspec *old);
-int __real_timer_gettime(timer_t timer, struct itimerspec *value);
-int __real_timer_delete(timer_t timer);
-
-int __wrap_timerfd_create(int clock, int flags);
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *new,
-			   struct itimerspec *old);
-int __wrap_timerfd_gettime(int fd, struct itimerspec *value);
-ssize_t __wrap_read(int fd, void *buffer, size_t size);
-int __wrap_close(int fd);
-long __wrap_syscall(long nr, ...);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *request,
-			   struct timespec *left);
-int __wrap_nanosleep(const struct timespec *request, struct timespec *left);
-int __wrap_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer);
-int __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *new,
-			 struct itimerspec *old);
-int __wrap_timer_gettime(timer_t timer, struct itimerspec *value);
-int __wrap_timer_delete(timer_t timer);
 
 static int fail(int error)
 {
@@ -104,7 +79,9 @@ static uint64_t now_ns(clockid_t clock)
 	return to_ns(&now);
 }
 
-/* The kernel alone knows which addresses are good: let it write there, or read from there. */
+/*
+ * The kernel alone knows which addresses are good: let it write zeros there, or read from there.
+ */
 static bool can_write(void *address, size_t size)
 {
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -306,6 +283,9 @@ long __wrap_syscall(long nr, ...)
 	case SYS_clock_nanosleep:
 		i = __wrap_clock_nanosleep(arguments[0], arguments[1], (void *)arguments[2],
 					   (void *)arguments[3]);
+		/* The C library refuses this clock in another way than the kernel. */
+		if (i == EINVAL && arguments[0] == CLOCK_THREAD_CPUTIME_ID)
+			i = EOPNOTSUPP;
 		return i ? fail(i) : 0;
 	default:
 		return __real_syscall(nr, arguments[0], arguments[1], arguments[2], arguments[3],
@@ -321,7 +301,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return __real_clock_gettime(clock, time);
 }
 
-/* Add an event, and wait for its record, in one call. */
+/* Add an event, and wait for its record, in one call; 0, or a negative errno. */
 static int sleep_on(int fd, uint64_t time_ns, bool is_absolute)
 {
 	struct twheel_cmd add = {
@@ -343,46 +323,49 @@ static int sleep_on(int fd, uint64_t time_ns, bool is_absolute)
 	};
 
 	if (ioctl(fd, TWHEEL_IOC_ENTER, &enter))
-		return errno;
+		return -errno;
 	if (add.result)
-		return -add.result;
-	return enter.records_done ? 0 : EINTR;
+		return add.result;
+	return enter.records_done ? 0 : -EINTR;
 }
 
-int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *request,
-			   struct timespec *left)
+static int do_sleep(clockid_t clock, bool is_absolute, const struct timespec *request,
+		    struct timespec *left)
 {
-	bool is_absolute = flags & TIMER_ABSTIME;
 	uint64_t time_ns, now, end;
 	int fd, error;
 
 	if (!can_read(request, sizeof(*request)))
-		return EFAULT;
+		return -EFAULT;
 	if (!is_valid(request))
-		return EINVAL;
-	if (clock == CLOCK_THREAD_CPUTIME_ID)
-		return EOPNOTSUPP;
+		return -EINVAL;
 	fd = open_context(clock, O_CLOEXEC);
 	if (fd < 0)
-		return errno;
+		return -errno;
 	time_ns = to_ns(request);
 	end = now_ns(clock) + time_ns;
 	error = sleep_on(fd, time_ns, is_absolute);
 	__real_close(fd);
-	if (error == EINTR && !is_absolute && left) {
+	if (error == -EINTR && !is_absolute && left) {
 		if (!can_write(left, sizeof(*left)))
-			return EFAULT;
+			return -EFAULT;
 		now = now_ns(clock);
 		*left = from_ns(end > now ? end - now : 0);
 	}
 	return error;
 }
 
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *request,
+			   struct timespec *left)
+{
+	return -do_sleep(clock, flags & TIMER_ABSTIME, request, left);
+}
+
 int __wrap_nanosleep(const struct timespec *request, struct timespec *left)
 {
-	int error = __wrap_clock_nanosleep(CLOCK_MONOTONIC, 0, request, left);
+	int error = do_sleep(CLOCK_MONOTONIC, false, request, left);
 
-	return error ? fail(error) : 0;
+	return error ? fail(-error) : 0;
 }
 
 static bool is_ours(timer_t timer)

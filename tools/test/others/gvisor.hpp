@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: GPL-2.0
+/* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What gVisor's timerfd.cc takes from gVisor's own test/util, as far as it takes it: files that
  * are closed, values or an errno, and matchers for what a system call returns.
  */
-#ifndef OTHERS_TEST_UTIL_H
-#define OTHERS_TEST_UTIL_H
+#ifndef OTHERS_GVISOR_HPP
+#define OTHERS_GVISOR_HPP
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 namespace gvisor {
 namespace testing {
@@ -66,7 +66,8 @@ public:
 	void reset() {}
 };
 
-/* Two cases are left out on other kernels: on some, one may seek in a timerfd, and somebody may
+/*
+ * Two cases are left out on other kernels: on some, one may seek in a timerfd, and somebody may
  * set the clock meanwhile.  Neither is so here.
  */
 inline bool IsRunningOnGvisor()
@@ -118,4 +119,4 @@ template <typename T> T take_or_fail(PosixErrorOr<T> value)
 } /* namespace testing */
 } /* namespace gvisor */
 
-#endif /* OTHERS_TEST_UTIL_H */
+#endif /* OTHERS_GVISOR_HPP */
