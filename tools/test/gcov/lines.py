@@ -12,7 +12,7 @@ import subprocess
 Line = collections.namedtuple("Line", "file number function text")
 
 # A line that begins a function, or the use of a macro that defines something.
-BEGINS = re.compile(r"[A-Za-z].*?(\w+)\(")
+BEGINS = re.compile(r"(?=[A-Za-z]).*?(\w+)\(")
 
 # A reason that begins with this is also right where the line was reached.
 SOMETIMES = "Sometimes:"
