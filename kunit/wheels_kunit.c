@@ -215,6 +215,25 @@ static void node_in_limbo_can_be_taken_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheels_armed(&fixture->wheels), 3ULL);
 }
 
+/* As when a CPU goes down then: base.c puts nodes on another base by wheels_add_older(). */
+static void older_node_waits_in_limbo_before_the_others_of_its_tick(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make(test, 6, 40000);
+
+	arm(fixture, 0, 50000, 40000);
+	arm(fixture, 1, 39000, 30000);
+	arm(fixture, 2, 29000, 20000);
+	arm(fixture, 3, 19000, 10000);
+	arm(fixture, 4, 19000, 10000);
+	KUNIT_EXPECT_EQ(test, wheels_add_older(&fixture->wheels, &fixture->nodes[5], 19000, 10000),
+			10000ULL);
+	KUNIT_ASSERT_EQ(test, fixture->wheels.nr_limbo, 3ULL);
+	KUNIT_ASSERT_STREQ(test, wheels_check(&fixture->wheels) ?: "holds", "holds");
+	expect_out(fixture, 10001, NULL, 0);
+	KUNIT_EXPECT_EQ(test, fixture->wheels.nr_limbo, 0ULL);
+	EXPECT_OUT(fixture, 19000, 5, 3, 4);
+}
+
 /* However late the node is: each node comes out once and not early, tick by tick. */
 static void nodes_in_limbo_come_out_while_time_goes_on(struct kunit *test)
 {
@@ -397,6 +416,7 @@ static struct kunit_case wheels_cases[] = {
 	KUNIT_CASE(clock_set_back_in_a_round_of_prefetch_finds_nothing_to_do),
 	KUNIT_CASE(fourth_step_back_loses_nothing_and_keeps_the_order),
 	KUNIT_CASE(node_in_limbo_can_be_taken_off),
+	KUNIT_CASE(older_node_waits_in_limbo_before_the_others_of_its_tick),
 	KUNIT_CASE(nodes_in_limbo_come_out_while_time_goes_on),
 	KUNIT_CASE(half_emptied_limbo_is_popped_before_the_wheels),
 	KUNIT_CASE(clock_that_never_goes_back_has_one_wheel),
