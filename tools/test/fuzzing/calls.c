@@ -39,6 +39,9 @@
 /* Bytes of commands that are written at most; the areas are as long. */
 #define COMMANDS_BYTES	MEMORY_BYTES
 
+/* How often a request of io_uring is cancelled until it must have ended. */
+#define CANCELS_MAX	1000
+
 /* A call that sleeps gets signals from then on. */
 #define PATIENCE_NS	4000000
 
@@ -921,29 +924,35 @@ static void cancel(void)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
 
+	if (!sqe)
+		violation("io_uring has no room");
 	io_uring_prep_cancel64(sqe, 1, 0);
 	sqe->user_data = 2;
 	io_uring_submit(&ring);
 }
 
-/* Wait for the completion of the only request; cancel it if it does not come. */
+/*
+ * Wait for the completion of the only request. If it does not come, cancel it, again and again:
+ * a request that a worker has is not found while it goes back to wait for the file.
+ */
 static long complete(void)
 {
 	struct __kernel_timespec little = { .tv_nsec = PATIENCE_NS };
 	struct io_uring_cqe *cqe;
 	long ret = -ECANCELED;
-	unsigned int left = 1;
-	bool cancelled = false;
+	unsigned int left = 1, tries = 0;
+	int last = 0;
 
 	while (left) {
 		if (io_uring_wait_cqe_timeout(&ring, &cqe, &little)) {
-			if (!cancelled) {
-				cancel();
-				left++;
-			}
-			cancelled = true;
+			if (++tries == CANCELS_MAX)
+				violation("a request of io_uring does not end: cancelling it gave %d",
+					  last);
+			cancel();
+			left++;
 			continue;
 		}
+		last = cqe->user_data == 2 ? cqe->res : last;
 		if (cqe->user_data == 1)
 			ret = cqe->res;
 		io_uring_cqe_seen(&ring, cqe);
@@ -976,7 +985,8 @@ static long run_uring(struct actor *actor, const struct call_plan *call)
 	sqe->flags |= call->flags & 0x40 ? IOSQE_ASYNC : 0;
 	sqe->user_data = 1;
 	go(actor);
-	io_uring_submit(&ring);
+	while (io_uring_submit(&ring) < 0)
+		;
 	ret = complete();
 	if (what < 2 && ret > 0)
 		take_results(actor, call, ret, stride);

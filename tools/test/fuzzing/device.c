@@ -34,7 +34,7 @@
 /* Rounds of the supervisor, of 100 ms each. */
 #define ROUND_NS	100000000
 #define QUIET_ROUNDS	300
-#define DEAD_ROUNDS	1800
+#define DEAD_ROUNDS	3000
 
 /* What the others must have done while a worker has done nothing. */
 #define QUIET_CALLS	3000
@@ -138,31 +138,10 @@ static void run_batch(unsigned int number, uint64_t seed, unsigned int nr_kept)
 	_exit(0);
 }
 
-/* Run one program, in a process of its own; false: something did not hold. */
-static bool run_one(const struct program *program, unsigned int *useful)
-{
-	unsigned int number = 0;
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		start_worker(number);
-		_exit(100 + calls_run(program));
-	}
-	waitpid(pid, &status, 0);
-	kill(-pid, SIGKILL);
-	*useful = WIFEXITED(status) && WEXITSTATUS(status) >= 100 ? WEXITSTATUS(status) - 100 : 0;
-	if (WIFSIGNALED(status) && atomic_exchange(&shared->killed[number], false))
-		return true;
-	return WIFEXITED(status) && WEXITSTATUS(status) >= 100;
-}
-
 /* --- what was found before ------------------------------------------------------------ */
 
 /* Read programs, a line each, which "kept " may begin. */
-static void read_corpus(const char *path, void (*take)(const struct program *program))
+static void read_corpus(const char *path)
 {
 	FILE *file = fopen(path, "r");
 	struct program program;
@@ -173,35 +152,18 @@ static void read_corpus(const char *path, void (*take)(const struct program *pro
 		err(1, "%s", path);
 	while (getline(&line, &size, file) > 0)
 		if (program_parse(&program, strncmp(line, "kept ", 5) ? line : line + 5))
-			take(&program);
+			keep(&program, program.nr);
 	free(line);
 	fclose(file);
 }
 
-/* Run it, and keep it if it reaches something. */
-static void take_corpus(const struct program *program)
+/* Did a worker end as it should?  If it was killed by its own program, it did. */
+static bool has_ended_well(unsigned int number, int status)
 {
-	unsigned int useful;
+	bool killed = atomic_exchange(&shared->killed[number], false);
 
-	if (!run_one(program, &useful))
-		shared->failed = true;
-	if (useful)
-		keep(program, useful);
-}
-
-/* Run it, and print it if it reaches something. */
-static void take_minimal(const struct program *program)
-{
-	unsigned int points = shared->nr_points, useful;
-
-	run_one(program, &useful);
-	if (shared->nr_points > points)
-		program_print(program, stdout);
-}
-
-static void take_replay(const struct program *program)
-{
-	keep(program, program->nr);
+	return WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL && killed :
+	       !WEXITSTATUS(status);
 }
 
 /* Run a batch of an earlier run again, whose output is in a file. */
@@ -213,7 +175,7 @@ static int replay(const char *path)
 	FILE *file = fopen(path, "r");
 	int status;
 
-	read_corpus(path, take_replay);
+	read_corpus(path);
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "batch %u worker %u seed %lu kept %u", &batch, &number, &seed,
 			   &nr_kept) != 4 || batch != options.batch)
@@ -225,19 +187,6 @@ static int replay(const char *path)
 		return !WIFEXITED(status) || WEXITSTATUS(status);
 	}
 	errx(2, "%s has no batch %u", path, options.batch);
-}
-
-static int run_text(const char *text)
-{
-	struct program program;
-	unsigned int useful, i;
-
-	if (!program_parse(&program, text))
-		errx(2, "not a program: %s", text);
-	for (i = 0; i < 100; i++)
-		if (!run_one(&program, &useful))
-			return 1;
-	return 0;
 }
 
 /* --- the supervisor -------------------------------------------------------------------- */
@@ -368,16 +317,86 @@ static void watch(unsigned int number)
 	worker->pid = 0;
 }
 
+/* --- programs as they are --------------------------------------------------------------- */
+
+/* Run the programs that have not been run, in the worker's process. */
+static void run_kept(unsigned int number)
+{
+	unsigned int i, points;
+
+	start_worker(number);
+	while ((i = shared->next++) < shared->nr_kept) {
+		points = shared->nr_points;
+		calls_run(&shared->kept[i].program);
+		if (options.minimize && shared->nr_points > points)
+			program_print(&shared->kept[i].program, stdout);
+		fflush(stdout);
+	}
+	_exit(0);
+}
+
+/* Wait for a worker that is watched; returns how it ended. */
+static int wait_for(unsigned int number)
+{
+	struct timespec round = { .tv_nsec = ROUND_NS / 10 };
+	struct worker *worker = &workers[number];
+	pid_t pid = worker->pid;
+	int status = 0;
+
+	while (worker->pid && !waitpid(pid, &status, WNOHANG)) {
+		watch(number);
+		nanosleep(&round, NULL);
+	}
+	worker->pid = 0;
+	kill(-pid, SIGKILL);
+	return status;
+}
+
+/*
+ * Run all programs that were kept, in two processes after each other: one with privileges, one
+ * without. A process is replaced when a program kills it.
+ */
+static void run_corpus(void)
+{
+	unsigned int number;
+
+	for (number = 0; number < 2; number++) {
+		shared->next = 0;
+		while (shared->next < shared->nr_kept && !shared->failed) {
+			fflush(stdout);
+			workers[number] = (struct worker){ .pid = fork() };
+			if (!workers[number].pid)
+				run_kept(number);
+			if (!has_ended_well(number, wait_for(number)))
+				shared->failed = true;
+		}
+	}
+	printf("# the corpus reaches %u places and %u edges, by %u programs\n", shared->nr_points,
+	       shared->nr_edges, shared->nr_kept);
+}
+
+/* Run one program a hundred times. */
+static int run_text(const char *text)
+{
+	struct program program;
+	unsigned int i;
+
+	if (!program_parse(&program, text))
+		errx(2, "not a program: %s", text);
+	for (i = 0; i < 100; i++)
+		keep(&program, program.nr);
+	run_corpus();
+	return shared->failed;
+}
+
 /* A worker has ended. */
 static void reap(unsigned int number, int status)
 {
-	bool killed = atomic_exchange(&shared->killed[number], false) || workers[number].killed;
+	bool stopped = workers[number].killed;
 
 	kill(-workers[number].pid, SIGKILL);
 	workers[number].pid = 0;
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && killed)
-		return;
-	if (WIFEXITED(status) && !WEXITSTATUS(status))
+	if (has_ended_well(number, status) || stopped)
 		return;
 	printf("# worker %u ended with status %#x\n", number, status);
 	shared->failed = true;
@@ -518,9 +537,8 @@ static int fuzz(void)
 	if (!coverage_exists())
 		printf("# this kernel has no kcov: no program is kept\n");
 	if (options.corpus) {
-		read_corpus(options.corpus, take_corpus);
-		printf("# the corpus reaches %u places and %u edges\n", shared->nr_points,
-		       shared->nr_edges);
+		read_corpus(options.corpus);
+		run_corpus();
 	}
 	supervise();
 	calls_print(stdout);
@@ -548,8 +566,9 @@ int main(int argc, char **argv)
 	if (options.replay)
 		return replay(options.replay);
 	if (options.minimize) {
-		read_corpus(options.corpus, take_minimal);
-		return 0;
+		read_corpus(options.corpus);
+		run_corpus();
+		return shared->failed;
 	}
 	return fuzz();
 }

@@ -51,6 +51,7 @@ struct outcome {
  * @by_op: how commands ended, by their op, 0 for unknown ones.
  * @nr_kept: how many programs were kept, or would have been if there were room.
  * @kept: these programs.
+ * @next: the number of the next one that is run as it is.
  */
 struct shared {
 	atomic_bool failed;
@@ -66,6 +67,7 @@ struct shared {
 	struct outcome by_op[OPS_MAX];
 	atomic_uint nr_kept;
 	struct kept kept[CORPUS_MAX];
+	atomic_uint next;
 };
 
 extern struct shared *shared;
