@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "common/time.h"
+#include "common/util.h"
 #include "metrics/board.h"
 #include "metrics/history.h"
 #include "metrics/json.h"
@@ -453,4 +454,27 @@ void board_write_history(struct board *board, const char *name, uint64_t now_ns,
 		history_write(&(*row)->history, now_ns / NSEC_PER_SEC, series++, out);
 	}
 	fputc('}', out);
+}
+
+/* --- lateness --------------------------------------------------------------------------- */
+
+void board_write_lateness(const char *name, const char *title, const struct histogram *histogram,
+			  FILE *out)
+{
+	static const struct {
+		const char *name;
+		unsigned int permille;
+	} points[] = { { "p50_us", 500 }, { "p99_us", 990 }, { "p999_us", 999 } };
+	uint64_t max_us = histogram->max_ns / NSEC_PER_USEC, us;
+	size_t i;
+
+	fprintf(out, "{\"name\":\"%s\",\"title\":\"%s\",\"counts\":[", name, title);
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		fprintf(out, "%s%" PRIu64, i ? "," : "", histogram->nr[i]);
+	fputs("]", out);
+	for (i = 0; i < ARRAY_SIZE(points); i++) {
+		us = histogram_permille_us(histogram, points[i].permille);
+		fprintf(out, ",\"%s\":%" PRIu64, points[i].name, us < max_us ? us : max_us);
+	}
+	fprintf(out, ",\"max_us\":%" PRIu64 ",\"count\":%" PRIu64 "}", max_us, histogram->count);
 }

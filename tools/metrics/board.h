@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/histogram.h"
+
 #define BOARD_COLUMNS_MAX	12
 
 /* The most rows that a page shows at a time. */
@@ -85,5 +87,9 @@ void board_write(struct board *board, const struct site_arguments *arguments, ui
 
 /* Write the series of a row as an object of JSON, by the keys of columns; null: no such row. */
 void board_write_history(struct board *board, const char *name, uint64_t now_ns, FILE *out);
+
+/* Write a histogram of times as an object of JSON; @title is for people. */
+void board_write_lateness(const char *name, const char *title, const struct histogram *histogram,
+			  FILE *out);
 
 #endif /* METRICS_BOARD_H */

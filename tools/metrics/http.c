@@ -160,7 +160,7 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned int statu
 	enum MHD_Result result;
 
 	response = MHD_create_response_from_buffer(strlen(line), (void *)line,
-						   MHD_RESPMEM_PERSISTENT);
+						   MHD_RESPMEM_MUST_COPY);
 	if (!response)
 		return MHD_NO;
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain");
@@ -171,16 +171,23 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned int statu
 	return result;
 }
 
+/**
+ * struct health - the errand that asks for the health
+ * @source: whom to ask.
+ * @wrong: what is wrong, or "". The program may use its own memory for another text.
+ */
 struct health {
 	const struct metrics_source *source;
-	const char *wrong;
+	char wrong[512];
 };
 
 static void ask_health(void *context)
 {
 	struct health *health = context;
 
-	health->wrong = health->source->health(health->source->context);
+	const char *wrong = health->source->health(health->source->context);
+
+	snprintf(health->wrong, sizeof(health->wrong), "%s", wrong ? wrong : "");
 }
 
 /* A status that is not 200 says that a person should look. */
@@ -188,11 +195,9 @@ static enum MHD_Result say_health(struct metrics *metrics,
 				  struct MHD_Connection *connection)
 {
 	struct health health = { .source = &metrics->source, .wrong = "ending\n" };
-	const char *wrong;
 
 	in_loop(metrics, ask_health, &health);
-	wrong = health.wrong;
-	return wrong ? say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, wrong) :
+	return *health.wrong ? say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, health.wrong) :
 		       say(connection, MHD_HTTP_OK, "ok\n");
 }
 

@@ -30,6 +30,7 @@
 #include "relay/map.h"
 #include "relay/near.h"
 #include "relay/page.h"
+#include "relay/web.h"
 #include "relay/partition.h"
 #include "relay/send.h"
 #include "relay/settings.h"
@@ -56,6 +57,7 @@
 struct loop {
 	struct relay relay;
 	struct metrics *metrics;
+	struct relay_web *web;
 	int epoll_fd;
 	int signal_fd;
 	uint64_t tick_ms;
@@ -77,7 +79,7 @@ static int open_alarms(struct loop *loop)
 
 static int open_metrics(struct loop *loop)
 {
-	const struct metrics_source source = {
+	struct metrics_source source = {
 		.write = relay_page_write,
 		.health = relay_health,
 		.context = &loop->relay,
@@ -87,9 +89,12 @@ static int open_metrics(struct loop *loop)
 
 	if (!address)
 		return 0;
-	error = metrics_open(&loop->metrics, address, &source);
+	loop->web = relay_web_create(&loop->relay, loop->relay.options.http_host);
+	source.site = loop->web ? relay_web_site(loop->web) : NULL;
+	error = loop->web ? metrics_open(&loop->metrics, address, &source) : -ENOMEM;
 	if (!error) {
 		log_say(LOG_INFO, "metrics on %s", metrics_address(loop->metrics));
+		log_say(LOG_INFO, "page for people at http://%s/", metrics_address(loop->metrics));
 		return 0;
 	}
 	log_say(LOG_ERR, "cannot listen on \"%s\" for metrics: %s", address, strerror(-error));
@@ -190,6 +195,8 @@ static void close_all(struct loop *loop)
 	relay_map_free_writes(&relay->map_queue);
 	if (loop->metrics)
 		metrics_close(loop->metrics);
+	if (loop->web)
+		relay_web_destroy(loop->web);
 	alarms_close(loop->relay.alarms);
 	if (loop->epoll_fd >= 0)
 		close(loop->epoll_fd);

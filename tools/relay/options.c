@@ -14,6 +14,7 @@
 #include "common/time.h"
 #include "common/util.h"
 #include "relay/client/option.h"
+#include "metrics/guard.h"
 #include "relay/options.h"
 
 #define MS_PER_S	1000ULL
@@ -257,8 +258,11 @@ static const struct option_rule rules[] = {
 	{ "wheel", 0, "auto|device|process",
 	  "Which timing wheel to use (default auto: /dev/twheel if it is there)",
 	  OPTION_OTHER, 0, 0, 0, parse_wheel },
-	{ "http", 0, "ADDRESS", "Serve /metrics for Prometheus and /healthz at HOST:PORT",
+	{ "http", 0, "ADDRESS",
+	  "Serve a page for people, /metrics for Prometheus, and /healthz at HOST:PORT",
 	  OPTION_TEXT, AT(metrics), 0, 0, NULL },
+	{ "http-host", 0, "NAME", "A name under which a proxy serves the page",
+	  OPTION_TEXT, AT(http_host), 0, 0, NULL },
 	/* Its former name. */
 	{ "metrics", 0, "ADDRESS", NULL, OPTION_TEXT, AT(metrics), 0, 0, NULL },
 	{ "log-level", 0, "LEVEL", "error, warning, notice, info (default) or debug",
@@ -279,6 +283,11 @@ static void check_options(struct argp_state *state, const void *values)
 		argp_error(state, "--brokers is missing");
 	if (options->hold_max_ms < options->hold_ms)
 		argp_error(state, "--hold-max is shorter than --hold: make it at least as long");
+	if (options->http_host && !options->metrics)
+		argp_error(state, "--http-host is for the page of --http, which is missing");
+	if (options->http_host && !guard_is_name(options->http_host))
+		argp_error(state, "--http-host \"%s\" is not a name, such as relay.example.org",
+			   options->http_host);
 }
 
 void relay_options_parse(struct relay_options *options, int argc, char **argv)

@@ -44,7 +44,8 @@ STAILQ_HEAD(relay_policies, relay_policy);
  * @hold_max_ms: how long it waits in all, before it goes to the topic of invalid records.
  * @policies: by target; of several for one, the last on the command line holds.
  * @settings: in their order; of several with one name, the last holds.
- * @metrics: the address of /metrics; NULL: none.
+ * @metrics: the address of the page and of /metrics; NULL: none.
+ * @http_host: one more name of this server in addresses of the page; or NULL.
  * @create: create the topics that are missing.
  * @from_beginning: if nothing is committed, begin with the first record that is left.
  * @partitions: of a topic that is created; 0: as many as @topic has, or 12.
@@ -68,6 +69,7 @@ struct relay_options {
 	struct relay_policies policies;
 	struct relay_settings settings;
 	const char *metrics;
+	const char *http_host;
 	bool create;
 	bool from_beginning;
 	uint64_t partitions;

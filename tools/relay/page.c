@@ -362,18 +362,22 @@ static int64_t stopped_of(struct relay *relay, const struct relay_partition *par
 	return !!(partition->pauses & PAUSE_STOPPED);
 }
 
-/* The age of the record at the lowest offset that is not done, by its timestamp. */
-static int64_t oldest_of(struct relay *relay, const struct relay_partition *partition)
+uint64_t relay_page_oldest_s(const struct relay_partition *partition)
 {
 	const struct relay_entry *entry = TAILQ_FIRST(&partition->entries);
 	int64_t timestamp_ms = entry ? entry->timestamp_ms :
 		partition->reread_offset >= 0 ? partition->reread_timestamp_ms : -1;
 	int64_t now_ms = relay_now_ms();
 
-	(void)relay;
 	if (timestamp_ms < 0 || timestamp_ms > now_ms)
 		return 0;
 	return (now_ms - timestamp_ms) / 1000;
+}
+
+static int64_t oldest_of(struct relay *relay, const struct relay_partition *partition)
+{
+	(void)relay;
+	return relay_page_oldest_s(partition);
 }
 
 static const struct {

@@ -182,29 +182,6 @@ static void write_tiles(const struct web *web, FILE *out)
 	fputc(']', out);
 }
 
-static void write_histogram(const char *name, const char *title, const struct histogram *histogram,
-			    FILE *out)
-{
-	static const struct {
-		const char *name;
-		unsigned int permille;
-	} points[] = { { "p50_us", 500 }, { "p99_us", 990 }, { "p999_us", 999 } };
-	uint64_t max_us = histogram->max_ns / NSEC_PER_USEC, us;
-	size_t i;
-
-	fprintf(out, "{\"name\":\"%s\",\"title\":\"%s\",\"counts\":[", name, title);
-	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
-		fprintf(out, "%s%" PRIu64, i ? "," : "", histogram->nr[i]);
-	fputs("]", out);
-	for (i = 0; i < ARRAY_SIZE(points); i++) {
-		us = histogram_permille_us(histogram, points[i].permille);
-		write_number(out, points[i].name, us < max_us ? us : max_us);
-	}
-	write_number(out, "max_us", max_us);
-	write_number(out, "count", histogram->count);
-	fputc('}', out);
-}
-
 static void write_policy(const struct tube_details *details, FILE *out)
 {
 	const struct retry_policy *policy = &details->policy;
@@ -288,9 +265,9 @@ void web_frame(const struct site_arguments *arguments, FILE *out, void *context)
 	fprintf(out, ",\"draining\":%s,", web->stats.draining ? "true" : "false");
 	write_tiles(web, out);
 	fputs(",\"lateness\":[", out);
-	write_histogram("ready", "From due to ready", &web->stats.ready_late, out);
+	board_write_lateness("ready", "From due to ready", &web->stats.ready_late, out);
 	fputc(',', out);
-	write_histogram("reserved", "From due to reserved", &web->stats.reserved_late, out);
+	board_write_lateness("reserved", "From due to reserved", &web->stats.reserved_late, out);
 	fputs("],\"boards\":[", out);
 	board_write(web->board, arguments, now_ns, out);
 	fputc(']', out);
