@@ -14,7 +14,7 @@ NEEDS := CC='$(CC)' CXX='$(CXX)' CPPFLAGS='$(CPPFLAGS)' KDIR='$(KDIR)' tools/pac
 
 PROGRAMS := tools/lib tools/man tools/twheelctl tools/queue tools/relay tools/alarm/test \
 	    tools/common/test tools/metrics/test \
-	    tools/examples tools/bench \
+	    tools/examples tools/bench tools/wheelview \
 	    tools/test/device tools/test/faults tools/test/fuzzing tools/test/tormentor tools/test/wheel
 
 # $(call build,PART...): build those that can be built here. What is missing for the others

@@ -71,8 +71,9 @@ int main(void)
 		return EXIT_FAILURE;
 	}
 	view_state();
-	printf("clk %.0f programmed %.0f armed %.0f wakeups %.0f idle %.0f cascaded %.0f prefetched %.0f\n",
-	       numbers->clk, numbers->programmed, numbers->armed, numbers->wakeups,
+	printf("clk %.0f programmed %.0f armed %.0f ", numbers->clk, numbers->programmed,
+	       numbers->armed);
+	printf("wakeups %.0f idle %.0f cascaded %.0f prefetched %.0f\n", numbers->wakeups,
 	       numbers->idle_wakeups, numbers->cascaded, numbers->prefetched);
 	return EXIT_SUCCESS;
 }

@@ -16,6 +16,7 @@ const { makeScript } = require("./script.js");
 
 const url = `file://${path.join(__dirname, "..", "wheelview.html")}`;
 const PATIENCE_MS = 60000;
+const HANG_MS = Number(process.env.HANG_MS ?? 300000);
 
 let screenshots = null;
 let browser;
@@ -640,6 +641,34 @@ function lowContrast() {
 	return found;
 }
 
+async function launch() {
+	browser = await chromium.launch({ executablePath: process.env.CHROMIUM,
+		args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+}
+
+// A page that never comes back would hold up the rest: it fails, and the browser is ended.
+async function runOne(test) {
+	let timer;
+	const hung = new Promise((_, reject) => {
+		timer = setTimeout(() => reject(new Error("the page does not come back")), HANG_MS);
+	});
+
+	try {
+		await Promise.race([test(), hung]);
+	} finally {
+		clearTimeout(timer);
+	}
+}
+
+async function endPages() {
+	await Promise.race([Promise.all(browser.contexts().map((context) => context.close())),
+		new Promise((resolve) => { setTimeout(resolve, 10000); })]);
+	if (browser.contexts().length) {
+		await browser.close();
+		await launch();
+	}
+}
+
 async function main() {
 	const names = process.argv.slice(2);
 
@@ -651,20 +680,18 @@ async function main() {
 		!names.length || names.some((part) => name.includes(part)));
 	let failed = 0;
 
-	browser = await chromium.launch({ executablePath: process.env.CHROMIUM,
-		args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+	await launch();
 	console.log(`1..${chosen.length}`);
 	for (const [i, [name, test]] of chosen.entries()) {
 		try {
-			await test();
+			await runOne(test);
 			console.log(`ok ${i + 1} - ${name}`);
 		} catch (error) {
 			failed++;
 			console.log(`# ${String(error.stack).split("\n").join("\n# ")}`);
 			console.log(`not ok ${i + 1} - ${name}`);
 		}
-		for (const context of browser.contexts())
-			await context.close();
+		await endPages();
 	}
 	await browser.close();
 	process.exitCode = failed || !chosen.length ? 1 : 0;
