@@ -456,7 +456,8 @@ class WheelPicture {
 		context.lineCap = "round";
 		for (const dot of this.dots) {
 			const part = Math.max(0, (now - dot.start) / dot.length);
-			const radius = Math.min(2.4 + Math.log2(dot.count) * 0.45, 5.5);
+			const radius = Math.min((this.dots.length < FEW_DOTS ? 3.4 : 2.4) +
+				Math.log2(dot.count) * 0.45, 6);
 			const [x, y] = along(dot.points, part);
 			const [tailX, tailY] = along(dot.points, Math.max(0, part - 0.07));
 

@@ -315,7 +315,7 @@ class Page {
 		const rows = [
 			["Wakeups", (one) => countText(one.wakeups), "key"],
 			["· nothing due", (one) => countText(one.idleWakeups)],
-			["Moves", (one) => countText(one.moves), "key"],
+			["Moves, looks", (one) => countText(one.moves), "key"],
 			["Waiting", (one) => countText(one.pending)],
 			["Came out", (one) => countText(one.expired)],
 			["Late, at most", late],
