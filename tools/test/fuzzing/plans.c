@@ -28,9 +28,11 @@ static const uint64_t intervals[] = {
 	UINT64_MAX,
 };
 
-static const uint32_t counts[] = {
-	1, 1, 2, 3, 4, 8, 0, 47, 48, 49, 64, 65, 96, 97, 150, 300, 511, 512, 513, 0x7fffffff,
-	0x80000000, 0xffffffff,
+/* Many commands take long, and seldom reach more than a few. */
+static const uint32_t few[] = { 1, 1, 2, 3, 4, 1, 2, 5, 8, 0 };
+static const uint32_t some[] = { 16, 47, 48, 49, 50 };
+static const uint32_t many[] = {
+	96, 97, 150, 300, 512, 513, 0x7fffffff, 0x80000000, 0xffffffff,
 };
 
 /* A number, most of which are at some limit. */
@@ -86,9 +88,14 @@ uint32_t plan_size(uint8_t byte, size_t natural)
 	}
 }
 
+/* How many commands, records or entries. */
 uint32_t plan_count(uint8_t byte)
 {
-	return counts[byte % LENGTH(counts)];
+	if (byte < 220)
+		return few[byte % LENGTH(few)];
+	if (byte < 247)
+		return some[byte % LENGTH(some)];
+	return many[byte % LENGTH(many)];
 }
 
 /* --- commands ------------------------------------------------------------------------ */

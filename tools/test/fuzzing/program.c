@@ -51,6 +51,17 @@ static void call_make(struct call_plan *call, struct random *random)
 		command_make(&call->commands[i], random);
 }
 
+/* Begin with words that are shared: few programs would have them by chance. */
+static void begin_with_words(struct program *program, struct random *random)
+{
+	program->calls[0] = (struct call_plan){
+		.kind = CALL_CONFIG,
+		.time = random_below(random, 3),
+		.value = 1,
+	};
+	program->calls[1] = (struct call_plan){ .kind = CALL_MMAP };
+}
+
 /**
  * program_make() - make a program at random
  * @program: the program.
@@ -64,6 +75,8 @@ void program_make(struct program *program, struct random *random)
 	program->nr = 1 + random_below(random, PROGRAM_CALLS);
 	for (i = 0; i < program->nr; i++)
 		call_make(&program->calls[i], random);
+	if (program->nr > 2 && chance(random, 3))
+		begin_with_words(program, random);
 }
 
 static void insert_call(struct program *program, const struct call_plan *call, unsigned int at)

@@ -20,6 +20,10 @@
 /* Files that a program has open at a time. */
 #define PROGRAM_SLOTS	4
 
+/* Kinds of calls, as bytes, with which many programs begin; calls.c has the others. */
+#define CALL_CONFIG	0
+#define CALL_MMAP	1
+
 /* One command of a call. */
 struct command_plan {
 	uint8_t op;
