@@ -724,8 +724,11 @@ static struct task_struct *start(int (*function)(void *context), void *context)
 {
 	struct task_struct *task = kthread_run(function, context, "twheel_torture");
 
-	if (!IS_ERR(task))
+	if (!IS_ERR(task)) {
+		/* They are always busy, and others have a share. */
+		set_user_nice(task, 10);
 		return task;
+	}
 	fault("no thread: %ld", PTR_ERR(task));
 	return NULL;
 }

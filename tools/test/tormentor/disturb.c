@@ -126,16 +126,14 @@ static void sleep_once(enum sleep_kind kind)
 
 static void change_clock(const struct disturbance *disturbance)
 {
-	uint64_t sleep_ns = now_ns() + disturbance->sleep_s * SECOND_NS;
-
 	while (!ledger->stop) {
 		if (disturbance->clock)
 			set_clock();
 		pause_ms(100);
-		if (disturbance->sleep == SLEEP_NEVER || now_ns() < sleep_ns)
+		if (disturbance->sleep == SLEEP_NEVER || now_ns() < ledger->sleep_ns)
 			continue;
 		sleep_once(disturbance->sleep);
-		sleep_ns = now_ns() + disturbance->sleep_s * SECOND_NS;
+		ledger->sleep_ns = now_ns() + disturbance->sleep_s * SECOND_NS;
 	}
 }
 

@@ -142,6 +142,7 @@ struct clock_set {
  * @nr_sets: how many times the clock was set.
  * @offset_ns: as &struct clock_set.offset_ns, before the first one.
  * @passed: files that were received through a socket; and so on.
+ * @sleep_ns: when the machine is to sleep next, on CLOCK_MONOTONIC.
  */
 struct ledger {
 	_Atomic bool stop;
@@ -156,6 +157,7 @@ struct ledger {
 	/* These count through all rounds. */
 	_Atomic uint64_t passed, duplicated, forked, unmapped, hotplugs, suspends;
 	_Atomic uint64_t clock_sets, hog_events, hog_refused;
+	uint64_t sleep_ns;
 };
 
 extern struct ledger *ledger;
