@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Calls that several walks have. */
 #include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "calls.h"
+#include "fault.h"
 
 #define COMMANDS_MAX	200
 
@@ -91,6 +95,20 @@ void check_submit(struct scene *scene, long ret)
 		ASSERT_EQ(ret, scene->other);
 	if (ret > 0)
 		check_commands(scene, ret);
+}
+
+/* The thread that sets the faults up keeps the capability, which this takes. */
+void become_counted(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	faults_open();
+	ASSERT_EQ(syscall(SYS_capget, &header, data), 0);
+	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+	ASSERT_EQ(syscall(SYS_capset, &header, data), 0);
 }
 
 /* The READY ones have the least data, in their order. */

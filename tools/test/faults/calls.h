@@ -19,6 +19,9 @@ void prepare_submit(struct scene *scene);
 long call_submit(struct scene *scene);
 void check_submit(struct scene *scene, long ret);
 
+/* From now on the files that are opened are counted to the user. */
+void become_counted(void);
+
 /* Make walk->nr_ready READY events and walk->nr ARMED ones. */
 void make_events(struct scene *scene);
 void prepare_events(struct scene *scene);

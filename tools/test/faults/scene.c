@@ -115,6 +115,7 @@ static void end_attempt(long ret, bool faulty)
 	unsigned int i;
 
 	scene.faulty = faulty;
+	scene.ends = end.wanted;
 	for (i = 0; i < PIECES; i++) {
 		if (scene.pieces[i].size)
 			piece_open(&scene.pieces[i]);

@@ -29,6 +29,7 @@ enum {
  * @pieces: the memory of the caller.
  * @other: a file, a mapping or what else the call needs.
  * @files: how many files the process has open, if @prepare has counted them.
+ * @ends: the memory that ends did so all the time, and not only for one copy.
  * @faulty: the call met a fault, or memory that ends: it need not have done all.
  */
 struct scene {
@@ -39,6 +40,7 @@ struct scene {
 	long other;
 	void *mapping;
 	int files;
+	bool ends;
 	bool faulty;
 };
 

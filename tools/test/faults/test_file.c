@@ -2,20 +2,17 @@
 /* The file: open, close, INFO, CONFIG, poll, epoll, fdinfo, debugfs. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "test/device/util.h"
 
 #include "calls.h"
-#include "fault.h"
 
 /* --- open and close --------------------------------------------------------- */
 
@@ -61,16 +58,7 @@ static const struct walk open_counted = {
 
 TEST(open_that_is_counted_to_its_user)
 {
-	struct __user_cap_header_struct header = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2];
-
-	/* The thread that sets the faults up keeps the capability, which this takes. */
-	faults_open();
-	ASSERT_EQ(syscall(SYS_capget, &header, data), 0);
-	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
-	ASSERT_EQ(syscall(SYS_capset, &header, data), 0);
+	become_counted();
 	walk_faults(&open_counted);
 }
 

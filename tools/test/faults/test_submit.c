@@ -117,6 +117,18 @@ TEST(submit_of_watches_at_the_end_of_memory)
 	walk_ends(&watching, COMMANDS);
 }
 
+/* What is not added is not counted: the module warns if the last file of a user leaves any. */
+static const struct walk add_counted = WALK_SUBMIT("submit_add_counted", .commands = one_add);
+static const struct walk watch_counted = WALK_SUBMIT("submit_watches_counted",
+						     .commands = watches);
+
+TEST(submit_that_is_counted_to_its_user)
+{
+	become_counted();
+	walk_faults(&add_counted);
+	walk_faults(&watch_counted);
+}
+
 /* Two READY events, two ARMED ones, one that is periodic, and two operations. */
 static __u64 ids[7];
 
