@@ -341,6 +341,11 @@ static void write_columns(const struct board *board, FILE *out)
 	const struct board_column *column = board->config.columns;
 	size_t i;
 
+	for (i = 0; i < board->config.nr_columns && !column[i].history; i++)
+		;
+	/* Of the first series: that is in the table. */
+	if (i < board->config.nr_columns)
+		fprintf(out, "\"line\":\"%s\",", column[i].title);
 	fputs("\"columns\":[", out);
 	for (i = 0; i < board->config.nr_columns; i++) {
 		fprintf(out, "%s{\"key\":\"%s\",\"title\":\"%s\",\"help\":\"%s\",\"kind\":\"%s\"",

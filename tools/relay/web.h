@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The relay's page for people: targets, partitions, topics of delays, lateness. It is to read only. */
+/* The relay's page for people: targets, partitions, topics, lateness. It is to read only. */
 #ifndef RELAY_WEB_H
 #define RELAY_WEB_H
 

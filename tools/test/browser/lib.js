@@ -12,37 +12,43 @@ const path = require("node:path");
 // A condition is waited for so long; nothing is judged by how long it took.
 const PATIENCE_MS = 120000;
 
-const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+const sleep = (ms) =>
+	new Promise((resolve) => {
+		setTimeout(resolve, ms);
+	});
 
 // Wait until @condition() is true, and return what it is.
 async function until(condition, what) {
 	const end = Date.now() + PATIENCE_MS;
 	for (;;) {
 		const result = await condition();
-		if (result)
-			return result;
+		if (result) return result;
 		if (Date.now() > end)
-			throw new Error(`it does not come: ${typeof what === "function" ? await what() : what}`);
+			throw new Error(
+				`it does not come: ${typeof what === "function" ? await what() : what}`,
+			);
 		await sleep(50);
 	}
 }
 
 function equal(seen, expected, what = "seen") {
 	const [a, b] = [JSON.stringify(seen), JSON.stringify(expected)];
-	if (a !== b)
-		throw new Error(`${what}: ${a}, expected: ${b}`);
+	if (a !== b) throw new Error(`${what}: ${a}, expected: ${b}`);
 }
 
 function holds(condition, text) {
-	if (!condition)
-		throw new Error(text);
+	if (!condition) throw new Error(text);
 }
 
 async function freePort() {
 	const server = net.createServer();
-	await new Promise((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+	await new Promise((resolve) => {
+		server.listen(0, "127.0.0.1", resolve);
+	});
 	const {port} = server.address();
-	await new Promise((resolve) => { server.close(resolve); });
+	await new Promise((resolve) => {
+		server.close(resolve);
+	});
 	return port;
 }
 
@@ -61,13 +67,11 @@ class Client {
 
 	deliver() {
 		const end = this.data.indexOf("\r\n");
-		if (end < 0 || !this.waiting)
-			return;
+		if (end < 0 || !this.waiting) return;
 		const line = this.data.subarray(0, end).toString("latin1");
 		const size = /^(OK|RESERVED \d+|FOUND \d+) (\d+)$/.exec(line);
 		const length = size ? Number(size[2]) : -2;
-		if (this.data.length < end + 4 + length)
-			return;
+		if (this.data.length < end + 4 + length) return;
 		const body = size ? this.data.subarray(end + 2, end + 2 + length) : null;
 		this.data = this.data.subarray(end + 4 + length);
 		const {resolve} = this.waiting;
@@ -80,7 +84,9 @@ class Client {
 			this.waiting = {resolve, reject};
 			this.socket.write(`${command}\r\n`);
 			if (body !== null)
-				this.socket.write(Buffer.concat([Buffer.from(body), Buffer.from("\r\n")]));
+				this.socket.write(
+					Buffer.concat([Buffer.from(body), Buffer.from("\r\n")]),
+				);
 		});
 	}
 
@@ -94,16 +100,22 @@ class Client {
 	// A reply in YAML as an object; null if it is none.
 	async stats(command) {
 		const {body} = await this.ask(command);
-		if (!body)
-			return null;
-		return Object.fromEntries(body.toString().split("\n").filter((line) => line.includes(": "))
-			.map((line) => line.split(/: (.*)/s).slice(0, 2)));
+		if (!body) return null;
+		return Object.fromEntries(
+			body
+				.toString()
+				.split("\n")
+				.filter((line) => line.includes(": "))
+				.map((line) => line.split(/: (.*)/s).slice(0, 2)),
+		);
 	}
 
 	// The ids of list-jobs.
 	async list(tube, state, most = 10000) {
 		const {body} = await this.ask(`list-jobs ${tube} ${state} 0 ${most}`);
-		return body ? [...body.toString().matchAll(/^(\d+): /gm)].map((match) => match[1]) : [];
+		return body
+			? [...body.toString().matchAll(/^(\d+): /gm)].map((match) => match[1])
+			: [];
 	}
 
 	// A job that has failed for good, in a tube whose policy has one attempt.
@@ -133,7 +145,9 @@ class Program {
 	spawn(command, words) {
 		const log = fs.openSync(path.join(this.directory, "log"), "a");
 		this.process = spawn(command, words, {stdio: ["ignore", log, log]});
-		this.ended = new Promise((resolve) => { this.process.on("exit", resolve); });
+		this.ended = new Promise((resolve) => {
+			this.process.on("exit", resolve);
+		});
 		fs.closeSync(log);
 	}
 
@@ -168,15 +182,36 @@ class Twheelq extends Program {
 	async start() {
 		this.port ??= await freePort();
 		this.http ??= await freePort();
-		const words = ["serve", "--dir", path.join(this.directory, "jobs"), "--listen", `127.0.0.1:${this.port}`,
-			"--http", `127.0.0.1:${this.http}`, "--wheel", "process", "--reserve", "16M", ...this.options];
+		const words = [
+			"serve",
+			"--dir",
+			path.join(this.directory, "jobs"),
+			"--listen",
+			`127.0.0.1:${this.port}`,
+			"--http",
+			`127.0.0.1:${this.http}`,
+			"--wheel",
+			"process",
+			"--reserve",
+			"16M",
+			...this.options,
+		];
 		if (this.token) {
-			fs.writeFileSync(path.join(this.directory, "token"), `${TOKEN}\n`, {mode: 0o600});
+			fs.writeFileSync(path.join(this.directory, "token"), `${TOKEN}\n`, {
+				mode: 0o600,
+			});
 			words.push("--http-token-file", path.join(this.directory, "token"));
 		}
 		this.spawn(process.env.TWHEELQ, words);
 		this.url = `http://127.0.0.1:${this.http}/`;
-		await until(() => fetch(`${this.url}healthz`).then((answer) => answer.ok, () => false), () => this.said());
+		await until(
+			() =>
+				fetch(`${this.url}healthz`).then(
+					(answer) => answer.ok,
+					() => false,
+				),
+			() => this.said(),
+		);
 		return this;
 	}
 
@@ -187,7 +222,10 @@ class Twheelq extends Program {
 
 // A page of the browser, which notes every error, dialog, and request to anywhere else.
 async function openPage(browser, url, options = {}) {
-	const context = await browser.newContext({viewport: {width: 1280, height: 800}, ...options});
+	const context = await browser.newContext({
+		viewport: {width: 1280, height: 800},
+		...options,
+	});
 	const page = await context.newPage();
 	page.setDefaultTimeout(PATIENCE_MS);
 	page.wrong = [];
@@ -210,7 +248,11 @@ async function openPage(browser, url, options = {}) {
 }
 
 async function closePage(page, expected = []) {
-	equal(page.wrong.filter((line) => !expected.some((one) => line.includes(one))), [], "what went wrong in the page");
+	equal(
+		page.wrong.filter((line) => !expected.some((one) => line.includes(one))),
+		[],
+		"what went wrong in the page",
+	);
 	await page.context().close();
 }
 
@@ -218,14 +260,15 @@ async function closePage(page, expected = []) {
 function lowContrast() {
 	const parse = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
 	const luminance = ([r, g, b]) => {
-		const [x, y, z] = [r, g, b].map((c) => c / 255).map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+		const [x, y, z] = [r, g, b]
+			.map((c) => c / 255)
+			.map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
 		return 0.2126 * x + 0.7152 * y + 0.0722 * z;
 	};
 	const ground = (node) => {
 		for (; node; node = node.parentElement) {
 			const color = parse(getComputedStyle(node).backgroundColor);
-			if (color.length === 3 || color[3] === 1)
-				return color;
+			if (color.length === 3 || color[3] === 1) return color;
 		}
 		return [255, 255, 255];
 	};
@@ -233,13 +276,19 @@ function lowContrast() {
 	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	for (let text = walker.nextNode(); text; text = walker.nextNode()) {
 		const node = text.parentElement;
-		if (!text.textContent.trim() || !node.checkVisibility() || node.closest(":disabled, .skip, script, title"))
+		if (
+			!text.textContent.trim() ||
+			!node.checkVisibility() ||
+			node.closest(":disabled, .skip, script, title")
+		)
 			continue;
 		let opacity = 1;
 		for (let one = node; one; one = one.parentElement)
 			opacity *= Number(getComputedStyle(one).opacity);
-		const style = getComputedStyle(node), behind = ground(node);
-		const color = parse(node.namespaceURI.endsWith("svg") ? style.fill : style.color).slice(0, 3)
+		const style = getComputedStyle(node),
+			behind = ground(node);
+		const color = parse(node.namespaceURI.endsWith("svg") ? style.fill : style.color)
+			.slice(0, 3)
 			.map((c, i) => c * opacity + behind[i] * (1 - opacity));
 		const [a, b] = [luminance(color), luminance(behind)].sort((x, y) => y - x);
 		const ratio = (a + 0.05) / (b + 0.05);
@@ -260,8 +309,13 @@ async function runTests(names) {
 		console.log("1..0 # SKIP no playwright-core: tools/vm/setup browser");
 		return 0;
 	}
-	const browser = await chromium.launch({executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"]});
-	const chosen = tests.filter(({name}) => !names.length || names.some((one) => name.includes(one)));
+	const browser = await chromium.launch({
+		executablePath: process.env.CHROMIUM,
+		args: ["--no-sandbox", "--disable-dev-shm-usage"],
+	});
+	const chosen = tests.filter(
+		({name}) => !names.length || names.some((one) => name.includes(one)),
+	);
 	let failed = 0;
 	console.log(`1..${chosen.length}`);
 	for (const [i, {name, run}] of chosen.entries()) {
@@ -274,13 +328,26 @@ async function runTests(names) {
 				console.log(`# ${line}`);
 			console.log(`not ok ${i + 1} - ${name}`);
 		}
-		for (const context of browser.contexts())
-			await context.close();
-		for (const program of [...running])
-			await program.close();
+		for (const context of browser.contexts()) await context.close();
+		for (const program of [...running]) await program.close();
 	}
 	await browser.close();
 	return failed || !chosen.length ? 1 : 0;
 }
 
-module.exports = {Client, Program, TOKEN, Twheelq, closePage, equal, freePort, holds, lowContrast, openPage, runTests, sleep, test, until};
+module.exports = {
+	Client,
+	Program,
+	TOKEN,
+	Twheelq,
+	closePage,
+	equal,
+	freePort,
+	holds,
+	lowContrast,
+	openPage,
+	runTests,
+	sleep,
+	test,
+	until,
+};

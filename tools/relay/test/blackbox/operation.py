@@ -2,12 +2,15 @@
 """Operating the relay: its memory, its metrics, its throughput in a minute, and clients of
 others."""
 
+import json
 import os
 import random
 import re
 import shutil
 import subprocess
 import time
+import urllib.error
+import urllib.request
 
 from ledger import PATIENCE_S, now_ms, wait_for
 from scene import Scene, TooLate
@@ -148,6 +151,76 @@ def metrics_have_the_format_and_agree_with_the_ledger(times):
         equal({metrics[name] for name in read}, {0}, read)
         equal(metrics["partitions"], len(scene.source_partitions()))
         return scene.finish(most_duplicates=0)
+
+
+# --- the page for people ------------------------------------------------------------------
+
+def asked(relay, path, **headers):
+    """Status and body of the answer to a request."""
+    address = re.findall(r"metrics on (\S+)", relay.said_now())[-1]
+    request = urllib.request.Request(f"http://{address}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as page:
+            return page.status, page.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def boards_of(relay):
+    """{board: {row: {column: value}}} of a frame, and its tiles."""
+    frame = json.loads(asked(relay, "/api/now?partitions.count=200")[1])
+    boards = {}
+    for board in frame["boards"]:
+        keys = [column["key"] for column in board["columns"]]
+        boards[board["name"]] = {row["name"]: dict(zip(keys, row["values"]))
+                                 for row in board["rows"]}
+    return boards, {tile["key"]: tile["value"] for tile in frame["tiles"]}, frame
+
+
+def page_is_that_of_the_metrics(scene, relay):
+    """Does a frame say what the metrics say?"""
+    boards, tiles, frame = boards_of(relay)
+    metrics = relay.metrics()
+    pairs = [(tiles["near"], "near"), (tiles["records"], "records"),
+             (tiles["delivered"], 'written_total{to="target"}'),
+             (tiles["parked"], 'written_total{to="bucket"}'),
+             (tiles["dead"], 'written_total{to="dead"}'),
+             (tiles["invalid"], 'written_total{to="invalid"}'),
+             (tiles["partitions"], "partitions"),
+             (frame["lateness"][0]["count"], 'lateness_seconds_count{to="target"}')]
+    for name, row in boards["targets"].items():
+        pairs.append((row["written"], f'target_written_total{{target="{name}"}}'))
+        pairs.append((row["held"], f'target_held{{target="{name}"}}'))
+    for topic, number in scene.source_partitions():
+        row = boards["partitions"].get(f"{topic} [{number}]")
+        if not row:
+            return False
+        pairs.append((row["pending"],
+                      f'partition_pending{{topic="{topic}",partition="{number}"}}'))
+        pairs.append((row["done_above"],
+                      f'partition_done_above{{topic="{topic}",partition="{number}"}}'))
+    holds(scene.target("t") in boards["targets"], boards["targets"])
+    equal(set(boards["topics"]), {topic for topic, _ in scene.source_partitions()})
+    return all(value == metrics[name] for value, name in pairs)
+
+
+@suite.together
+def the_page_says_what_the_metrics_say():
+    with Scene(horizon_s=3600) as scene:
+        relay = scene.start()
+        for n in range(50):
+            scene.send(delay=10 if n % 2 else 1000000)
+            scene.ledger.send_invalid([], "there is no twheel-target")
+        scene.ledger.flush()
+        wait_for(lambda: page_is_that_of_the_metrics(scene, relay) and
+                 boards_of(relay)[1]["delivered"] == 25, "25 records, everywhere")
+        equal((boards_of(relay)[1]["near"], boards_of(relay)[1]["invalid"]), (25, 50))
+        status, page = asked(relay, "/")
+        holds(status == 200 and "page.js" in page, page)
+        equal(asked(relay, "/healthz"), (200, "ok\n"))
+        equal(asked(relay, "/api/now", Host="evil.example")[0], 403)
+        equal(asked(relay, "/none"), (404, "Not found; see /, /metrics and /healthz.\n"))
+        equal(asked(relay, "/api/jobs")[0], 404)
 
 
 # --- in a minute --------------------------------------------------------------------------

@@ -257,6 +257,7 @@ WRONG_SETTINGS = [
     (["-X", "group.id=x"], "this is the relay's own"),
     (["-X", "transactional.id=x"], "this is the relay's own"),
     (["-X", "partition.assignment.strategy=cooperative-sticky"], "this is the relay's own"),
+    (["--http-host", "a/b"], '"a/b" is not a name'),
     (["-X", "no.such=1"], 'No such configuration property: "no.such"'),
     (["-X", "session.timeout.ms=soon"], "session.timeout.ms"),
     (["-X", "compression.type=best"], "compression.type"),
