@@ -946,7 +946,7 @@ static long complete(void)
 	while (left) {
 		if (io_uring_wait_cqe_timeout(&ring, &cqe, &little)) {
 			if (++tries == CANCELS_MAX)
-				violation("a request of io_uring does not end: cancelling it gave %d",
+				violation("a request of io_uring does not end; cancelling gave %d",
 					  last);
 			cancel();
 			left++;
