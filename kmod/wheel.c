@@ -329,20 +329,21 @@ static bool has_many_lists(unsigned int level)
  */
 void wheel_init(struct wheel *wheel, u64 now)
 {
-	struct wheel_slot *slots = &wheel->slots[0][0];
-	unsigned int i, nr, lists = 0;
+	unsigned int level, i, nr, lists = 0;
 
 	memset(wheel, 0, sizeof(*wheel));
 	wheel->clk = now;
 	wheel->upper_min = WHEEL_NEVER;
-	for (i = 0; i < WHEEL_LEVELS * WHEEL_SLOTS; i++) {
-		nr = has_many_lists(i / WHEEL_SLOTS) ? WHEEL_LISTS : 1;
-		slots[i] = (struct wheel_slot){
-			.min = WHEEL_NEVER,
-			.lists = lists,
-			.mask = nr - 1,
-		};
-		lists += nr;
+	for (level = 0; level < WHEEL_LEVELS; level++) {
+		nr = has_many_lists(level) ? WHEEL_LISTS : 1;
+		for (i = 0; i < WHEEL_SLOTS; i++) {
+			wheel->slots[level][i] = (struct wheel_slot){
+				.min = WHEEL_NEVER,
+				.lists = lists,
+				.mask = nr - 1,
+			};
+			lists += nr;
+		}
 	}
 	for (i = 0; i < WHEEL_NR_LISTS; i++)
 		INIT_LIST_HEAD(&wheel->lists[i]);
