@@ -71,6 +71,10 @@ class Lines:
         functions, texts = self.files[path]
         return Line(path, number, functions[number - 1], texts[number - 1].strip())
 
+    def all(self):
+        """All of them, in order."""
+        return [self._line(*key) for key in sorted(self.counts)]
+
     def unreached(self):
         """Those that did not run, in order."""
         return [self._line(*key) for key, count in sorted(self.counts.items()) if not count]
@@ -111,7 +115,9 @@ class Reasons:
         reasons = self.left[line.file, line.function, line.text]
         return reasons.pop(0) if reasons else None
 
-    def stale(self):
-        """[(file, function, text)] of reasons for lines that were reached, or are not there."""
+    def stale(self, lines):
+        """[(file, function, text)] of reasons for lines that were reached, or are not among
+        these."""
+        there = {(line.file, line.function, line.text) for line in lines}
         return [key for key, reasons in self.left.items() for reason in reasons
-                if not reason.startswith(SOMETIMES)]
+                if key not in there or not reason.startswith(SOMETIMES)]
