@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -176,7 +175,8 @@ static void take_memory(void)
 		cmds[i] = (struct twheel_cmd){ .op = TWHEEL_OP_ADD, .time_ns = 1000 * SECOND_NS };
 	for (i = 0; i < 16; i++)
 		fds[i] = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-	mlockall(MCL_CURRENT);
+	/* Once, so that this process has all memory of its own that it needs. */
+	ioctl(fds[0], TWHEEL_IOC_SUBMIT, &submit);
 	if (!write_text(CGROUP "/cgroup.procs", "0"))
 		return;
 	while (!ledger->stop) {

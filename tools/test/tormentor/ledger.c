@@ -79,6 +79,16 @@ static void *log_memory(unsigned int log)
 	return memory + log * bytes_per_log;
 }
 
+void log_settle(int log)
+{
+	const char *bytes = log_memory(log);
+	size_t i;
+
+	for (i = 0; i < bytes_per_log; i += 4096)
+		__atomic_load_n(&bytes[i], __ATOMIC_RELAXED);
+	ledger->logs[log].is_last = true;
+}
+
 struct call *call_begin(int *log, unsigned int file, unsigned int nr_cmds,
 			unsigned int nr_records)
 {
@@ -88,7 +98,7 @@ struct call *call_begin(int *log, unsigned int file, unsigned int nr_cmds,
 	unsigned int i;
 
 	if (ledger->logs[*log].used + bytes > bytes_per_log) {
-		int next = log_take();
+		int next = ledger->logs[*log].is_last ? -1 : log_take();
 
 		if (next < 0)
 			return NULL;

@@ -88,11 +88,13 @@ struct call {
  * @pid: its process, or 0: the log is free, or its process has ended.
  * @tid: the thread.
  * @used: how many bytes calls have.
+ * @is_last: the thread takes no other log when this one is full.
  */
 struct log {
 	_Atomic pid_t pid;
 	_Atomic pid_t tid;
 	uint32_t used;
+	bool is_last;
 };
 
 /**
@@ -176,6 +178,9 @@ void ledger_end(void);
 
 /* Take a log for this thread. Returns its number, or -1: all are taken. */
 int log_take(void);
+
+/* Let all memory of a log be mapped here, and take no other log when it is full. */
+void log_settle(int log);
 
 /*
  * Begin a call, with room for commands and records: a log that is full is replaced, in *@log. The

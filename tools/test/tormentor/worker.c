@@ -768,10 +768,17 @@ static void write_text(const char *path, const char *text)
 	close(fd);
 }
 
-/* All memory is there before its cgroup has a limit: no fault has to be answered. */
-static void enter_cgroup(void)
+/*
+ * All memory is there before its cgroup has a limit: no fault has to be answered. To lock all of it
+ * would take long.
+ */
+static void enter_cgroup(const struct worker *worker)
 {
-	mlockall(MCL_CURRENT);
+	char stack[65536];
+
+	memset(stack, 1, sizeof(stack));
+	__asm__ volatile("" : : "r"(stack) : "memory");
+	log_settle(worker->log);
 	write_text(options->cgroup, "0");
 }
 
@@ -782,6 +789,7 @@ static void *thread(void *argument)
 
 	if (!worker)
 		return NULL;
+	memset(worker, 0, sizeof(*worker));
 	worker->log = log_take();
 	if (worker->log < 0)
 		return NULL;
@@ -791,7 +799,7 @@ static void *thread(void *argument)
 	worker->role = worker->is_cramped ? &cramped : roles[draw(worker, NR_ROLES)];
 	hold_common_files(worker);
 	if (worker->is_cramped)
-		enter_cgroup();
+		enter_cgroup(worker);
 	else
 		worker->has_ring = !io_uring_queue_init(RING_ENTRIES, &worker->ring, 0);
 	if (worker->nr_held)
