@@ -153,6 +153,9 @@ static struct task_struct **checkers;
 static struct twheel_registry registry;
 static unsigned int nr_tasks;
 
+/* The time is over: no thread begins anything more. */
+static bool over;
+
 /* All threads have ended, and timers are being shut down. */
 static bool stopping;
 
@@ -213,6 +216,14 @@ static u64 draw_due_ns(void)
 static u64 draw_slack_ns(void)
 {
 	return draw(4) ? 0 : draw(4 * NSEC_PER_MSEC);
+}
+
+/* For threads: a thread that ends before it is stopped cannot be stopped any more. */
+static bool goes_on(void)
+{
+	while (READ_ONCE(over) && !kthread_should_stop())
+		usleep_range(500, 1000);
+	return !kthread_should_stop();
 }
 
 /* --- timers ------------------------------------------------------------------------- */
@@ -490,7 +501,7 @@ static int torture(void *context)
 {
 	struct torturer *torturer = context;
 
-	while (!kthread_should_stop()) {
+	while (goes_on()) {
 		do_anything();
 		if (!draw(32))
 			cancel_and_wait(&timers[draw(nr_timers)]);
@@ -567,7 +578,7 @@ static int sleep_again_and_again(void *context)
 {
 	struct sleeper *sleeper = context;
 
-	while (!kthread_should_stop())
+	while (goes_on())
 		sleep_once(sleeper);
 	irq_work_sync(&sleeper->work);
 	twheel_timer_shutdown(&sleeper->timer);
@@ -659,7 +670,7 @@ static void begin_and_end(struct waiter *waiter)
 
 static int wait_again_and_again(void *context)
 {
-	while (!kthread_should_stop()) {
+	while (goes_on()) {
 		begin_and_end(context);
 		cond_resched();
 	}
@@ -668,7 +679,7 @@ static int wait_again_and_again(void *context)
 
 static int check_again_and_again(void *context)
 {
-	while (!kthread_should_stop()) {
+	while (goes_on()) {
 		if (draw(8)) {
 			twheel_check_and_complete(&registry, draw(NR_KEYS));
 			atomic64_inc(&seen.checks);
@@ -751,6 +762,7 @@ static void run(void)
 	}
 	/* A signal ends it earlier. */
 	msleep_interruptible(1000 * seconds);
+	WRITE_ONCE(over, true);
 	for (i = 0; i < nr_tasks; i++) {
 		stop(torturers[i].task);
 		stop(waiters[i].task);
