@@ -54,7 +54,7 @@ static const struct twheel_cmd *command(const struct lost *lost, unsigned int i)
 /* ADDs take turns with commands about an event that each of them gets. */
 static struct twheel_cmd make_turn(struct lost *lost, struct ledger *ledger, unsigned int i)
 {
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 100 + i);
+	struct twheel_cmd cmd = make_add(0, FAR_NS, i);
 	__u64 last_add;
 
 	if (i % 2 == 0)
