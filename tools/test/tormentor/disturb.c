@@ -116,6 +116,8 @@ static void sleep_once(enum sleep_kind kind)
 
 	if (set < 0)
 		return;
+	/* A machine can be so slow that its tasks do not stop in 20 s, which is the default. */
+	write_text("/sys/power/pm_freeze_timeout", "600000");
 	slept = kind == SLEEP_TEST ? sleep_by_test() : sleep_by_rtc();
 	note_clock_set(set);
 	/* The clocks differ by more than before, and so the machine was asleep. */
