@@ -50,6 +50,7 @@
  * struct loop - the loop and what it waits for
  * @relay: the relay.
  * @metrics: the server of its page; NULL: none.
+ * @web: what the page for people shows.
  * @epoll_fd: has all files that wake the loop.
  * @signal_fd: SIGTERM and SIGINT.
  * @tick_ms: the time of the next tick, by the clock since boot.
