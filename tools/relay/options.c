@@ -283,11 +283,11 @@ static void check_options(struct argp_state *state, const void *values)
 		argp_error(state, "--brokers is missing");
 	if (options->hold_max_ms < options->hold_ms)
 		argp_error(state, "--hold-max is shorter than --hold: make it at least as long");
-	if (options->http_host && !options->metrics)
-		argp_error(state, "--http-host is for the page of --http, which is missing");
 	if (options->http_host && !guard_is_name(options->http_host))
 		argp_error(state, "--http-host \"%s\" is not a name, such as relay.example.org",
 			   options->http_host);
+	if (options->http_host && !options->metrics)
+		argp_error(state, "--http-host is for the page of --http, which is missing");
 }
 
 void relay_options_parse(struct relay_options *options, int argc, char **argv)
