@@ -14,6 +14,7 @@
 #include "chance.h"
 #include "disturb.h"
 #include "ledger.h"
+#include "settle.h"
 
 #define CGROUPS		"/sys/fs/cgroup"
 #define CGROUP		CGROUPS "/tormentor"
@@ -177,8 +178,7 @@ static void take_memory(void)
 		cmds[i] = (struct twheel_cmd){ .op = TWHEEL_OP_ADD, .time_ns = 1000 * SECOND_NS };
 	for (i = 0; i < 16; i++)
 		fds[i] = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-	/* Once, so that this process has all memory of its own that it needs. */
-	ioctl(fds[0], TWHEEL_IOC_SUBMIT, &submit);
+	settle_memory();
 	if (!write_text(CGROUP "/cgroup.procs", "0"))
 		return;
 	while (!ledger->stop) {

@@ -128,6 +128,9 @@ void map_words(struct held *held)
 	if (bytes)
 		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, held->fd, 0);
 	held->words = map == MAP_FAILED ? NULL : map;
+	/* Now, as it takes memory: see settle.h. */
+	if (held->words)
+		__atomic_load_n(held->words, __ATOMIC_RELAXED);
 }
 
 void drop_file(struct held *held)

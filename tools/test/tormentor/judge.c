@@ -263,7 +263,8 @@ static bool is_usual(const struct twheel_cmd *cmd)
 		return cmd->result == -ENOENT || cmd->result == -EALREADY ||
 		       cmd->result == -ENOMEM || cmd->result == -ENOSPC;
 	case TWHEEL_OP_COMPLETE:
-		return cmd->result == -ENOENT || cmd->result == -EALREADY;
+		return cmd->result == -ENOENT || cmd->result == -EALREADY ||
+		       cmd->result == -ENOMEM;
 	case TWHEEL_OP_CANCEL:
 	case TWHEEL_OP_QUERY:
 		return cmd->result == -ENOENT;

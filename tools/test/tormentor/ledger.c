@@ -79,13 +79,22 @@ static void *log_memory(unsigned int log)
 	return memory + log * bytes_per_log;
 }
 
-void log_settle(int log)
+bool is_of_logs(uintptr_t address)
 {
-	const char *bytes = log_memory(log);
+	return address - (uintptr_t)memory < nr_logs * bytes_per_log;
+}
+
+static void touch(const char *bytes, size_t nr)
+{
 	size_t i;
 
-	for (i = 0; i < bytes_per_log; i += 4096)
+	for (i = 0; i < nr; i += 4096)
 		__atomic_load_n(&bytes[i], __ATOMIC_RELAXED);
+}
+
+void log_settle(int log)
+{
+	touch(log_memory(log), bytes_per_log);
 	ledger->logs[log].is_last = true;
 }
 

@@ -179,6 +179,9 @@ void ledger_end(void);
 /* Take a log for this thread. Returns its number, or -1: all are taken. */
 int log_take(void);
 
+/* Is this address in the memory of logs? */
+bool is_of_logs(uintptr_t address);
+
 /* Let all memory of a log be mapped here, and take no other log when it is full. */
 void log_settle(int log);
 

@@ -18,6 +18,7 @@
 #include "chance.h"
 #include "files.h"
 #include "ledger.h"
+#include "settle.h"
 #include "worker.h"
 
 #define HELD_MAX	8
@@ -768,17 +769,10 @@ static void write_text(const char *path, const char *text)
 	close(fd);
 }
 
-/*
- * All memory is there before its cgroup has a limit: no fault has to be answered. To lock all of it
- * would take long.
- */
 static void enter_cgroup(const struct worker *worker)
 {
-	char stack[65536];
-
-	memset(stack, 1, sizeof(stack));
-	__asm__ volatile("" : : "r"(stack) : "memory");
 	log_settle(worker->log);
+	settle_memory();
 	write_text(options->cgroup, "0");
 }
 
