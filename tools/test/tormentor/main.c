@@ -28,7 +28,7 @@
 
 #define PROCESSES_MAX	32
 /* How much longer it may take until everything was done. */
-#define SLOW_NS		(600 * SECOND_NS)
+#define SLOW_NS		(300 * SECOND_NS)
 
 static struct {
 	unsigned int seconds;
@@ -382,7 +382,7 @@ static bool was_everything_done(void)
 	const struct disturbance *disturbance = &options.disturbance;
 
 	return figures.expired && figures.cancelled && figures.completed && figures.signalled &&
-	       figures.modified && figures.postponed && ledger->passed && ledger->forked &&
+	       figures.modified && ledger->passed && ledger->forked &&
 	       (nr_killed || !options.kill_ms) &&
 	       (ledger->clock_sets || !disturbance->clock) &&
 	       (ledger->suspends || !disturbance->sleep);
