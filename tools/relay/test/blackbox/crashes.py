@@ -98,7 +98,9 @@ def a_relay_that_reads_less_than_the_last_one_forgets_no_record_that_was_done(ti
         scene.ledger.producer.produce(scene.buckets[-1], partition=0, value=b"no headers")
         scene.ledger.flush()
         wait_for(lambda: scene.committed()[scene.buckets[-1], 0].offset == 1, "a commit")
-        again = scene.may_come_again()
+        # It moves others to buckets meanwhile, which is not committed at once.
+        known = scene.committed()[scene.topic, 0]
+        again = sum(not known.is_done(offset) for offset in range(0, 1000, 2))
         scene.count_on(missing=500)
         equal(again, 0, "done by the first, and not committed any more")
         # And what it does here, below the records that it has not read.
