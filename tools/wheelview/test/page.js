@@ -395,7 +395,7 @@ const tests = {
 		equal(await text(page, "#time-of-scrub"), `step ${own.length - 1} of ${own.length - 1}`, "played");
 		// What show --json prints is one sample.
 		await page.locator("#file").setInputFiles(process.env.SHOWN);
-		await page.waitForFunction(() => document.getElementById("file-name").textContent.includes("1 sample"));
+		await page.waitForFunction(() => /\b1 sample\b/.test(document.getElementById("file-name").textContent));
 		equal(await page.evaluate(() => document.getElementById("wheel-name").length),
 			fs.readFileSync(process.env.SHOWN, "utf8").trim().split("\n").length, "wheels of show");
 		await page.click("#tab-tour");
