@@ -730,8 +730,10 @@ class Brokers(Cluster):
         new = [NewTopic(topic, partitions, replicas, config=dict(config))
                for topic, partitions in topics.items()]
         self.metadata()
-        for made in self.clients[None].create_topics(new, operation_timeout=60).values():
-            made.result(PATIENCE_S)
+        asked = self.clients[None].create_topics(new, operation_timeout=60,
+                                                 request_timeout=PATIENCE_S)
+        for made in asked.values():
+            made.result(2 * PATIENCE_S)
         for topic, partitions in topics.items():
             self.wait_partitions(topic, partitions)
 
