@@ -70,7 +70,7 @@ is_own() {
 }
 
 # The options of an own kernel are in one file, or in two: the second has what differs from the
-# other debug kernels.
+# other debug kernels, or from uml.
 configs_of() {
 	case $1 in
 	uml | uml-7.2)	echo "$vm/uml.config" ;;
