@@ -461,7 +461,19 @@ void board_write_history(struct board *board, const char *name, uint64_t now_ns,
 	fputc('}', out);
 }
 
-/* --- lateness --------------------------------------------------------------------------- */
+/* --- tiles, lateness -------------------------------------------------------------------- */
+
+void board_write_tiles(const struct board_tile *tiles, size_t nr, FILE *out)
+{
+	size_t i;
+
+	fputs("\"tiles\":[", out);
+	for (i = 0; i < nr; i++)
+		fprintf(out, "%s{\"key\":\"%s\",\"title\":\"%s\",\"kind\":\"%s\",\"value\":%" PRIu64
+			"}", i ? "," : "", tiles[i].key, tiles[i].title, tiles[i].kind,
+			tiles[i].value);
+	fputc(']', out);
+}
 
 void board_write_lateness(const char *name, const char *title, const struct histogram *histogram,
 			  FILE *out)

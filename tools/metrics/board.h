@@ -88,6 +88,24 @@ void board_write(struct board *board, const struct site_arguments *arguments, ui
 /* Write the series of a row as an object of JSON, by the keys of columns; null: no such row. */
 void board_write_history(struct board *board, const char *name, uint64_t now_ns, FILE *out);
 
+/**
+ * struct board_tile - a number for people
+ * @key: its name for the page.
+ * @title: what people read.
+ * @kind: "number"; "bytes"; "rate", a counter, of which the page shows the growth; or "bad", which
+ *	stands out unless it is 0.
+ * @value: the number.
+ */
+struct board_tile {
+	const char *key;
+	const char *title;
+	const char *kind;
+	uint64_t value;
+};
+
+/* Write "tiles" and an array of them. */
+void board_write_tiles(const struct board_tile *tiles, size_t nr, FILE *out);
+
 /* Write a histogram of times as an object of JSON; @title is for people. */
 void board_write_lateness(const char *name, const char *title, const struct histogram *histogram,
 			  FILE *out);

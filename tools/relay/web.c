@@ -366,12 +366,7 @@ static int collect(void *context, bool watched, bool *fresh)
 
 static void write_tiles(const struct numbers *numbers, FILE *out)
 {
-	const struct {
-		const char *key;
-		const char *title;
-		const char *kind;
-		uint64_t value;
-	} tiles[] = {
+	const struct board_tile tiles[] = {
 		{ "near", "Due soon", "number", numbers->near },
 		{ "records", "In memory", "number", numbers->records },
 		{ "bytes", "Memory", "bytes", numbers->bytes },
@@ -385,14 +380,9 @@ static void write_tiles(const struct numbers *numbers, FILE *out)
 		{ "commit_errors", "Failed commits", "bad", numbers->commit_errors },
 		{ "partitions", "Partitions", "number", numbers->partitions },
 	};
-	size_t i;
 
-	fputs("\"tiles\":[", out);
-	for (i = 0; i < ARRAY_SIZE(tiles); i++)
-		fprintf(out, "%s{\"key\":\"%s\",\"title\":\"%s\",\"kind\":\"%s\",\"value\":%" PRIu64
-			"}", i ? "," : "", tiles[i].key, tiles[i].title, tiles[i].kind,
-			tiles[i].value);
-	fputs("],", out);
+	board_write_tiles(tiles, ARRAY_SIZE(tiles), out);
+	fputc(',', out);
 }
 
 static void frame(const struct site_arguments *arguments, FILE *out, void *context)

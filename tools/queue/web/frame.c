@@ -141,23 +141,10 @@ static void write_number(FILE *out, const char *key, uint64_t value)
 	fprintf(out, ",\"%s\":%" PRIu64, key, value);
 }
 
-/* A number for people; "rate" is a counter, of which the page shows the growth. */
-static void write_tile(FILE *out, const char *key, const char *title, const char *kind,
-		       uint64_t value)
-{
-	fprintf(out, "{\"key\":\"%s\",\"title\":\"%s\",\"kind\":\"%s\",\"value\":%" PRIu64 "}",
-		key, title, kind, value);
-}
-
 static void write_tiles(const struct web *web, FILE *out)
 {
 	const struct queue_stats *stats = &web->stats;
-	const struct {
-		const char *key;
-		const char *title;
-		const char *kind;
-		uint64_t value;
-	} tiles[] = {
+	const struct board_tile tiles[] = {
 		{ "ready", "Ready", "number", stats->ready },
 		{ "delayed", "Delayed", "number", stats->delayed },
 		{ "reserved", "Reserved", "number", stats->reserved },
@@ -171,15 +158,8 @@ static void write_tiles(const struct web *web, FILE *out)
 		{ "disk_bytes", "Store", "bytes", web->disk_bytes },
 		{ "free_bytes", "Free on disk", "bytes", web->free_bytes },
 	};
-	size_t i;
 
-	fputs("\"tiles\":[", out);
-	for (i = 0; i < ARRAY_SIZE(tiles); i++) {
-		if (i)
-			fputc(',', out);
-		write_tile(out, tiles[i].key, tiles[i].title, tiles[i].kind, tiles[i].value);
-	}
-	fputc(']', out);
+	board_write_tiles(tiles, ARRAY_SIZE(tiles), out);
 }
 
 static void write_policy(const struct tube_details *details, FILE *out)
