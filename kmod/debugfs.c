@@ -93,7 +93,7 @@ static void show_base(struct seq_file *seq, const struct base_view *view)
 
 static int base_show(struct seq_file *seq, void *unused)
 {
-	struct base_view *view = kvmalloc(sizeof(*view), GFP_KERNEL);
+	struct base_view *view = kvmalloc(sizeof(*view), GFP_KERNEL | __GFP_NOWARN);
 
 	if (!view)
 		return -ENOMEM;
