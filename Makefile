@@ -34,6 +34,7 @@ help:
 	@echo 'make tools     build the library, twheelctl, the examples,'
 	@echo '               twheelq and twheel-relay'
 	@echo 'make deb       Debian packages, in .build/deb'
+	@echo 'make image     images of twheelq and twheel-relay for containers, in .build/image'
 	@echo 'make install   the library, twheelctl and what goes with them, to prefix=/usr/local;'
 	@echo '               make modules_install, the module; make uninstall, none of it any more'
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
@@ -85,6 +86,10 @@ examples example-uring: lib
 deb:
 	tools/vm/setup deb
 	tools/package/build
+
+image:
+	tools/vm/setup deb image
+	tools/package/image/build
 
 install uninstall modules_install:
 	$(MAKE) -C tools/package $@ KDIR=$(KDIR)
@@ -171,7 +176,7 @@ clean:
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -delete
 	rm -rf .build .tmp_versions modules.order Module.symvers .*.cmd
 
-.PHONY: all help modules tools lib twheelctl queue relay examples example-uring deb install \
+.PHONY: all help modules tools lib twheelctl queue relay examples example-uring deb image install \
 	uninstall modules_install setup demo demo-queue \
 	demo-relay bench screenshots bench-queue bench-relay test test-kernels torture fuzz simulate \
 	coverage mutate test-newcomer check-style clean
