@@ -139,3 +139,21 @@ bool text_duration(const char *text, uint64_t *ns)
 
 	return duration_of_word(&word, ns);
 }
+
+static bool is_printable(char c)
+{
+	return c >= ' ' && c < 0x7f;
+}
+
+void text_make_printable(char *string)
+{
+	for (; *string; string++)
+		if (!is_printable(*string) && *string != '\n')
+			*string = '?';
+}
+
+void text_put_printable(const char *string, FILE *out)
+{
+	for (; *string; string++)
+		fputc(is_printable(*string) ? *string : '?', out);
+}

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/time.h"
 
@@ -62,5 +63,13 @@ bool text_u32(struct text *text, uint32_t *value);
  */
 bool text_next_duration(struct text *text, uint64_t *ns);
 bool text_duration(const char *text, uint64_t *ns);
+
+/*
+ * A terminal takes some bytes for commands, and may show others in another direction or in any
+ * width. So of what others have written, bytes that are not printable ASCII become "?": in a
+ * string, whose lines stay, or on their way to @out.
+ */
+void text_make_printable(char *string);
+void text_put_printable(const char *string, FILE *out);
 
 #endif /* COMMON_TEXT_H */
