@@ -11,6 +11,7 @@
 
 #include "common/address.h"
 #include "common/exit.h"
+#include "common/text.h"
 #include "common/util.h"
 #include "queue/cli/connection.h"
 
@@ -22,11 +23,13 @@
  * @address: address of the daemon, for messages.
  * @in: stream from the daemon.
  * @out: stream to the daemon.
+ * @error: errno of the first write that has failed; or 0.
  */
 struct connection {
 	const char *address;
 	FILE *in;
 	FILE *out;
+	int error;
 };
 
 static void __attribute__((noreturn)) nobody_answers(const char *text)
@@ -57,6 +60,33 @@ static int open_socket(const char *text)
 	return fd;
 }
 
+/* No SIGPIPE if the daemon has gone: it would end the program without a message. */
+static ssize_t write_socket(void *cookie, const char *bytes, size_t len)
+{
+	struct connection *connection = cookie;
+	ssize_t sent, done = 0;
+
+	while (!connection->error && (size_t)done < len) {
+		sent = send(fileno(connection->in), bytes + done, len - done, MSG_NOSIGNAL);
+		if (sent >= 0)
+			done += sent;
+		else if (errno != EINTR)
+			connection->error = errno;
+	}
+	return connection->error ? 0 : done;
+}
+
+static int close_nothing(void *cookie)
+{
+	(void)cookie;
+	return 0;
+}
+
+static const cookie_io_functions_t out_functions = {
+	.write = write_socket,
+	.close = close_nothing,
+};
+
 struct connection *connection_open(const char *address)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));
@@ -66,7 +96,7 @@ struct connection *connection_open(const char *address)
 		errx(EXIT_CANNOT, "out of memory");
 	connection->address = address;
 	connection->in = fdopen(fd, "r");
-	connection->out = fdopen(dup(fd), "w");
+	connection->out = fopencookie(connection, "w", out_functions);
 	if (!connection->in || !connection->out)
 		err(EXIT_CANNOT, "cannot connect to %s", address);
 	return connection;
@@ -74,8 +104,8 @@ struct connection *connection_open(const char *address)
 
 void connection_close(struct connection *connection)
 {
-	fclose(connection->in);
 	fclose(connection->out);
+	fclose(connection->in);
 	free(connection);
 }
 
@@ -102,6 +132,14 @@ void connection_wait_long(struct connection *connection)
 	setsockopt(fileno(connection->in), SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never));
 }
 
+static void __attribute__((noreturn)) send_failed(struct connection *connection)
+{
+	errno = connection->error;
+	if (errno == EPIPE || errno == ECONNRESET)
+		errx(EXIT_CANNOT, "%s has closed the connection", connection->address);
+	err(EXIT_CANNOT, "cannot write to %s", connection->address);
+}
+
 /* The daemon has closed the connection, or has not answered in time. */
 static void __attribute__((noreturn)) receive_failed(struct connection *connection)
 {
@@ -111,14 +149,6 @@ static void __attribute__((noreturn)) receive_failed(struct connection *connecti
 		errx(EXIT_CANNOT, "%s has not answered for %d s", connection->address,
 		     CONNECT_TIMEOUT_S);
 	err(EXIT_CANNOT, "cannot read from %s", connection->address);
-}
-
-/* A terminal takes some bytes for commands, which no daemon writes. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (((unsigned char)*text < ' ' && *text != '\n') || (unsigned char)*text >= 0x7f)
-			*text = '?';
 }
 
 /* Read @len bytes and the CR LF after them. */
@@ -151,12 +181,12 @@ static bool announces_body(const char *line, unsigned long *len)
 
 void connection_answer(struct connection *connection, struct answer *answer)
 {
-	if (fflush(connection->out))
-		err(EXIT_CANNOT, "cannot write to %s", connection->address);
+	if (fflush(connection->out) || connection->error)
+		send_failed(connection);
 	if (!fgets(answer->line, sizeof(answer->line), connection->in))
 		receive_failed(connection);
 	answer->line[strcspn(answer->line, "\r\n")] = '\0';
-	make_printable(answer->line);
+	text_make_printable(answer->line);
 	answer->body = NULL;
 	answer->len = 0;
 	if (!announces_body(answer->line, &answer->len))
@@ -195,6 +225,6 @@ char *connection_receive(struct connection *connection)
 		return NULL;
 	if (!answer.body)
 		connection_refused(connection, answer.line);
-	make_printable(answer.body);
+	text_make_printable(answer.body);
 	return answer.body;
 }
