@@ -224,6 +224,7 @@ static void yaml_policy(struct yaml *yaml, const struct tube *tube)
 void stats_of_tube(struct peer *peer, const char *name)
 {
 	struct tube *tube = tube_find(peer->session.queue, name);
+	const struct tube_counts *counts;
 	struct yaml yaml;
 
 	if (!tube) {
@@ -248,8 +249,9 @@ void stats_of_tube(struct peer *peer, const char *name)
 	yaml_seconds(&yaml, "pause-time-left",
 		     tube->pause_ns ? left_ns(tube->pause_until_ns,
 					      alarms_now_ns(ALARM_BOOT)) : 0);
-	yaml_number(&yaml, "current-schedules",
-		    store_counts(peer->session.queue->store, tube->number)->schedules);
+	counts = store_counts(peer->session.queue->store, tube->number);
+	yaml_number(&yaml, "current-jobs-dead", counts->died);
+	yaml_number(&yaml, "current-schedules", counts->schedules);
 	yaml_policy(&yaml, tube);
 	yaml_say(&yaml, peer, 0);
 }

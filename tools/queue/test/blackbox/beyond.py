@@ -606,11 +606,14 @@ def kick_brings_dead_jobs_back_to_where_they_came_from(daemon):
         for _ in jobs:
             equal(fail(client, client.reserve()[0], b"why"), ("DEAD",))
         equal(client.stats("stats-tube graveyard")["current-jobs-buried"], "3")
+        equal(client.stats("stats-tube graveyard")["current-jobs-dead"], "0")
+        equal(client.stats("stats-tube lazarus")["current-jobs-dead"], "3")
         with client_of(daemon, "graveyard") as sexton:
             equal(sexton.ask("peek-buried").line, f"FOUND {jobs[0]} 1")
             equal(sexton.ask("kick 2").line, "KICKED 2")
             equal(sexton.reserve(), None)
             equal(sexton.ask(f"kick-job {jobs[2]}").line, "KICKED")
+        equal(client.stats("stats-tube lazarus")["current-jobs-dead"], "0")
         for number in jobs:
             stats = client.stats(f"stats-job {number}")
             equal((stats["tube"], stats["state"], stats["attempts"]), ("lazarus", "ready", "0"))
