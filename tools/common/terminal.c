@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <sys/ioctl.h>
 
+#include "common/color.h"
 #include "common/terminal.h"
 #include "common/time.h"
 #include "common/util.h"
@@ -25,7 +26,8 @@
 #define LEAVE_SCREEN	"\033[?25h\033[?1049l"
 #define HOME		"\033[H"
 #define CLEAR_LINE	"\033[K"
-#define CLEAR_BELOW	"\033[J"
+#define ESCAPE		0x1b
+#define REDRAW_KEY	'\f'	/* ^L */
 
 /* The size if the terminal does not report one. */
 #define DEFAULT_COLUMNS	80
@@ -41,6 +43,22 @@ static bool entered;
 static bool has_keys;
 static struct termios saved;
 static sigset_t wait_mask;
+
+/**
+ * struct pressed - the keys that were read and not yet given out
+ * @bytes: as read.
+ * @nr: how many.
+ * @next: the next one.
+ * @state: what comes next: a key, or the rest of the bytes that one key sends.
+ * @last: the key that was given out last.
+ */
+static struct pressed {
+	char bytes[64];
+	size_t nr;
+	size_t next;
+	enum { KEY_FIRST, KEY_ESCAPED, KEY_SEQUENCE } state;
+	char last;
+} pressed;
 
 static void take_signal(int number)
 {
@@ -129,46 +147,120 @@ unsigned int terminal_columns(void)
 	return get_size().ws_col;
 }
 
-/* The number of bytes in the first @columns UTF-8 characters of a line. */
-static size_t clip(const char *line, size_t columns)
+bool terminal_can_draw(void)
 {
-	size_t len = 0;
+	const char *term = getenv("TERM");
 
-	while (line[len] && line[len] != '\n') {
-		if ((line[len] & 0xc0) != 0x80 && columns-- == 0)
-			break;
-		len++;
-	}
-	return len;
+	return isatty(STDOUT_FILENO) && (!term || strcmp(term, "dumb"));
 }
 
-void terminal_show(const char *text)
+/* The length of the colour that a text begins with, see color.c. */
+static size_t color_length(const char *text)
+{
+	size_t len;
+
+	if (text[0] != ESCAPE || text[1] != '[')
+		return 0;
+	len = 2 + strspn(text + 2, "0123456789;");
+	return text[len] == 'm' ? len + 1 : 0;
+}
+
+/* Write the first @columns UTF-8 characters of a line, and all of its colours. */
+static void write_line(const char *line, size_t columns)
+{
+	bool colored = false, fits = true;
+	size_t len;
+
+	for (; *line && *line != '\n'; line += len) {
+		len = color_length(line);
+		colored = colored || len;
+		if (!len) {
+			if ((*line & 0xc0) != 0x80)
+				fits = columns && columns--;
+			len = 1;
+			if (!fits)
+				continue;
+		}
+		fwrite(line, 1, len, stdout);
+	}
+	if (colored)
+		fputs(color(COLOR_END), stdout);
+}
+
+/* A row is cleared first: the cursor stays on the last column when that has been written. */
+void terminal_show(const char *text, const char *bottom)
 {
 	struct winsize size = get_size();
+	unsigned int row;
 
 	fputs(HOME, stdout);
-	for (unsigned int row = 0; *text && row < size.ws_row; row++) {
-		if (row)
-			fputc('\n', stdout);
-		fwrite(text, 1, clip(text, size.ws_col), stdout);
+	for (row = 0; row + 1 < size.ws_row; row++) {
 		fputs(CLEAR_LINE, stdout);
+		write_line(text, size.ws_col);
+		fputc('\n', stdout);
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 	}
-	fputs(CLEAR_BELOW, stdout);
+	fputs(CLEAR_LINE, stdout);
+	write_line(bottom, size.ws_col);
 	fflush(stdout);
 }
 
-/* Read keys. Returns true if one of them is q. */
-static bool read_keys(void)
+static void read_keys(void)
 {
-	char keys[64];
-	ssize_t len = read(STDIN_FILENO, keys, sizeof(keys));
+	ssize_t len = read(STDIN_FILENO, pressed.bytes, sizeof(pressed.bytes));
 
 	/* At the end of the file it would always be readable. */
 	if (len == 0 || (len < 0 && errno != EINTR && errno != EAGAIN))
 		has_keys = false;
-	return len > 0 && (memchr(keys, 'q', len) || memchr(keys, 'Q', len));
+	pressed.nr = len > 0 ? len : 0;
+	pressed.next = 0;
+}
+
+/* Is this byte a key? An arrow is ESC [ A; others are ESC O P or ESC [ 1 5 ~. */
+static bool is_key(char byte)
+{
+	switch (pressed.state) {
+	case KEY_ESCAPED:
+		pressed.state = byte == '[' || byte == 'O' ? KEY_SEQUENCE : KEY_FIRST;
+		return false;
+	case KEY_SEQUENCE:
+		if (byte >= '@')
+			pressed.state = KEY_FIRST;
+		return false;
+	default:
+		if (byte == ESCAPE)
+			pressed.state = KEY_ESCAPED;
+		return byte != ESCAPE;
+	}
+}
+
+static bool next_key(void)
+{
+	while (pressed.next < pressed.nr) {
+		pressed.last = pressed.bytes[pressed.next++];
+		if (is_key(pressed.last))
+			return true;
+	}
+	return false;
+}
+
+char terminal_key(void)
+{
+	return pressed.last;
+}
+
+static enum terminal_event event_of_key(void)
+{
+	switch (pressed.last) {
+	case 'q':
+	case 'Q':
+		return TERMINAL_QUIT;
+	case REDRAW_KEY:
+		return TERMINAL_REDRAW;
+	default:
+		return TERMINAL_KEY;
+	}
 }
 
 static void sleep_until(struct pollfd *keys, __u64 until_ns)
@@ -194,9 +286,13 @@ enum terminal_event terminal_wait(__u64 until_ns)
 			.fd = has_keys ? STDIN_FILENO : -1, .events = POLLIN,
 		};
 
+		if (next_key())
+			return event_of_key();
 		sleep_until(&keys, until_ns);
-		if (got_quit || (keys.revents && read_keys()))
+		if (got_quit)
 			return TERMINAL_QUIT;
+		if (keys.revents)
+			read_keys();
 		if (got_stop)
 			stop();
 		if (got_stop || got_resize) {
@@ -204,6 +300,6 @@ enum terminal_event terminal_wait(__u64 until_ns)
 			got_resize = false;
 			return TERMINAL_REDRAW;
 		}
-	} while (wait_now_ns() < until_ns);
+	} while (pressed.next < pressed.nr || wait_now_ns() < until_ns);
 	return TERMINAL_TIME;
 }

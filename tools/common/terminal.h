@@ -9,14 +9,19 @@
 #ifndef COMMON_TERMINAL_H
 #define COMMON_TERMINAL_H
 
+#include <stdbool.h>
 #include <linux/types.h>
 
 /* Why terminal_wait() returns. */
 enum terminal_event {
 	TERMINAL_TIME,		/* the time has come */
 	TERMINAL_REDRAW,	/* the size has changed, or the program was stopped */
+	TERMINAL_KEY,		/* a key was pressed: terminal_key() */
 	TERMINAL_QUIT,		/* q, ^C or a signal that ends the program */
 };
+
+/* Is stdout a terminal that can be drawn on? */
+bool terminal_can_draw(void);
 
 /* Take over the terminal. Messages on stderr are printed after terminal_leave(). */
 void terminal_enter(void);
@@ -27,13 +32,19 @@ void terminal_leave(void);
 /* The number of characters in a line. */
 unsigned int terminal_columns(void);
 
-/* Show a text from the top of the screen, as much of it as fits. */
-void terminal_show(const char *text);
+/*
+ * Show a text from the top of the screen, as much of it as fits, and a line at the bottom.
+ * Both may have colours, which take no room.
+ */
+void terminal_show(const char *text, const char *bottom);
 
 /*
  * Wait until wait_now_ns() is @until_ns, or for another event; without terminal_enter(),
  * for the time only.
  */
 enum terminal_event terminal_wait(__u64 until_ns);
+
+/* The key that was pressed. Those that send several bytes, as arrows do, are left out. */
+char terminal_key(void);
 
 #endif /* COMMON_TERMINAL_H */

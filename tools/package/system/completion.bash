@@ -36,7 +36,7 @@ _twheel_value() {
 	CLOCK)		words="monotonic boottime realtime" ;;
 	LEVEL)		words="error warning notice info debug" ;;
 	*[a-z]*\|*)	words=$(tr '|' '\n' <<<"$1" | grep -x '[a-z]*') ;;
-	ADDRESS | DURATION | MODE | N | NAME | REGEX | S | SIZE | TIME) ;;
+	ADDRESS | DURATION | KEY | MODE | N | NAME | REGEX | S | SIZE | TIME) ;;
 	*=* | *,*)	;;
 	*)		return 1 ;;
 	esac

@@ -12,6 +12,7 @@
 
 #include "queue/cli/snapshot.h"
 #include "common/exit.h"
+#include "common/text.h"
 #include "common/util.h"
 #include "queue/cli/yaml.h"
 
@@ -48,6 +49,7 @@ static const struct key tube_keys[] = {
 	{ "current-jobs-reserved",	offsetof(struct tube_snapshot, reserved) },
 	{ "current-jobs-delayed",	offsetof(struct tube_snapshot, delayed) },
 	{ "current-jobs-buried",	offsetof(struct tube_snapshot, buried) },
+	{ "current-jobs-dead",		offsetof(struct tube_snapshot, dead) },
 	{ "current-waiting",		offsetof(struct tube_snapshot, waiting) },
 	{ "total-jobs",			offsetof(struct tube_snapshot, put) },
 	{ "cmd-delete",			offsetof(struct tube_snapshot, deleted) },
@@ -78,6 +80,12 @@ static void parse_bucket(struct histogram *late, const char *start, const char *
 	late->count += value;
 }
 
+static void copy_host(struct snapshot *snapshot, char *name)
+{
+	text_make_printable(name);
+	snprintf(snapshot->host, sizeof(snapshot->host), "%s", name);
+}
+
 void snapshot_parse_stats(struct snapshot *snapshot, char *text)
 {
 	char *key, *value;
@@ -90,6 +98,8 @@ void snapshot_parse_stats(struct snapshot *snapshot, char *text)
 		parse_bucket(&snapshot->late, "due-to-reserved", key, number);
 		if (!strncmp(key, "cmd-", 4))
 			snapshot->commands += number;
+		if (!strcmp(key, "hostname"))
+			copy_host(snapshot, value);
 	}
 }
 
@@ -119,6 +129,7 @@ static void parse_names(struct snapshot *snapshot, char *text)
 	if (!snapshot->tube)
 		errx(EXIT_CANNOT, "out of memory");
 	while (yaml_next(&text, &key, &name)) {
+		text_make_printable(name);
 		if (snapshot->nr_tubes == SNAPSHOT_MAX_TUBES || strlen(name) > TUBE_NAME_MAX)
 			snapshot->left_out++;
 		else
@@ -228,6 +239,7 @@ void snapshot_rates(struct rates *rates, const struct snapshot *before, struct s
 		.dead = difference(before->dead, after->dead) / seconds,
 		.commands = difference(before->commands, after->commands) / seconds,
 	};
+	late_between(&rates->ready_late, &before->ready_late, &after->ready_late);
 	late_between(&rates->late, &before->late, &after->late);
 	for (i = 0; i < after->nr_tubes; i++)
 		tube_rates(&after->tube[i], before, seconds);

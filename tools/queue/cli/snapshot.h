@@ -12,6 +12,9 @@
 /* The largest number of tubes in a snapshot. */
 #define SNAPSHOT_MAX_TUBES	1000
 
+/* The length of the longest host name, as Linux has it. */
+#define HOST_NAME_LENGTH	64
+
 /**
  * struct tube_snapshot - a tube at one moment
  * @name: name of the tube.
@@ -19,6 +22,7 @@
  * @reserved: number of reserved jobs.
  * @delayed: number of delayed jobs.
  * @buried: number of buried jobs.
+ * @dead: number of jobs that died in it and still exist, in any tube.
  * @waiting: number of clients that wait for a job.
  * @put: total number of puts.
  * @deleted: total number of deletes.
@@ -27,7 +31,7 @@
  */
 struct tube_snapshot {
 	char name[TUBE_NAME_MAX + 1];
-	uint64_t ready, reserved, delayed, buried, waiting;
+	uint64_t ready, reserved, delayed, buried, dead, waiting;
 	uint64_t put, deleted;
 	double put_per_s, deleted_per_s;
 };
@@ -35,6 +39,7 @@ struct tube_snapshot {
 /**
  * struct snapshot - a daemon at one moment
  * @at_ns: time of the snapshot, on a clock that is never set.
+ * @host: name of the daemon's machine.
  * @ready: number of ready jobs.
  * @reserved: number of reserved jobs.
  * @delayed: number of delayed jobs.
@@ -56,6 +61,7 @@ struct tube_snapshot {
  */
 struct snapshot {
 	uint64_t at_ns;
+	char host[HOST_NAME_LENGTH + 1];
 	uint64_t ready, reserved, delayed, buried;
 	uint64_t connections, waiting, uptime_s;
 	uint64_t put, deleted, timeouts, retries, dead, commands;
@@ -68,10 +74,12 @@ struct snapshot {
 
 /**
  * struct rates - rates between two snapshots, per second
- * @late: times from due to reserved between the two; its maximum is that of a bucket.
+ * @ready_late: times from due to ready between the two; its maximum is that of a bucket.
+ * @late: the same from due to reserved.
  */
 struct rates {
 	double put, deleted, timeouts, retries, dead, commands;
+	struct histogram ready_late;
 	struct histogram late;
 };
 

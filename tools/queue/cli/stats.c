@@ -17,6 +17,7 @@
 #include "queue/cli/connection.h"
 #include "queue/cli/snapshot.h"
 #include "common/exit.h"
+#include "common/text.h"
 #include "common/util.h"
 #include "queue/cli/yaml.h"
 #include "queue/cli/stats.h"
@@ -96,11 +97,12 @@ static json_t *json_answer(char *text)
 
 static json_t *json_tube(const struct tube_snapshot *tube)
 {
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name", tube->name,
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name", tube->name,
 			 "ready", (json_int_t)tube->ready,
 			 "reserved", (json_int_t)tube->reserved,
 			 "delayed", (json_int_t)tube->delayed,
 			 "buried", (json_int_t)tube->buried,
+			 "dead", (json_int_t)tube->dead,
 			 "waiting", (json_int_t)tube->waiting,
 			 "put", (json_int_t)tube->put,
 			 "deleted", (json_int_t)tube->deleted);
@@ -170,6 +172,7 @@ static void print_group(const struct group *group, const char *text)
 		if (!begun)
 			printf("\n%s\n", group->heading);
 		begun = true;
+		text_make_printable(value);
 		printf("  %-26s %s\n", key, value);
 	}
 	free(copied);

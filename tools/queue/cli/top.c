@@ -3,8 +3,8 @@
  * twheelq top: watches a daemon.
  *
  * Rates and lateness cover the time since the snapshot before, so the first output comes after
- * one interval. On a terminal each output replaces the one before and has the tubes, the
- * busiest first; elsewhere each output is a line.
+ * one interval. On a terminal each output replaces the one before and has a table of the tubes,
+ * which is sorted by the column that the user chooses; elsewhere each output is a line.
  */
 #include <argp.h>
 #include <err.h>
@@ -12,14 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
+#include "common/color.h"
+#include "common/table.h"
 #include "common/time.h"
 #include "common/wait.h"
 #include "common/number.h"
 #include "common/options.h"
 #include "common/terminal.h"
 #include "common/address.h"
+#include "queue/cli/rows.h"
 #include "queue/cli/snapshot.h"
 #include "common/exit.h"
 #include "queue/cli/top.h"
@@ -35,8 +38,11 @@
  * @interval_ns: --interval.
  * @count: --count; 0 for any number.
  * @json: --json.
- * @full_screen: the output is a terminal.
+ * @color: --color.
+ * @full_screen: the output is a terminal that can be drawn on.
  * @nr: number of outputs so far.
+ * @table: the columns of the screen, and the order of its rows.
+ * @at: the time of @snapshot.
  * @connection: connection to the daemon.
  * @snapshot: the last snapshot.
  * @rates: rates between the snapshot before and @snapshot.
@@ -46,8 +52,11 @@ struct top {
 	__u64 interval_ns;
 	__u64 count;
 	bool json;
+	enum color_when color;
 	bool full_screen;
 	__u64 nr;
+	struct table table;
+	time_t at;
 	struct connection *connection;
 	struct snapshot snapshot;
 	struct rates rates;
@@ -58,6 +67,7 @@ static void take_snapshot(struct top *top)
 	struct snapshot before = top->snapshot;
 
 	snapshot_take(&top->snapshot, top->connection, wait_now_ns());
+	top->at = time(NULL);
 	snapshot_rates(&top->rates, &before, &top->snapshot);
 	snapshot_free(&before);
 }
@@ -82,31 +92,45 @@ static void print_line(const struct top *top)
 {
 	const struct snapshot *snapshot = &top->snapshot;
 	const struct rates *rates = &top->rates;
-	char p99[NUMBER_TEXT], worst[NUMBER_TEXT];
+	char ready[NUMBER_TEXT], p99[NUMBER_TEXT], worst[NUMBER_TEXT];
 
 	if ((top->nr - 1) % LINES_PER_HEADING == 0) {
 		fputs("    ready  reserved   delayed    buried     put/s deleted/s", stdout);
-		puts(" retries/s    dead/s  p99 late  worst late");
+		puts(" retries/s    dead/s  p99 ready  p99 reserved  worst reserved");
 	}
-	printf("%9llu %9llu %9llu %9llu %9.0f %9.0f %9.0f %9.0f  %8s  %10s\n",
+	printf("%9llu %9llu %9llu %9llu %9.0f %9.0f %9.0f %9.0f  %9s  %12s  %14s\n",
 	       (unsigned long long)snapshot->ready, (unsigned long long)snapshot->reserved,
 	       (unsigned long long)snapshot->delayed, (unsigned long long)snapshot->buried,
 	       rates->put, rates->deleted, rates->retries, rates->dead,
+	       late_format(ready, &rates->ready_late, 990),
 	       late_format(p99, &rates->late, 990), late_format(worst, &rates->late, 1000));
 }
 
-static json_t *json_late(const struct histogram *late, double us)
+/* A limit of @late in seconds; null if there were no jobs. */
+static void set_limit(json_t *object, const char *start, const char *end,
+		      const struct histogram *late, double us)
 {
-	return late->count ? json_real(us / 1e6) : json_null();
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s%s_below_s", start, end);
+	json_object_set_new(object, key, late->count ? json_real(us / 1e6) : json_null());
+}
+
+static void set_late(json_t *object, const char *start, const struct histogram *late)
+{
+	set_limit(object, start, "p50", late, histogram_permille_us(late, 500));
+	set_limit(object, start, "p99", late, histogram_permille_us(late, 990));
+	set_limit(object, start, "worst", late, late->max_ns / 1e3);
 }
 
 static json_t *json_tube(const struct tube_snapshot *tube)
 {
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "name", tube->name,
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "name", tube->name,
 			 "ready", (json_int_t)tube->ready,
 			 "reserved", (json_int_t)tube->reserved,
 			 "delayed", (json_int_t)tube->delayed,
 			 "buried", (json_int_t)tube->buried,
+			 "dead", (json_int_t)tube->dead,
 			 "waiting", (json_int_t)tube->waiting,
 			 "put_per_s", tube->put_per_s,
 			 "deleted_per_s", tube->deleted_per_s);
@@ -121,7 +145,7 @@ static void print_json(const struct top *top)
 
 	for (i = 0; i < snapshot->nr_tubes; i++)
 		json_array_append_new(tubes, json_tube(&snapshot->tube[i]));
-	object = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}",
+	object = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f}",
 			   "ready", (json_int_t)snapshot->ready,
 			   "reserved", (json_int_t)snapshot->reserved,
 			   "delayed", (json_int_t)snapshot->delayed,
@@ -129,11 +153,10 @@ static void print_json(const struct top *top)
 			   "put_per_s", rates->put, "deleted_per_s", rates->deleted,
 			   "timeouts_per_s", rates->timeouts,
 			   "retries_per_s", rates->retries, "dead_per_s", rates->dead,
-			   "commands_per_s", rates->commands,
-			   "p99_below_s", json_late(&rates->late,
-						    histogram_permille_us(&rates->late, 990)),
-			   "worst_below_s", json_late(&rates->late, rates->late.max_ns / 1e3),
-			   "tubes", tubes);
+			   "commands_per_s", rates->commands);
+	set_late(object, "", &rates->late);
+	set_late(object, "ready_", &rates->ready_late);
+	json_object_set_new(object, "tubes", tubes);
 	json_dumpf(object, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(object);
@@ -141,86 +164,101 @@ static void print_json(const struct top *top)
 
 /* --- a screen ------------------------------------------------------------------------- */
 
+static void print_title(const struct top *top, FILE *out)
+{
+	char where[HOST_NAME_LENGTH + 128], up[NUMBER_TEXT], each[NUMBER_TEXT];
+	char rest[2 * NUMBER_TEXT + 16];
+
+	snprintf(where, sizeof(where), "%s (%s)", top->snapshot.host, top->address);
+	snprintf(rest, sizeof(rest), " - up %s, every %s",
+		 duration_format(up, top->snapshot.uptime_s * 1e9),
+		 duration_format(each, top->interval_ns));
+	table_title(&top->table, "twheelq top", where, top->at, rest, out);
+}
+
+static void print_late(const char *what, const struct histogram *late, FILE *out)
+{
+	char p50[NUMBER_TEXT], p99[NUMBER_TEXT], worst[NUMBER_TEXT];
+
+	fprintf(out, "late to %-9s p50 %-8s  p99 %-8s  worst %s\n", what,
+		late_format(p50, late, 500), late_format(p99, late, 990),
+		late_format(worst, late, 1000));
+}
+
+static void print_dead(double per_s, FILE *out)
+{
+	if (per_s > 0)
+		fprintf(out, "%s%.0f dead%s", color(COLOR_ALARM), per_s, color(COLOR_END));
+	else
+		fputs("0 dead", out);
+}
+
 static void print_head(const struct top *top, FILE *out)
 {
 	const struct snapshot *snapshot = &top->snapshot;
 	const struct rates *rates = &top->rates;
-	char p99[NUMBER_TEXT], worst[NUMBER_TEXT], up[NUMBER_TEXT], each[NUMBER_TEXT];
 
-	fprintf(out, "%s, up %s; each %s; q quits\n", top->address,
-		duration_format(up, snapshot->uptime_s * 1e9),
-		duration_format(each, top->interval_ns));
-	fprintf(out, "jobs: %llu ready, %llu reserved, %llu delayed, %llu buried\n",
-		(unsigned long long)snapshot->ready, (unsigned long long)snapshot->reserved,
-		(unsigned long long)snapshot->delayed, (unsigned long long)snapshot->buried);
-	fprintf(out, "clients: %llu, %llu of them waiting for a job\n",
-		(unsigned long long)snapshot->connections, (unsigned long long)snapshot->waiting);
-	fprintf(out, "a second: %.0f commands, %.0f put, %.0f deleted, ", rates->commands,
-		rates->put, rates->deleted);
-	fprintf(out, "%.0f timeouts, %.0f retries, %.0f dead\n", rates->timeouts, rates->retries,
-		rates->dead);
-	fprintf(out, "late, from due to reserved: p99 %s, worst %s\n\n",
-		late_format(p99, &rates->late, 990), late_format(worst, &rates->late, 1000));
+	print_title(top, out);
+	fprintf(out, "%llu clients, %llu of them waiting for a job; %.0f commands/s\n",
+		(unsigned long long)snapshot->connections, (unsigned long long)snapshot->waiting,
+		rates->commands);
+	fputs("a second: ", out);
+	print_dead(rates->dead, out);
+	fprintf(out, ", %.0f retries, %.0f timeouts, %.0f put, %.0f deleted\n", rates->retries,
+		rates->timeouts, rates->put, rates->deleted);
+	print_late("ready:", &rates->ready_late, out);
+	print_late("reserved:", &rates->late, out);
 }
 
-/* The busiest first, then the fullest, then by name. */
-static int compare_work(const void *a, const void *b)
+static size_t longest_name(const struct snapshot *snapshot)
 {
-	const struct tube_snapshot *x = a, *y = b;
-	double x_rate = x->put_per_s + x->deleted_per_s;
-	double y_rate = y->put_per_s + y->deleted_per_s;
-	uint64_t x_jobs = x->ready + x->reserved + x->delayed + x->buried;
-	uint64_t y_jobs = y->ready + y->reserved + y->delayed + y->buried;
+	size_t longest = strlen("all tubes"), i;
 
-	if (x_rate != y_rate)
-		return x_rate < y_rate ? 1 : -1;
-	if (x_jobs != y_jobs)
-		return x_jobs < y_jobs ? 1 : -1;
-	return strcmp(x->name, y->name);
+	for (i = 0; i < snapshot->nr_tubes; i++)
+		if (strlen(snapshot->tube[i].name) > longest)
+			longest = strlen(snapshot->tube[i].name);
+	return longest;
 }
 
-static void print_tubes(const struct snapshot *snapshot, FILE *out)
+static void print_tubes(struct top *top, FILE *out)
 {
-	struct tube_snapshot *sorted = calloc(snapshot->nr_tubes + 1, sizeof(*sorted));
+	const struct snapshot *snapshot = &top->snapshot;
+	struct table_row sum, *rows = rows_make(snapshot);
 	size_t i;
 
-	if (!sorted)
-		errx(EXIT_CANNOT, "out of memory for the screen");
-	memcpy(sorted, snapshot->tube, snapshot->nr_tubes * sizeof(*sorted));
-	qsort(sorted, snapshot->nr_tubes, sizeof(*sorted), compare_work);
-	fputs("  put/s deleted/s    ready reserved  delayed   buried  waiting  tube\n", out);
+	table_sort(&top->table, rows, snapshot->nr_tubes);
+	table_heading(&top->table, out);
+	rows_sum(&sum, snapshot, &top->rates);
+	table_row(&top->table, &sum, out);
 	for (i = 0; i < snapshot->nr_tubes; i++)
-		fprintf(out, "%7.0f %9.0f %8llu %8llu %8llu %8llu %8llu  %s\n",
-			sorted[i].put_per_s, sorted[i].deleted_per_s,
-			(unsigned long long)sorted[i].ready,
-			(unsigned long long)sorted[i].reserved,
-			(unsigned long long)sorted[i].delayed,
-			(unsigned long long)sorted[i].buried,
-			(unsigned long long)sorted[i].waiting, sorted[i].name);
+		table_row(&top->table, &rows[i], out);
 	if (snapshot->left_out)
 		fprintf(out, "and %zu more\n", snapshot->left_out);
-	free(sorted);
+	free(rows);
 }
 
-static void draw_screen(const struct top *top)
+static void draw_screen(struct top *top)
 {
-	char *text = NULL;
+	char *text = NULL, *legend = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = open_memstream(&text, &len), *keys = open_memstream(&legend, &len);
 
-	if (!out)
+	if (!out || !keys)
 		errx(EXIT_CANNOT, "out of memory for the screen");
+	table_fit(&top->table, terminal_columns(), longest_name(&top->snapshot));
 	print_head(top, out);
-	print_tubes(&top->snapshot, out);
-	if (fclose(out))
+	print_tubes(top, out);
+	table_legend(&top->table, keys);
+	if (fclose(out) || fclose(keys))
 		errx(EXIT_CANNOT, "out of memory for the screen");
-	terminal_show(text);
+	terminal_show(text, legend);
 	free(text);
+	free(legend);
 }
 
 /* --- the loop ------------------------------------------------------------------------- */
 
-static void show(const struct top *top)
+static void show(struct top *top)
 {
 	if (top->full_screen)
 		draw_screen(top);
@@ -230,14 +268,20 @@ static void show(const struct top *top)
 		print_line(top);
 }
 
-/* Wait, and redraw the screen if its size changes. Returns whether to go on. */
-static bool wait_for_next(const struct top *top, __u64 until_ns)
+/*
+ * Wait, longer if the user pauses, and redraw the screen if necessary. Returns whether to go on.
+ */
+static bool wait_for_next(struct top *top, __u64 until_ns)
 {
 	enum terminal_event event;
 
-	while ((event = terminal_wait(until_ns)) == TERMINAL_REDRAW)
-		draw_screen(top);
-	return event == TERMINAL_TIME;
+	for (;;) {
+		event = terminal_wait(top->table.paused ? TIME_NEVER_NS : until_ns);
+		if (event == TERMINAL_TIME || event == TERMINAL_QUIT)
+			return event == TERMINAL_TIME;
+		if (event == TERMINAL_REDRAW || table_key(&top->table, terminal_key()))
+			draw_screen(top);
+	}
 }
 
 static void watch(struct top *top)
@@ -270,8 +314,17 @@ static error_t parse_top(int key, char *arg, struct argp_state *state)
 	case 'c':
 		top->count = option_count(state, "count", arg, 1, ~0ULL);
 		return 0;
+	case 'C':
+		top->color = option_color(state, arg);
+		return 0;
 	case 'j':
 		top->json = true;
+		return 0;
+	case 'r':
+		top->table.reverse = true;
+		return 0;
+	case 's':
+		table_option_sort(&top->table, state, arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -283,7 +336,10 @@ static const struct argp_option top_options[] = {
 	  "Where the daemon is: HOST:PORT or unix:PATH (default " ADDRESS_DEFAULT ")", 0 },
 	{ "interval", 'i', "S", 0, "Print every S seconds; default 1", 0 },
 	{ "count", 'c', "N", 0, "Exit after N times", 0 },
+	COLOR_OPTION('C'),
 	{ "json", 'j', NULL, 0, "Print one line of JSON each time", 0 },
+	{ "sort", 's', "KEY", 0, "Sort the tubes on the screen by this; default work", 0 },
+	{ "reverse", 'r', NULL, 0, "Sort them in the reverse order", 0 },
 	{ 0 }
 };
 
@@ -291,8 +347,11 @@ static const struct argp top_argp = {
 	.options = top_options,
 	.parser = parse_top,
 	.doc = "Watch a daemon: jobs by state, puts, deletes and retries per second, and the\n"
-	       "lateness of delayed jobs. On a terminal it fills the screen, with the tubes,\n"
-	       "until q or ^C; elsewhere it prints a line each time.",
+	       "lateness of delayed jobs. On a terminal it fills the screen, with a table of\n"
+	       "the tubes; elsewhere it prints a line each time. Keys: < and > choose the\n"
+	       "column to sort by, r reverses the order, p pauses, q and ^C quit.\n"
+	       "\vKEY is work (puts and deletes), tube, ready, reserved, delayed, buried, dead,\n"
+	       "waiting, put or deleted.",
 };
 
 int top_main(int argc, char **argv)
@@ -303,10 +362,13 @@ int top_main(int argc, char **argv)
 	};
 
 	argp_err_exit_status = EXIT_USAGE;
+	rows_table(&top.table);
 	argp_parse(&top_argp, argc, argv, 0, NULL, &top);
+	color_choose(top.color);
 	top.connection = connection_open(top.address);
 	snapshot_take(&top.snapshot, top.connection, wait_now_ns());
-	top.full_screen = !top.json && isatty(STDOUT_FILENO);
+	top.at = time(NULL);
+	top.full_screen = !top.json && terminal_can_draw();
 	setvbuf(stdout, NULL, top.full_screen ? _IOFBF : _IOLBF, BUFSIZ);
 	if (top.full_screen)
 		terminal_enter();

@@ -105,6 +105,13 @@ TEST(numbers_of_the_daemon_are_read)
 	ASSERT_EQ(snapshot.dead, 12);
 }
 
+TEST(the_host_is_read_as_text_for_a_terminal)
+{
+	struct snapshot snapshot = snapshot_of("hostname: \"a\\x9b31m.example\"\n");
+
+	ASSERT_EQ(strcmp(snapshot.host, "a?31m.example"), 0);
+}
+
 TEST(commands_of_all_kinds_are_added_up)
 {
 	ASSERT_EQ(snapshot_of("cmd-put: 1\ncmd-delete: 20\ncmd-list-jobs: 300\n").commands, 321);
@@ -134,7 +141,8 @@ TEST(numbers_of_a_tube_are_read)
 	struct tube_snapshot tube = { 0 };
 	char *text = strdup("---\nname: a\ncurrent-jobs-ready: 1\ncurrent-jobs-reserved: 2\n"
 			    "current-jobs-delayed: 3\ncurrent-jobs-buried: 4\n"
-			    "current-waiting: 5\ntotal-jobs: 6\ncmd-delete: 7\n");
+			    "current-waiting: 5\ntotal-jobs: 6\ncmd-delete: 7\n"
+			    "current-jobs-dead: 8\n");
 
 	snapshot_parse_tube(&tube, text);
 	ASSERT_EQ(tube.ready, 1);
@@ -144,6 +152,7 @@ TEST(numbers_of_a_tube_are_read)
 	ASSERT_EQ(tube.waiting, 5);
 	ASSERT_EQ(tube.put, 6);
 	ASSERT_EQ(tube.deleted, 7);
+	ASSERT_EQ(tube.dead, 8);
 }
 
 /* --- rates ---------------------------------------------------------------------------- */
@@ -188,10 +197,14 @@ TEST(lateness_is_of_what_came_between)
 	after.late.nr[20] = 1;
 	after.late.nr[3] = 99;
 	after.late.nr[5] = 1;
+	before.ready_late.nr[4] = 1;
+	after.ready_late.nr[4] = 3;
 	snapshot_rates(&rates, &before, &after);
 	ASSERT_EQ(rates.late.count, 100);
 	ASSERT_EQ(histogram_permille_us(&rates.late, 500), 8);
 	ASSERT_EQ(rates.late.max_ns, 32000);
+	ASSERT_EQ(rates.ready_late.count, 2);
+	ASSERT_EQ(rates.ready_late.max_ns, 16000);
 }
 
 TEST(a_tube_is_compared_with_itself)
