@@ -149,13 +149,13 @@ static void histogram_bounds_each_time_by_an_eighth(void)
 {
 	for (unsigned int power = 0; power < 64; power++) {
 		for (int step = -1; step <= 1; step++) {
-			struct histogram histogram = { 0 };
+			struct fine_histogram histogram = { 0 };
 			__u64 ns = (1ULL << power) + step;
 			__u64 found;
 
-			histogram_add(&histogram, ns);
-			histogram_add(&histogram, ~0ULL);
-			found = histogram_quantile(&histogram, 0.5);
+			fine_histogram_add(&histogram, ns);
+			fine_histogram_add(&histogram, ~0ULL);
+			found = fine_histogram_quantile(&histogram, 0.5);
 			CHECK(found >= ns && found - ns <= ns / 8);
 			CHECK(histogram.max_ns == ~0ULL);
 		}
@@ -164,15 +164,15 @@ static void histogram_bounds_each_time_by_an_eighth(void)
 
 static void histogram_quantile_is_of_what_was_counted(void)
 {
-	struct histogram histogram = { 0 };
+	struct fine_histogram histogram = { 0 };
 
-	CHECK(histogram_quantile(&histogram, 0.99) == 0);
+	CHECK(fine_histogram_quantile(&histogram, 0.99) == 0);
 	for (__u64 ns = 1; ns <= 1000; ns++)
-		histogram_add(&histogram, ns);
-	CHECK(histogram_quantile(&histogram, 0) == 1);
-	CHECK(histogram_quantile(&histogram, 0.5) >= 500);
-	CHECK(histogram_quantile(&histogram, 0.5) <= 563);
-	CHECK(histogram_quantile(&histogram, 1) == 1000);
+		fine_histogram_add(&histogram, ns);
+	CHECK(fine_histogram_quantile(&histogram, 0) == 1);
+	CHECK(fine_histogram_quantile(&histogram, 0.5) >= 500);
+	CHECK(fine_histogram_quantile(&histogram, 0.5) <= 563);
+	CHECK(fine_histogram_quantile(&histogram, 1) == 1000);
 }
 
 /* Two events, "a" and "b"; the ledger begins at 1000. */

@@ -29,7 +29,7 @@ static __u64 bucket_last(unsigned int bucket)
 }
 
 /* Count a time. */
-void histogram_add(struct histogram *histogram, __u64 ns)
+void fine_histogram_add(struct fine_histogram *histogram, __u64 ns)
 {
 	histogram->count[bucket_of(ns)]++;
 	histogram->total++;
@@ -44,7 +44,7 @@ void histogram_add(struct histogram *histogram, __u64 ns)
  *
  * Return: the quantile or up to an eighth more; 0 if nothing was counted.
  */
-__u64 histogram_quantile(const struct histogram *histogram, double quantile)
+__u64 fine_histogram_quantile(const struct fine_histogram *histogram, double quantile)
 {
 	__u64 seen = 0;
 
@@ -58,7 +58,7 @@ __u64 histogram_quantile(const struct histogram *histogram, double quantile)
 }
 
 /* The number of times from 2^power ns to less than twice that. */
-static __u64 count_power(const struct histogram *histogram, unsigned int power)
+static __u64 count_power(const struct fine_histogram *histogram, unsigned int power)
 {
 	unsigned int first = bucket_of(1ULL << power);
 	__u64 next = power < 63 ? bucket_of(1ULL << (power + 1)) : HISTOGRAM_BUCKETS;
@@ -84,7 +84,7 @@ static void print_row(FILE *out, __u64 below_ns, __u64 count, __u64 most)
  *
  * All times below 1024 ns share the first row.
  */
-void histogram_print(const struct histogram *histogram, FILE *out)
+void fine_histogram_print(const struct fine_histogram *histogram, FILE *out)
 {
 	unsigned int first = 64, last = 0;
 	__u64 rows[64] = { 0 };

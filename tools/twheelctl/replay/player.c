@@ -171,10 +171,9 @@ static void take_record(struct player *player,
 	}
 	ledger_record(&player->ledger, record, before, now);
 	if (record->fired_ns >= record->due_ns)
-		histogram_add(&player->lateness,
-			      record->fired_ns - record->due_ns);
+		fine_histogram_add(&player->lateness, record->fired_ns - record->due_ns);
 	if (now >= record->due_ns)
-		histogram_add(&player->delivery, now - record->due_ns);
+		fine_histogram_add(&player->delivery, now - record->due_ns);
 	if (player->records_file)
 		write_record(player, record);
 }

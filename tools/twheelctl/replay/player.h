@@ -92,8 +92,8 @@ struct player {
 	__u64 behind_ns;
 	struct cost submit;
 	struct cost read;
-	struct histogram lateness;
-	struct histogram delivery;
+	struct fine_histogram lateness;
+	struct fine_histogram delivery;
 	const struct schedule_line *planned[PLAYER_BATCH];
 	struct twheel_cmd cmds[PLAYER_BATCH];
 	struct twheel_record records[PLAYER_BATCH];

@@ -71,7 +71,7 @@ static void print_cost(FILE *out, const char *name, const char *item,
 }
 
 static void print_quantiles(FILE *out, const char *name,
-			    const struct histogram *histogram)
+			    const struct fine_histogram *histogram)
 {
 	static const struct {
 		const char *name;
@@ -84,8 +84,8 @@ static void print_quantiles(FILE *out, const char *name,
 	fprintf(out, "%s:", name);
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
 		fprintf(out, " %s %s,", quantiles[i].name,
-			duration_format(text, histogram_quantile(histogram,
-								 quantiles[i].quantile)));
+			duration_format(text, fine_histogram_quantile(histogram,
+								      quantiles[i].quantile)));
 	fprintf(out, " worst %s\n", duration_format(text, histogram->max_ns));
 }
 
@@ -110,7 +110,7 @@ void summary_print(const struct player *player,
 	fprintf(out, "%-11s %10s  behind its time was the latest line\n",
 		"behind", duration_format(text, player->behind_ns));
 	print_quantiles(out, "lateness, due to fired", &player->lateness);
-	histogram_print(&player->lateness, out);
+	fine_histogram_print(&player->lateness, out);
 	print_quantiles(out, "delivery, due to read", &player->delivery);
 	fprintf(out, "%s\n", summary_is_good(player) ? "ok" : "NOT OK");
 }
@@ -154,12 +154,12 @@ static json_t *json_cost(const struct cost *cost)
 			 "ns_per_item", per_item(cost));
 }
 
-static json_t *json_quantiles(const struct histogram *histogram)
+static json_t *json_quantiles(const struct fine_histogram *histogram)
 {
 	return json_pack("{s:I, s:I, s:I, s:I}",
-			 "p50", (json_int_t)histogram_quantile(histogram, 0.5),
-			 "p99", (json_int_t)histogram_quantile(histogram, 0.99),
-			 "p999", (json_int_t)histogram_quantile(histogram, 0.999),
+			 "p50", (json_int_t)fine_histogram_quantile(histogram, 0.5),
+			 "p99", (json_int_t)fine_histogram_quantile(histogram, 0.99),
+			 "p999", (json_int_t)fine_histogram_quantile(histogram, 0.999),
 			 "max", (json_int_t)histogram->max_ns);
 }
 
