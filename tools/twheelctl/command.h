@@ -37,6 +37,7 @@ enum status show_main(int argc, char **argv, struct settings *settings);
 enum status top_main(int argc, char **argv, struct settings *settings);
 enum status record_main(int argc, char **argv, struct settings *settings);
 enum status files_main(int argc, char **argv, struct settings *settings);
+enum status metrics_main(int argc, char **argv, struct settings *settings);
 enum status after_main(int argc, char **argv, struct settings *settings);
 enum status every_main(int argc, char **argv, struct settings *settings);
 enum status at_main(int argc, char **argv, struct settings *settings);

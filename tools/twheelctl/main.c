@@ -17,19 +17,20 @@ static const struct command {
 	const char *name;
 	enum status (*main)(int argc, char **argv, struct settings *settings);
 } commands[] = {
-	{ "info",   info_main },
-	{ "run",    run_main },
+	{ "info", info_main },
+	{ "run", run_main },
 	{ "replay", replay_main },
-	{ "show",   show_main },
-	{ "top",    top_main },
+	{ "show", show_main },
+	{ "top", top_main },
 	{ "record", record_main },
-	{ "files",  files_main },
-	{ "after",  after_main },
-	{ "every",  every_main },
-	{ "at",     at_main },
+	{ "files", files_main },
+	{ "metrics", metrics_main },
+	{ "after", after_main },
+	{ "every", every_main },
+	{ "at", at_main },
 };
 
-#define COMMAND_NAMES	"info, run, replay, show, top, record, files, after, every, at"
+#define COMMAND_NAMES	"info, run, replay, show, top, record, files, metrics, after, every, at"
 
 static error_t parse_setting(int key, char *arg, struct argp_state *state)
 {
@@ -114,16 +115,17 @@ static const struct argp main_argp = {
 	.parser = parse_main,
 	.args_doc = "COMMAND [OPTION...]",
 	.doc = "Shows the timing wheels of the twheel module and uses its device.\vCommands:\n"
-	       "  info    show the version and the features of the device\n"
-	       "  run     arm and cancel events by lines on stdin\n"
-	       "  replay  run a schedule of events and check that each ends exactly once\n"
-	       "  show    draw the wheels\n"
-	       "  top     watch the wheels as they turn\n"
-	       "  record  write what the wheels do, for the page that shows them\n"
-	       "  files   list the open files of the device, of all processes\n"
-	       "  after   run a command after some time\n"
-	       "  every   run a command again and again\n"
-	       "  at      run a command at a time of day\n"
+	       "  info     show the version and the features of the device\n"
+	       "  run      arm and cancel events by lines on stdin\n"
+	       "  replay   run a schedule of events and check that each ends exactly once\n"
+	       "  show     draw the wheels\n"
+	       "  top      watch the wheels as they turn\n"
+	       "  record   write what the wheels do, for the page that shows them\n"
+	       "  files    list the open files of the device, of all processes\n"
+	       "  metrics  print the counters of the wheels for Prometheus\n"
+	       "  after    run a command after some time\n"
+	       "  every    run a command again and again\n"
+	       "  at       run a command at a time of day\n"
 	       "Each has a --help of its own.\n"
 	       "\n"
 	       "The exit status is 0 if all went well, 1 if something failed, and 2 if the\n"
