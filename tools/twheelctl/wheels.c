@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <err.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,21 @@
 #include "twheelctl/wheels.h"
 
 #define BLANKS	" \t\n"
+
+/* Returns @error, after it has set @why to a text that the caller frees. */
+static __attribute__((format(printf, 3, 4)))
+int fail(char **why, int error, const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(why, format, args);
+	va_end(args);
+	if (len < 0)
+		errx(EXIT_FAILURE, "out of memory for a message");
+	return error;
+}
 
 /* The next blank-separated number of a line, in a base. */
 static bool take_number(char **text, int base, __u64 *value)
@@ -89,9 +105,17 @@ static bool take_field(struct wheel *wheel, const char *name, char *value)
 	return true;
 }
 
-static int parse_wheel(struct wheel *wheel, FILE *file, const char *path)
+/* The file ends with the last level, and that line is whole. */
+static bool is_last_line(const char *name, const char *value)
+{
+	return !strcmp(name, "level") && strtoul(value, NULL, 10) == WHEEL_LEVELS - 1 &&
+	       strchr(value, '\n');
+}
+
+static int parse_wheel(struct wheel *wheel, FILE *file, const char *path, char **why)
 {
 	unsigned int number = 0;
+	bool complete = false;
 	char *line = NULL;
 	size_t room = 0;
 	int ret = 0;
@@ -101,22 +125,24 @@ static int parse_wheel(struct wheel *wheel, FILE *file, const char *path)
 		const char *name = strsep(&value, ":");
 
 		number++;
-		if (!value || !take_field(wheel, name, value)) {
-			warnx("%s:%u: \"%s\" is not readable: is twheelctl of another version?",
-			      path, number, name);
-			ret = -EPROTO;
-		}
+		complete = value && is_last_line(name, value);
+		if (!value || !take_field(wheel, name, value))
+			ret = fail(why, -EPROTO,
+				   "%s:%u: \"%s\" is not readable: is twheelctl of another version?",
+				   path, number, name);
 	}
-	if (!ret && !wheel->tick_ns) {
-		warnx("%s has no line \"tick_ns:\"", path);
-		ret = -EPROTO;
-	}
+	if (!ret && ferror(file))
+		ret = fail(why, -errno, "cannot read %s: %s", path, strerror(errno));
+	if (!ret && !wheel->tick_ns)
+		ret = fail(why, -EPROTO, "%s has no line \"tick_ns:\"", path);
+	if (!ret && !complete)
+		ret = fail(why, -EPROTO, "%s ends before the last level", path);
 	free(line);
 	return ret;
 }
 
 static int read_wheel(struct wheel *wheel, const char *directory,
-		      const char *name)
+		      const char *name, char **why)
 {
 	char path[4096];
 	FILE *file;
@@ -124,12 +150,9 @@ static int read_wheel(struct wheel *wheel, const char *directory,
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	file = fopen(path, "re");
-	if (!file) {
-		ret = -errno;
-		warn("cannot open %s", path);
-		return ret;
-	}
-	ret = parse_wheel(wheel, file, path);
+	if (!file)
+		return fail(why, -errno, "cannot open %s: %s", path, strerror(errno));
+	ret = parse_wheel(wheel, file, path, why);
 	fclose(file);
 	return ret;
 }
@@ -147,7 +170,7 @@ static bool parse_name(const char *name, struct wheel *wheel)
 	return !name[kind_end];
 }
 
-static int read_all(struct wheels *wheels, DIR *dir, const char *directory)
+static int read_all(struct wheels *wheels, DIR *dir, const char *directory, char **why)
 {
 	const struct dirent *file;
 	int ret = 0;
@@ -158,7 +181,7 @@ static int read_all(struct wheels *wheels, DIR *dir, const char *directory)
 
 		if (!parse_name(file->d_name, &wheel))
 			continue;
-		ret = read_wheel(&wheel, directory, file->d_name);
+		ret = read_wheel(&wheel, directory, file->d_name, why);
 		all = reallocarray(wheels->wheel, wheels->nr + 1, sizeof(*all));
 		if (!all)
 			errx(EXIT_FAILURE, "out of memory for the wheels");
@@ -203,28 +226,43 @@ static const char *open_advice(int error)
  * Read all wheels.
  *
  * @directory: where the module shows them.
+ * @why: set if that fails: the reason as text, which the caller frees.
  *
- * Return: 0, or a negative errno after a message.
+ * Return: 0 or a negative errno.
  */
-int wheels_read(struct wheels *wheels, const char *directory)
+int wheels_try_read(struct wheels *wheels, const char *directory, char **why)
 {
 	DIR *dir = opendir(directory);
 	int ret;
 
 	*wheels = (struct wheels){ 0 };
-	if (!dir) {
-		ret = -errno;
-		warnx("cannot open %s: %s%s", directory, strerror(-ret),
-		      open_advice(-ret));
-		return ret;
-	}
-	ret = read_all(wheels, dir, directory);
+	if (!dir)
+		return fail(why, -errno, "cannot open %s: %s%s", directory,
+			    strerror(errno), open_advice(errno));
+	ret = read_all(wheels, dir, directory, why);
 	closedir(dir);
 	if (ret)
 		wheels_free(wheels);
 	else if (wheels->nr)
 		qsort(wheels->wheel, wheels->nr, sizeof(*wheels->wheel),
 		      compare_wheels);
+	return ret;
+}
+
+/*
+ * Read all wheels, and report a failure.
+ *
+ * Return: 0 or a negative errno.
+ */
+int wheels_read(struct wheels *wheels, const char *directory)
+{
+	char *why;
+	int ret = wheels_try_read(wheels, directory, &why);
+
+	if (ret) {
+		warnx("%s", why);
+		free(why);
+	}
 	return ret;
 }
 

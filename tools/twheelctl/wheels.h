@@ -83,6 +83,7 @@ struct wheels {
 	size_t nr;
 };
 
+int wheels_try_read(struct wheels *wheels, const char *directory, char **why);
 int wheels_read(struct wheels *wheels, const char *directory);
 void wheels_free(struct wheels *wheels);
 __u64 wheels_interrupts(const struct wheels *wheels);
