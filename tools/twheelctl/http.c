@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serves the page of metrics over HTTP. The wheels are read for each page: the module may be
- * loaded and unloaded meanwhile.
+ * Serves the page of metrics over HTTP. The module may be loaded and unloaded meanwhile: the
+ * wheels are read for each request, but at most once in METRICS_PAGE_AGE_NS.
  */
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
+#include "common/time.h"
 #include "common/util.h"
 #include "metrics/http.h"
 #include "twheelctl/http.h"
@@ -20,43 +21,58 @@
 /**
  * struct source - where the pages come from
  * @debugfs: the directory of the wheels.
- * @failed: they could not be read, and a message has said why.
+ * @read_ns: when they were last read, CLOCK_MONOTONIC.
+ * @wheels: the wheels, as they were then.
+ * @failure: why they could not be read, or NULL.
  */
 struct source {
 	const char *debugfs;
-	bool failed;
+	uint64_t read_ns;
+	struct wheels wheels;
+	char *failure;
 };
 
-/* Read the wheels. A message says why that fails, but not again for each page. */
-static bool read_wheels(struct source *source, struct wheels *wheels)
+/* A failure is reported once, and then that it is over. */
+static void report(const char *before, const char *now)
 {
-	if (source->failed && access(source->debugfs, R_OK | X_OK))
-		return false;
-	source->failed = wheels_read(wheels, source->debugfs);
-	return !source->failed;
+	if (now && (!before || strcmp(before, now)))
+		warnx("%s", now);
+	else if (before && !now)
+		warnx("the wheels can be read again");
+}
+
+static void read_wheels(struct source *source)
+{
+	char *failure = NULL;
+
+	wheels_free(&source->wheels);
+	wheels_try_read(&source->wheels, source->debugfs, &failure);
+	report(source->failure, failure);
+	free(source->failure);
+	source->failure = failure;
+	source->read_ns = time_now_ns(CLOCK_MONOTONIC);
+}
+
+/*
+ * The wheels, or NULL if they cannot be read. To read a wheel is to take its lock, so that
+ * frequent requests get the same wheels for a moment.
+ */
+static const struct wheels *recent_wheels(struct source *source)
+{
+	if (time_now_ns(CLOCK_MONOTONIC) - source->read_ns >= METRICS_PAGE_AGE_NS)
+		read_wheels(source);
+	return source->failure ? NULL : &source->wheels;
 }
 
 static int write_page(FILE *out, void *context)
 {
-	struct wheels wheels;
-
-	if (!read_wheels(context, &wheels)) {
-		page_write(out, NULL);
-		return 0;
-	}
-	page_write(out, &wheels);
-	wheels_free(&wheels);
+	page_write(out, recent_wheels(context));
 	return 0;
 }
 
 static const char *health(void *context)
 {
-	struct wheels wheels;
-
-	if (!read_wheels(context, &wheels))
-		return "the wheels of the module cannot be read\n";
-	wheels_free(&wheels);
-	return NULL;
+	return recent_wheels(context) ? NULL : "the wheels of the module cannot be read\n";
 }
 
 /* The file of the signals that end it. */
@@ -105,7 +121,6 @@ enum status http_serve(const char *address, const char *debugfs)
 		.context = &source,
 	};
 	struct metrics *metrics;
-	struct wheels wheels;
 	enum status status;
 	int ret = metrics_open(&metrics, address, &pages);
 
@@ -117,10 +132,11 @@ enum status http_serve(const char *address, const char *debugfs)
 		warnx("cannot listen on %s: %s", address, strerror(-ret));
 		return STATUS_FAILURE;
 	}
-	/* What is wrong is said at once, but may be put right later. */
-	if (read_wheels(&source, &wheels))
-		wheels_free(&wheels);
+	/* Report a failure at start, but serve: the module may be loaded later. */
+	read_wheels(&source);
 	status = serve(metrics);
 	metrics_close(metrics);
+	wheels_free(&source.wheels);
+	free(source.failure);
 	return status;
 }
