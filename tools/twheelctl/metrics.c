@@ -64,27 +64,36 @@ static mode_t usual_mode(void)
 	return 0666 & ~mask;
 }
 
+/* Create the new file, which @output->temporary names. */
+static FILE *create_temporary(const struct output *output)
+{
+	int fd = mkostemp(output->temporary, O_CLOEXEC);
+	FILE *out = NULL;
+
+	if (fd < 0) {
+		warn("cannot create a file beside %s", output->path);
+		return NULL;
+	}
+	if (!fchmod(fd, usual_mode()))
+		out = fdopen(fd, "w");
+	if (!out) {
+		warn("cannot prepare %s", output->temporary);
+		unlink(output->temporary);
+		close(fd);
+	}
+	return out;
+}
+
 static bool output_open(struct output *output, const char *path)
 {
-	int fd;
-
 	*output = (struct output){ .path = path };
-	if (!may_replace(path))
-		return false;
 	/* node_exporter reads what ends with .prom, which this does not. */
 	if (asprintf(&output->temporary, "%s.XXXXXX", path) < 0)
 		errx(STATUS_FAILURE, "out of memory");
-	fd = mkostemp(output->temporary, O_CLOEXEC);
-	if (fd < 0) {
-		warn("cannot create a file beside %s", path);
-		free(output->temporary);
-		return false;
-	}
-	fchmod(fd, usual_mode());
-	output->out = fdopen(fd, "w");
+	output->out = create_temporary(output);
 	if (!output->out)
-		err(STATUS_FAILURE, "fdopen");
-	return true;
+		free(output->temporary);
+	return output->out;
 }
 
 /* A crash of the machine may lose the new name, but not the old file. */
@@ -100,62 +109,72 @@ static void sync_directory(const char *path)
 	free(copy);
 }
 
+/* Returns NULL if all is written, else why not. The errno of an earlier write is lost. */
+static const char *flush(FILE *out)
+{
+	if (fflush(out))
+		return strerror(errno);
+	return ferror(out) ? "an earlier write failed" : NULL;
+}
+
 /* Put the new file in the place of the old one. If that fails, the old one stays. */
 static bool output_close(struct output *output)
 {
-	bool written = !fflush(output->out) && !ferror(output->out) &&
-		!fsync(fileno(output->out));
-	int error = errno;
-	bool well;
+	const char *why = flush(output->out);
 
-	if (fclose(output->out) && written) {
-		written = false;
-		error = errno;
-	}
-	well = written && !rename(output->temporary, output->path);
-	if (!well) {
-		errno = written ? errno : error;
-		warn("cannot write %s", output->path);
+	if (!why && fsync(fileno(output->out)))
+		why = strerror(errno);
+	if (fclose(output->out) && !why)
+		why = strerror(errno);
+	if (!why && rename(output->temporary, output->path))
+		why = strerror(errno);
+	if (why) {
+		warnx("cannot write %s: %s", output->path, why);
 		unlink(output->temporary);
 	} else {
 		sync_directory(output->path);
 	}
 	free(output->temporary);
-	return well;
+	return !why;
 }
 
 /* --- the command ------------------------------------------------------------ */
 
 /*
- * Without the module the file says that, too: numbers of the past would look like those of
- * now.
+ * Without the module the file is replaced, too: stale numbers would look current. The wheels
+ * are read first, so that a signal meanwhile leaves no temporary file.
  */
 static enum status write_file(const char *path, const char *debugfs)
 {
 	struct output output;
 	struct wheels wheels;
-	bool up;
+	bool up, written;
 
-	if (!output_open(&output, path))
+	if (!may_replace(path))
 		return STATUS_FAILURE;
 	up = !wheels_read(&wheels, debugfs);
-	page_write(output.out, up ? &wheels : NULL);
+	written = output_open(&output, path);
+	if (written) {
+		page_write(output.out, up ? &wheels : NULL);
+		written = output_close(&output);
+	}
 	wheels_free(&wheels);
-	return output_close(&output) && up ? STATUS_OK : STATUS_FAILURE;
+	return written && up ? STATUS_OK : STATUS_FAILURE;
 }
 
 static enum status print(const char *debugfs)
 {
 	struct wheels wheels;
+	const char *why;
 
 	if (wheels_read(&wheels, debugfs))
 		return STATUS_FAILURE;
 	page_write(stdout, &wheels);
 	wheels_free(&wheels);
-	if (!fflush(stdout) && !ferror(stdout))
-		return STATUS_OK;
-	warn("cannot write");
-	return STATUS_FAILURE;
+	why = flush(stdout);
+	if (why)
+		warnx("cannot write: %s", why);
+	return why ? STATUS_FAILURE : STATUS_OK;
 }
 
 static error_t parse_metrics(int key, char *arg, struct argp_state *state)
