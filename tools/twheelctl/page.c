@@ -128,6 +128,10 @@ static void write_info(FILE *out, bool up)
 	fputs("\"} 1\n", out);
 	page_head(out, "twheel_up", "gauge", "1 if the wheels of the module could be read.");
 	fprintf(out, "twheel_up %d\n", up);
+	page_head(out, "twheel_page_timestamp_seconds", "gauge",
+		  "When this page was written, since 1970 in UTC.");
+	fputs("twheel_page_timestamp_seconds ", out);
+	page_seconds(out, time_now_ns(CLOCK_REALTIME));
 }
 
 void page_write(FILE *out, const struct wheels *wheels)

@@ -9,7 +9,10 @@
 
 #include "twheelctl/wheels.h"
 
-/* Write the page. @wheels is NULL if the wheels cannot be read: then it only says so. */
+/*
+ * Write the page. @wheels is NULL if they cannot be read: then the page has twheel_up 0, the
+ * version and the time.
+ */
 void page_write(FILE *out, const struct wheels *wheels);
 
 #endif /* _TWHEELCTL_PAGE_H */
