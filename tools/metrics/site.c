@@ -220,6 +220,9 @@ static int send_response(struct MHD_Connection *connection, unsigned int status,
 	if (!response)
 		return MHD_NO;
 	add_headers(response, type);
+	/* Who was refused keeps no place that others could have. */
+	if (status >= MHD_HTTP_BAD_REQUEST)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD, POST");
 	if (status == MHD_HTTP_UNAUTHORIZED)

@@ -184,6 +184,8 @@ unsigned int web_policy(const struct site_arguments *arguments, FILE *out, void 
 
 	if (!tube)
 		return say_wrong(out, "policy takes a tube.");
+	if (!dead && *site_argument(arguments, "dead"))
+		return say_wrong(out, "dead is not the name of a tube.");
 	if (!strcmp(site_argument(arguments, "default"), "1"))
 		return run_command(web, out, "policy %s default", tube);
 	for (i = 0; i < ARRAY_SIZE(names); i++) {

@@ -365,6 +365,8 @@ def wrong_actions_are_answered_as_the_protocol_answers_them():
                 ("policy", {"tube": "t", "attempts": 0, "base": 1, "factor": 1, "cap": 1,
                             "jitter": 1}, 400),
                 ("policy", {"tube": "t", "attempts": 1}, 400), ("policy", {}, 400),
+                ("policy", {"tube": "t", "attempts": 1, "base": 1, "factor": 1, "cap": 1,
+                            "jitter": 1, "dead": "a b"}, 400),
                 ("retry", {"tube": "t"}, 400), ("retry", {"tube": "t", "reason": "zz"}, 400),
                 ("retry", {"tube": "none", "reason": "1"}, 404),
                 ("delete", {"id": "1\r\ndelete 2"}, 400),
@@ -669,7 +671,14 @@ def more_streams_than_the_limit_are_told_so():
         for _, answer in streams:
             equal(answer.status, 200)
             read_frame(answer)
-        equal(daemon.request("GET", "/api/events")[0], 503)
+        # Those that are refused are closed, so that they take no place of others.
+        refused = []
+        for _ in range(200):
+            connection = http.client.HTTPConnection("127.0.0.1", daemon.http[1], timeout=300)
+            connection.request("GET", "/api/events")
+            answer = connection.getresponse()
+            equal((answer.status, answer.getheader("Connection")), (503, "close"))
+            refused.append(connection)
         equal(daemon.request("GET", "/healthz")[0], 200)
         for connection, answer in streams:
             read_frame(answer)
