@@ -2,8 +2,8 @@
 /*
  * The terminal as a full screen.
  *
- * Signals are blocked except during the wait, so that none can come between the check for
- * one and the sleep.
+ * Signals are blocked except during the waits, so that none can come between the check for
+ * one and the sleep. So while the screen is taken, a program must not sleep anywhere else.
  */
 #include <errno.h>
 #include <poll.h>
@@ -122,12 +122,14 @@ void terminal_leave(void)
 		tcsetattr(STDIN_FILENO, TCSANOW, &saved);
 }
 
-/* ^Z: stop, with the terminal restored. */
+/* ^Z: stop, with the terminal restored. Then the screen has to be drawn again. */
 static void stop(void)
 {
 	terminal_leave();
 	raise(SIGSTOP);
 	enter_screen();
+	got_stop = false;
+	got_resize = true;
 }
 
 static struct winsize get_size(void)
@@ -263,14 +265,14 @@ static enum terminal_event event_of_key(void)
 	}
 }
 
-static void sleep_until(struct pollfd *keys, __u64 until_ns)
+static void sleep_until(struct pollfd *file, __u64 until_ns)
 {
 	__u64 now = wait_now_ns();
 	__u64 wait_ns = until_ns > now ? until_ns - now : 0;
 	struct timespec timeout = time_spec(wait_ns);
 
-	keys->revents = 0;
-	ppoll(keys, 1, &timeout, &wait_mask);
+	file->revents = 0;
+	ppoll(file, 1, &timeout, &wait_mask);
 }
 
 enum terminal_event terminal_wait(__u64 until_ns)
@@ -295,11 +297,29 @@ enum terminal_event terminal_wait(__u64 until_ns)
 			read_keys();
 		if (got_stop)
 			stop();
-		if (got_stop || got_resize) {
-			got_stop = false;
+		if (got_resize) {
 			got_resize = false;
 			return TERMINAL_REDRAW;
 		}
 	} while (pressed.next < pressed.nr || wait_now_ns() < until_ns);
 	return TERMINAL_TIME;
+}
+
+/* Without terminal_enter(), @wait_mask is empty, and signals do what they usually do. */
+bool terminal_wait_for(struct pollfd *file, __u64 *until_ns)
+{
+	__u64 stopped_at_ns;
+
+	do {
+		sleep_until(file, *until_ns);
+		if (got_quit)
+			return false;
+		if (got_stop) {
+			stopped_at_ns = wait_now_ns();
+			stop();
+			if (*until_ns != TIME_NEVER_NS)
+				*until_ns += wait_now_ns() - stopped_at_ns;
+		}
+	} while (!file->revents && wait_now_ns() < *until_ns);
+	return true;
 }

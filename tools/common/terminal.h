@@ -9,6 +9,7 @@
 #ifndef COMMON_TERMINAL_H
 #define COMMON_TERMINAL_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <linux/types.h>
 
@@ -43,6 +44,14 @@ void terminal_show(const char *text, const char *bottom);
  * for the time only.
  */
 enum terminal_event terminal_wait(__u64 until_ns);
+
+/*
+ * Wait until a file has an event that poll() is to wait for, or until wait_now_ns() is
+ * @until_ns: file->revents is 0 then. Keys are left for terminal_wait(). While ^Z stops the
+ * program the time does not count: @until_ns becomes later. Returns false if a signal is to
+ * end the program.
+ */
+bool terminal_wait_for(struct pollfd *file, __u64 *until_ns);
 
 /* The key that was pressed. Those that send several bytes, as arrows do, are left out. */
 char terminal_key(void);

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A connection to a daemon. */
+/*
+ * A connection to a daemon.
+ *
+ * All waits for the daemon are those of the terminal, so that top can be ended and stopped
+ * meanwhile.
+ */
 #include <err.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "common/address.h"
 #include "common/exit.h"
+#include "common/terminal.h"
 #include "common/text.h"
+#include "common/time.h"
 #include "common/util.h"
+#include "common/wait.h"
 #include "queue/cli/connection.h"
 
 /* A longer answer is not one of a daemon. */
@@ -21,12 +31,16 @@
 /**
  * struct connection - a connection to a daemon
  * @address: address of the daemon, for messages.
+ * @fd: the socket.
+ * @until_ns: when to give up waiting for answers; 0: after a time without any.
  * @in: stream from the daemon.
  * @out: stream to the daemon.
  * @error: errno of the first write that has failed; or 0.
  */
 struct connection {
 	const char *address;
+	int fd;
+	uint64_t until_ns;
 	FILE *in;
 	FILE *out;
 	int error;
@@ -53,11 +67,56 @@ static int open_socket(const char *text)
 	fd = socket(name->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		err(EXIT_CANNOT, "cannot make a socket");
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	/* For connect(). */
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, name, address.len))
 		nobody_answers(text);
 	return fd;
+}
+
+/* Only for an answer may it be right to wait without end. */
+static uint64_t give_up_at_ns(const struct connection *connection, short events)
+{
+	uint64_t until_ns = connection->until_ns;
+
+	if (!until_ns || (until_ns == TIME_NEVER_NS && events == POLLOUT))
+		return wait_now_ns() + CONNECT_TIMEOUT_S * NSEC_PER_SEC;
+	return until_ns;
+}
+
+/*
+ * Wait until the socket can be read or written. Returns false with an errno if the time is over.
+ * That is not EAGAIN, for which fgets() would return half a line.
+ */
+static bool wait_ready(struct connection *connection, short events)
+{
+	struct pollfd file = { .fd = connection->fd, .events = events };
+	__u64 until_ns = give_up_at_ns(connection, events);
+
+	if (!terminal_wait_for(&file, &until_ns))
+		exit(EXIT_SUCCESS);
+	if (connection->until_ns)
+		connection->until_ns = until_ns;
+	errno = ETIMEDOUT;
+	return file.revents;
+}
+
+static bool is_temporary(int error)
+{
+	return error == EINTR || error == EAGAIN || error == EWOULDBLOCK;
+}
+
+static ssize_t read_socket(void *cookie, char *bytes, size_t size)
+{
+	struct connection *connection = cookie;
+	ssize_t len;
+
+	do {
+		if (!wait_ready(connection, POLLIN))
+			return -1;
+		len = recv(connection->fd, bytes, size, MSG_DONTWAIT);
+	} while (len < 0 && is_temporary(errno));
+	return len;
 }
 
 /* No SIGPIPE if the daemon has gone: it would end the program without a message. */
@@ -67,10 +126,13 @@ static ssize_t write_socket(void *cookie, const char *bytes, size_t len)
 	ssize_t sent, done = 0;
 
 	while (!connection->error && (size_t)done < len) {
-		sent = send(fileno(connection->in), bytes + done, len - done, MSG_NOSIGNAL);
+		sent = -1;
+		if (wait_ready(connection, POLLOUT))
+			sent = send(connection->fd, bytes + done, len - done,
+				    MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent >= 0)
 			done += sent;
-		else if (errno != EINTR)
+		else if (!is_temporary(errno))
 			connection->error = errno;
 	}
 	return connection->error ? 0 : done;
@@ -82,6 +144,11 @@ static int close_nothing(void *cookie)
 	return 0;
 }
 
+static const cookie_io_functions_t in_functions = {
+	.read = read_socket,
+	.close = close_nothing,
+};
+
 static const cookie_io_functions_t out_functions = {
 	.write = write_socket,
 	.close = close_nothing,
@@ -90,12 +157,12 @@ static const cookie_io_functions_t out_functions = {
 struct connection *connection_open(const char *address)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));
-	int fd = open_socket(address);
 
 	if (!connection)
 		errx(EXIT_CANNOT, "out of memory");
 	connection->address = address;
-	connection->in = fdopen(fd, "r");
+	connection->fd = open_socket(address);
+	connection->in = fopencookie(connection, "r", in_functions);
 	connection->out = fopencookie(connection, "w", out_functions);
 	if (!connection->in || !connection->out)
 		err(EXIT_CANNOT, "cannot connect to %s", address);
@@ -106,6 +173,7 @@ void connection_close(struct connection *connection)
 {
 	fclose(connection->out);
 	fclose(connection->in);
+	close(connection->fd);
 	free(connection);
 }
 
@@ -127,9 +195,17 @@ void connection_send_body(struct connection *connection, const void *body, size_
 
 void connection_wait_long(struct connection *connection)
 {
-	const struct timeval never = { 0 };
+	connection->until_ns = TIME_NEVER_NS;
+}
 
-	setsockopt(fileno(connection->in), SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never));
+void connection_begin_round(struct connection *connection)
+{
+	connection->until_ns = wait_now_ns() + CONNECT_TIMEOUT_S * NSEC_PER_SEC;
+}
+
+void connection_end_round(struct connection *connection)
+{
+	connection->until_ns = 0;
 }
 
 static void __attribute__((noreturn)) send_failed(struct connection *connection)
@@ -145,9 +221,9 @@ static void __attribute__((noreturn)) receive_failed(struct connection *connecti
 {
 	if (feof(connection->in))
 		errx(EXIT_CANNOT, "%s has closed the connection", connection->address);
-	if (errno == EAGAIN || errno == EWOULDBLOCK)
-		errx(EXIT_CANNOT, "%s has not answered for %d s", connection->address,
-		     CONNECT_TIMEOUT_S);
+	if (errno == ETIMEDOUT)
+		errx(EXIT_CANNOT, "%s has not answered %s %d s", connection->address,
+		     connection->until_ns ? "everything within" : "for", CONNECT_TIMEOUT_S);
 	err(EXIT_CANNOT, "cannot read from %s", connection->address);
 }
 

@@ -6,7 +6,7 @@
 #ifndef QUEUE_CLI_CONNECTION_H
 #define QUEUE_CLI_CONNECTION_H
 
-/* The longest time without an answer. */
+/* The longest time without an answer, and for a round of answers. */
 #define CONNECT_TIMEOUT_S	10
 
 struct connection;
@@ -37,6 +37,13 @@ void connection_send_body(struct connection *connection, const void *body, size_
 
 /* The next answers may take as long as they like. */
 void connection_wait_long(struct connection *connection);
+
+/*
+ * From the begin of a round to its end, the daemon has CONNECT_TIMEOUT_S for all answers
+ * together, however many they are. Elsewhere it has that time for each.
+ */
+void connection_begin_round(struct connection *connection);
+void connection_end_round(struct connection *connection);
 
 /* Receive the answer to the oldest command in flight. */
 void connection_answer(struct connection *connection, struct answer *answer);

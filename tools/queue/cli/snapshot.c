@@ -168,9 +168,11 @@ static char *ask(struct connection *connection, const char *command)
 
 void snapshot_take(struct snapshot *snapshot, struct connection *connection, uint64_t now_ns)
 {
-	char *text = ask(connection, "stats");
 	size_t first, rest;
+	char *text;
 
+	connection_begin_round(connection);
+	text = ask(connection, "stats");
 	*snapshot = (struct snapshot){ .at_ns = now_ns };
 	snapshot_parse_stats(snapshot, text);
 	free(text);
@@ -181,6 +183,7 @@ void snapshot_take(struct snapshot *snapshot, struct connection *connection, uin
 		rest = snapshot->nr_tubes - first;
 		ask_tubes(snapshot, connection, first, rest < ASK_AT_ONCE ? rest : ASK_AT_ONCE);
 	}
+	connection_end_round(connection);
 }
 
 void snapshot_free(struct snapshot *snapshot)

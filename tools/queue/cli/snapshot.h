@@ -89,7 +89,7 @@ void snapshot_parse_stats(struct snapshot *snapshot, char *text);
 /* Parse the answer to "stats-tube", which is overwritten. */
 void snapshot_parse_tube(struct tube_snapshot *tube, char *text);
 
-/* Ask a daemon for its numbers. snapshot_free() frees the tubes. */
+/* Ask a daemon for its numbers, in one round. snapshot_free() frees the tubes. */
 void snapshot_take(struct snapshot *snapshot, struct connection *connection, uint64_t now_ns);
 void snapshot_free(struct snapshot *snapshot);
 

@@ -6,12 +6,16 @@ Usage: fake_daemon.py SOCKET SET
 It listens at a socket of UNIX and answers stats, list-tubes and stats-tube. SET is one of those
 in SETS. Each answer to stats counts the same jobs as late once more, so that each refresh of top
 has the same lateness. It ends when it is terminated; then the socket is gone.
+
+With the set "slow", each answer takes 5 seconds after the third one to stats; there is a file
+SOCKET.slow from then on.
 """
 
 import os
 import signal
 import socketserver
 import sys
+import time
 
 HOST = "queue.example"
 LONG = "a-tube-whose-name-is-as-long-as-names-may-be." * 4
@@ -28,6 +32,7 @@ SETS = {
     },
     "long": {LONG: (1, 2, 3, 4, 5, 6), "short": (1, 0, 0, 0, 0, 0)},
     "busy": {"idle": (100, 0, 0, 0, 0, 0), "worked": (0, 0, 0, 0, 0, 0)},
+    "slow": {f"tube{number}": (1, 0, 0, 0, 0, 0) for number in range(100)},
     # Bytes and escapes of YAML that stand for them: commands of a terminal, letters that are
     # written from right to left, wide ones, a control character of Latin-1, and bad UTF-8.
     "hostile": {
@@ -51,9 +56,11 @@ def as_bytes(name):
 class Daemon:
     """What it has, and what it has been asked."""
 
-    def __init__(self, tubes, grows):
+    def __init__(self, path, name):
+        tubes = SETS[name]
         self.tubes = {as_bytes(name): numbers for name, numbers in tubes.items()}
-        self.grows = grows
+        self.grows = b"worked" if name == "busy" else None
+        self.slow = f"{path}.slow" if name == "slow" else None
         self.asked = 0
 
     def stats(self):
@@ -79,6 +86,10 @@ class Daemon:
         return "\n".join(lines).encode()
 
     def answer(self, line):
+        if self.slow and self.asked > 2:
+            with open(self.slow, "wb"):
+                pass
+            time.sleep(5)
         if line == b"stats":
             return self.stats()
         if line == b"list-tubes":
@@ -102,7 +113,7 @@ def main():
     path, name = sys.argv[1:]
     signal.signal(signal.SIGTERM, lambda *_: (os.unlink(path), os._exit(0)))
     with socketserver.UnixStreamServer(path, Client) as server:
-        server.daemon = Daemon(SETS[name], b"worked" if name == "busy" else None)
+        server.daemon = Daemon(path, name)
         server.serve_forever()
 
 
