@@ -2,6 +2,7 @@
 /* The table of top: a row for each tube, and one for all of them. */
 #include <err.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/exit.h"
 #include "common/util.h"
@@ -51,19 +52,27 @@ static void set_work(struct table_row *row, double put_per_s, double deleted_per
 	table_rate(row, DELETED, deleted_per_s);
 }
 
-void rows_sum(struct table_row *row, const struct snapshot *snapshot, const struct rates *rates)
+/* "-" if tubes were left out: only they know how many died there. It still may be an alarm. */
+static void sum_dead(struct table_row *row, const struct snapshot *snapshot)
 {
 	uint64_t dead = 0;
 	size_t i;
 
 	for (i = 0; i < snapshot->nr_tubes; i++)
 		dead += snapshot->tube[i].dead;
+	table_count(row, DEAD, dead);
+	if (snapshot->left_out)
+		strcpy(row->text[DEAD], "-");
+}
+
+void rows_sum(struct table_row *row, const struct snapshot *snapshot, const struct rates *rates)
+{
 	*row = (struct table_row){ .name = "all tubes", .color = COLOR_STRONG };
 	table_count(row, READY, snapshot->ready);
 	table_count(row, RESERVED, snapshot->reserved);
 	table_count(row, DELAYED, snapshot->delayed);
 	table_count(row, BURIED, snapshot->buried);
-	table_count(row, DEAD, dead);
+	sum_dead(row, snapshot);
 	table_count(row, WAITING, snapshot->waiting);
 	set_work(row, rates->put, rates->deleted);
 }

@@ -33,6 +33,7 @@ SETS = {
     "long": {LONG: (1, 2, 3, 4, 5, 6), "short": (1, 0, 0, 0, 0, 0)},
     "busy": {"idle": (100, 0, 0, 0, 0, 0), "worked": (0, 0, 0, 0, 0, 0)},
     "slow": {f"tube{number}": (1, 0, 0, 0, 0, 0) for number in range(100)},
+    "many": {f"tube{number}": (0, 0, 0, 0, 1, 0) for number in range(1001)},
     # Bytes and escapes of YAML that stand for them: commands of a terminal, letters that are
     # written from right to left, wide ones, a control character of Latin-1, and bad UTF-8.
     "hostile": {
