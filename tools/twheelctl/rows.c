@@ -4,6 +4,7 @@
  */
 #include <err.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +91,7 @@ static char *name_of(const struct wheel *wheel)
 
 	if (asprintf(&name, "cpu%u %s%s%s%s", wheel->cpu, wheel->clock, *kind ? " " : "", kind,
 		     wheel->online ? "" : " (offline)") < 0)
-		err(EXIT_FAILURE, "no memory for the screen");
+		errx(EXIT_FAILURE, "out of memory for the screen");
 	return name;
 }
 
@@ -120,6 +121,12 @@ static void wheel_rates(struct rates *rates, const struct look *before, const st
 	rates_between(rates, &sample_then, &sample_now);
 }
 
+/* Has it events, or has it done anything? One that is offline is shown in any case. */
+static bool is_shown(const struct wheel *wheel)
+{
+	return wheel->armed || wheel->gap || wheel->expired || wheel->interrupts || !wheel->online;
+}
+
 struct table_row *rows_make(const struct look *before, const struct look *after, size_t *nr)
 {
 	struct table_row *rows = calloc(after->wheels.nr + 1, sizeof(*rows));
@@ -132,7 +139,7 @@ struct table_row *rows_make(const struct look *before, const struct look *after,
 		const struct wheel *wheel = &after->wheels.wheel[i];
 		struct table_row *row = &rows[*nr];
 
-		if (!wheel->armed && !wheel->expired && wheel->online)
+		if (!is_shown(wheel))
 			continue;
 		row->name = name_of(wheel);
 		row->place = (*nr)++;

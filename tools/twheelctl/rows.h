@@ -26,8 +26,9 @@ void rows_table(struct table *table);
 void rows_sum(struct table_row *row, const struct rates *rates);
 
 /*
- * A row for each wheel that has been used, in the order of @after; their number is stored in
- * @nr. The caller frees the rows, by rows_free(). The source of a row is its wheel.
+ * A row for each wheel that has events or has had an interrupt, and for each that is offline, in
+ * the order of @after; their number is stored in @nr. The caller frees the rows, by rows_free().
+ * The source of a row is its wheel.
  */
 struct table_row *rows_make(const struct look *before, const struct look *after, size_t *nr);
 void rows_free(struct table_row *rows, size_t nr);

@@ -149,15 +149,14 @@ static void draw_wheel(const struct top *top, const struct wheel *wheel, FILE *o
 
 static void draw_rows(const struct top *top, const struct table_row *rows, size_t nr, FILE *out)
 {
-	size_t unused = top->last.wheels.nr - nr;
+	size_t empty = top->last.wheels.nr - nr;
 
 	for (size_t i = 0; i < nr; i++) {
 		table_row(&top->table, &rows[i], out);
 		draw_wheel(top, rows[i].source, out);
 	}
-	if (unused)
-		fprintf(out, "%zu %s not been used\n", unused,
-			unused == 1 ? "wheel has" : "wheels have");
+	if (empty)
+		fprintf(out, "%zu %s no events\n", empty, empty == 1 ? "wheel has" : "wheels have");
 }
 
 static void draw_head(const struct top *top, FILE *out)
