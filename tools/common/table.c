@@ -93,22 +93,23 @@ bool table_key(struct table *table, char key)
 	}
 }
 
+static int compare(double x, double y)
+{
+	return (x > y) - (x < y);
+}
+
 static int compare_rows(const void *a, const void *b, void *arg)
 {
 	const struct table_row *x = a, *y = b;
 	const struct table *table = arg;
-	size_t sort = table->sort;
-	int order = 0;
+	int by_place = compare(x->place, y->place), order = by_place;
 
-	if (sort == 0)
-		order = x->place < y->place ? -1 : 1;
-	else if (x->value[sort] != y->value[sort])
-		order = x->value[sort] > y->value[sort] ? -1 : 1;
+	if (table->sort)
+		order = compare(y->value[table->sort], x->value[table->sort]);
 	if (order)
 		return table->reverse ? -order : order;
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return x->place < y->place ? -1 : 1;
+	order = compare(y->weight, x->weight);
+	return order ? order : by_place;
 }
 
 void table_sort(const struct table *table, struct table_row *rows, size_t nr)

@@ -107,6 +107,21 @@ TEST(the_largest_comes_first_then_the_one_of_more_weight)
 	expect_order(&table, "abc");
 }
 
+TEST(the_order_of_rows_with_equal_figures_is_that_of_their_names)
+{
+	struct table table = table_of(NAME);
+	struct table_row rows[40];
+	size_t i;
+
+	for (table.sort = NAME; table.sort <= THIRD; table.sort++) {
+		for (i = 0; i < ARRAY_SIZE(rows); i++)
+			rows[i] = row_of("same", 1, i * 7 % ARRAY_SIZE(rows));
+		table_sort(&table, rows, ARRAY_SIZE(rows));
+		for (i = 0; i < ARRAY_SIZE(rows); i++)
+			ASSERT_EQ(rows[i].place, i);
+	}
+}
+
 TEST(keys_choose_the_column_in_a_circle)
 {
 	struct table table = table_of(NAME);
