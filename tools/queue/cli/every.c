@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/exit.h"
+#include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
 #include "queue/cli/body.h"
@@ -164,17 +165,21 @@ static int end(struct every *every)
 
 /* A line of the list: "- name: ..." begins a job, "  key: value" goes on with it. */
 static void print_pair(const struct every *every, json_t **object, const char *key,
-		       const char *value)
+		       char *value)
 {
+	bool is_name = !strcmp(key, "name");
+
 	if (every->person.json) {
-		if (!strcmp(key, "name") || !strcmp(key, "tube"))
-			json_object_set_new(*object, key, json_string(value));
+		if (is_name || !strcmp(key, "tube"))
+			json_object_set_new(*object, key, yaml_string(value));
 		else
 			json_object_set_new(*object, key,
 					    json_integer((json_int_t)strtoull(value, NULL, 10)));
 	} else {
-		printf(strcmp(key, "name") ? "  %-12s %s\n" : "%s%s\n",
-		       strcmp(key, "name") ? key : "", value);
+		if (!is_name)
+			printf("  %-12s ", key);
+		text_put_printable(value, stdout);
+		putchar('\n');
 	}
 }
 

@@ -75,12 +75,12 @@ static bool is_text(const char *key, const char *value)
 	return !*value || value[strspn(value, "0123456789.")];
 }
 
-static json_t *json_value(const char *key, const char *value)
+static json_t *json_value(const char *key, char *value)
 {
 	if (!strcmp(value, "true") || !strcmp(value, "false"))
 		return json_boolean(*value == 't');
 	if (is_text(key, value))
-		return json_string(value);
+		return yaml_string(value);
 	return strchr(value, '.') ? json_real(strtod(value, NULL)) :
 				    json_integer(strtoll(value, NULL, 10));
 }
@@ -120,7 +120,7 @@ static void print_json(char *text, const struct snapshot *snapshot)
 		json_object_set(object, "tubes", tubes);
 		json_object_set_new(object, "tubes-left-out", json_integer(snapshot->left_out));
 	}
-	json_dumpf(object, stdout, JSON_INDENT(2));
+	json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	putchar('\n');
 	json_decref(tubes);
 	json_decref(object);

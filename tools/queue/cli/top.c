@@ -157,7 +157,7 @@ static void print_json(const struct top *top)
 	set_late(object, "", &rates->late);
 	set_late(object, "ready_", &rates->ready_late);
 	json_object_set_new(object, "tubes", tubes);
-	json_dumpf(object, stdout, JSON_COMPACT);
+	json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
 	putchar('\n');
 	json_decref(object);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "queue/cli/yaml.h"
 
 /* Would a terminal take this byte for a command? */
@@ -58,4 +59,14 @@ bool yaml_next(char **text, char **key, char **value)
 		return true;
 	}
 	return false;
+}
+
+json_t *yaml_string(char *value)
+{
+	json_t *string = json_string(value);
+
+	if (string)
+		return string;
+	text_make_printable(value);
+	return json_string(value);
 }

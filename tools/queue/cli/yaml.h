@@ -3,6 +3,7 @@
 #ifndef QUEUE_CLI_YAML_H
 #define QUEUE_CLI_YAML_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 /*
@@ -10,5 +11,8 @@
  * quotes of a value are removed. Other lines are skipped. Returns false at the end.
  */
 bool yaml_next(char **text, char **key, char **value);
+
+/* The value as a string of JSON. If it is not UTF-8, "?" stand for all but ASCII, in @value too. */
+json_t *yaml_string(char *value);
 
 #endif /* QUEUE_CLI_YAML_H */

@@ -3,7 +3,7 @@
 
 Usage: fake_daemon.py SOCKET SET
 
-It listens at a socket of UNIX and answers stats, list-tubes and stats-tube. SET is one of those
+It listens at a socket of UNIX and answers stats, list-tubes and stats-tube, and list-every. SET is one of those
 in SETS. Each answer to stats counts the same jobs as late once more, so that each refresh of top
 has the same lateness. It ends when it is terminated; then the socket is gone.
 
@@ -54,11 +54,19 @@ def as_bytes(name):
     return name if isinstance(name, bytes) else name.encode()
 
 
+# Values of stats: control characters of Latin-1, right to left, and bad UTF-8.
+HOSTILE = (r'os: "c1\xc2\x9b31m"', r'platform: "rtl\xe2\x80\xae"', r'version: "bad\xff"')
+SCHEDULE = rb"""- name: "nightly"
+  tube: "c1\xc2\x9b31m\xff"
+  interval-us: 60000000"""
+
+
 class Daemon:
     """What it has, and what it has been asked."""
 
     def __init__(self, path, name):
         tubes = SETS[name]
+        self.name = name
         self.tubes = {as_bytes(name): numbers for name, numbers in tubes.items()}
         self.grows = b"worked" if name == "busy" else None
         self.slow = f"{path}.slow" if name == "slow" else None
@@ -75,6 +83,8 @@ class Daemon:
         for what, usual in (("ready", 64), ("reserved", 1024)):
             for below, nr in ((usual, 980), (usual * 16, 19), (usual * 32, 1)):
                 lines.append(f"due-to-{what}-below-{below}-us: {nr * self.asked}")
+        if self.name == "hostile":
+            lines += HOSTILE
         return "\n".join(lines).encode()
 
     def tube(self, name):
@@ -95,6 +105,8 @@ class Daemon:
             return self.stats()
         if line == b"list-tubes":
             return b"\n".join(b"- " + name for name in self.tubes)
+        if line == b"list-every" and self.name == "hostile":
+            return SCHEDULE
         name = line.removeprefix(b"stats-tube ")
         return self.tube(name) if name in self.tubes else None
 
@@ -103,7 +115,9 @@ class Client(socketserver.StreamRequestHandler):
     def handle(self):
         for line in self.rfile:
             body = self.server.daemon.answer(line.rstrip(b"\r\n"))
-            if body is None:
+            if line.startswith(b"use "):
+                self.wfile.write(b"USING" + line[3:])
+            elif body is None:
                 self.wfile.write(b"NOT_FOUND\r\n")
             else:
                 body = b"---\n" + body + b"\n"
