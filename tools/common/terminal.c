@@ -237,6 +237,7 @@ static bool is_key(char byte)
 	}
 }
 
+/* If nothing came with an ESC, it was that key, and not the first byte of another. */
 static bool next_key(void)
 {
 	while (pressed.next < pressed.nr) {
@@ -244,6 +245,8 @@ static bool next_key(void)
 		if (is_key(pressed.last))
 			return true;
 	}
+	if (pressed.state == KEY_ESCAPED)
+		pressed.state = KEY_FIRST;
 	return false;
 }
 
