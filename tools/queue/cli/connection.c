@@ -208,10 +208,15 @@ void connection_end_round(struct connection *connection)
 	connection->until_ns = 0;
 }
 
+static bool is_closed(int error)
+{
+	return error == EPIPE || error == ECONNRESET;
+}
+
 static void __attribute__((noreturn)) send_failed(struct connection *connection)
 {
 	errno = connection->error;
-	if (errno == EPIPE || errno == ECONNRESET)
+	if (is_closed(errno))
 		errx(EXIT_CANNOT, "%s has closed the connection", connection->address);
 	err(EXIT_CANNOT, "cannot write to %s", connection->address);
 }
@@ -255,12 +260,23 @@ static bool announces_body(const char *line, unsigned long *len)
 	return false;
 }
 
+/* A daemon that has closed the connection may have said why: that is read first. */
+static void receive_line(struct connection *connection, struct answer *answer)
+{
+	bool failed = fflush(connection->out) || connection->error;
+
+	if (failed && !is_closed(connection->error))
+		send_failed(connection);
+	if (fgets(answer->line, sizeof(answer->line), connection->in))
+		return;
+	if (failed)
+		send_failed(connection);
+	receive_failed(connection);
+}
+
 void connection_answer(struct connection *connection, struct answer *answer)
 {
-	if (fflush(connection->out) || connection->error)
-		send_failed(connection);
-	if (!fgets(answer->line, sizeof(answer->line), connection->in))
-		receive_failed(connection);
+	receive_line(connection, answer);
 	answer->line[strcspn(answer->line, "\r\n")] = '\0';
 	text_make_printable(answer->line);
 	answer->body = NULL;

@@ -11,6 +11,7 @@ import re
 import select
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -159,6 +160,22 @@ def no_control_character_of_a_reason_or_a_daemon_is_printed():
             equal(result.returncode, 1)
             holds(b"has answered \"?[31mred??\"" in result.stderr, result.stderr)
         thread.join()
+
+
+@suite.test
+def the_reason_of_a_daemon_that_hangs_up_is_printed():
+    with tempfile.TemporaryDirectory() as folder, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        path = os.path.join(folder, "socket")
+        server.bind(path)
+        server.listen()
+        # Nothing is sent until standard input is at its end, and then the daemon has hung up.
+        program = subprocess.Popen([TWHEELQ, "put", "-a", f"unix:{path}", "-"],
+                                   stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        with server.accept()[0] as sock:
+            sock.sendall(b"DRAINING\r\n")
+        said = program.communicate(b"x", timeout=300)[1]
+        equal((program.returncode, said.count(b"it is draining")), (1, 1), said)
 
 
 @suite.test
