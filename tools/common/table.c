@@ -158,6 +158,16 @@ static size_t least_important(const struct table *table)
 	return least;
 }
 
+size_t table_longest(const struct table_row *rows, size_t nr, const char *sum)
+{
+	size_t longest = strlen(sum), i;
+
+	for (i = 0; i < nr; i++)
+		if (strlen(rows[i].name) > longest)
+			longest = strlen(rows[i].name);
+	return longest;
+}
+
 /* Names have a third of the width, and what figures leave. */
 void table_fit(struct table *table, unsigned int width, size_t longest)
 {

@@ -93,6 +93,9 @@ void table_rate(struct table_row *row, size_t column, double per_s);
 
 void table_sort(const struct table *table, struct table_row *rows, size_t nr);
 
+/* The length of the longest name of these rows, and of the one of the sum. */
+size_t table_longest(const struct table_row *rows, size_t nr, const char *sum);
+
 /* Choose the columns for a terminal of @width characters, whose longest name has @longest. */
 void table_fit(struct table *table, unsigned int width, size_t longest);
 

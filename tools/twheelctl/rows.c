@@ -65,7 +65,7 @@ static void set_rates(struct table_row *row, const struct rates *rates)
 
 void rows_sum(struct table_row *row, const struct rates *rates)
 {
-	*row = (struct table_row){ .name = "all wheels", .color = COLOR_STRONG };
+	*row = (struct table_row){ .name = ROWS_SUM, .color = COLOR_STRONG };
 	set_rates(row, rates);
 }
 

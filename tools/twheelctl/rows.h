@@ -22,7 +22,8 @@ struct look {
 /* A table of wheels, sorted by their names. */
 void rows_table(struct table *table);
 
-/* The row of all wheels. */
+/* The row of all wheels, and its name. */
+#define ROWS_SUM	"all wheels"
 void rows_sum(struct table_row *row, const struct rates *rates);
 
 /*

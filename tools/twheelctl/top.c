@@ -8,7 +8,6 @@
  * sorted by the column that the user chooses, and draws each wheel below its row. Elsewhere,
  * each refresh is a line.
  */
-#include <err.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +16,10 @@
 #include <sys/utsname.h>
 
 #include "common/color.h"
+#include "common/screen.h"
 #include "common/table.h"
 #include "common/time.h"
+#include "common/util.h"
 #include "common/wait.h"
 #include "twheelctl/command.h"
 #include "twheelctl/draw.h"
@@ -38,16 +39,11 @@ static const char heading[] =
 
 /**
  * struct top - the state of the command
+ * @screen: --interval, --count, --json (only lines), and the table.
  * @settings: the options of all commands.
  * @style: how to draw.
- * @interval_ns: --interval.
- * @count: --count; 0: no limit.
- * @json: --json.
  * @color: --color.
- * @full_screen: the output is a terminal that can be drawn on.
- * @nr: the number of refreshes so far.
  * @host: the name of this machine.
- * @table: the columns of the screen, and the order of its rows.
  * @at: the time of the last refresh.
  * @before: the wheels at the refresh before the last one.
  * @last: the wheels at the last refresh.
@@ -55,16 +51,11 @@ static const char heading[] =
  * @rates: the rates between the last two refreshes.
  */
 struct top {
+	struct screen screen;
 	struct settings *settings;
 	struct draw_style style;
-	__u64 interval_ns;
-	__u64 count;
-	bool json;
 	enum color_when color;
-	bool full_screen;
-	__u64 nr;
 	struct utsname host;
-	struct table table;
 	time_t at;
 	struct look before;
 	struct look last;
@@ -87,6 +78,16 @@ static bool look(struct top *top)
 	sample_take(&top->sample, &top->last.wheels, top->last.at_ns);
 	rates_between(&top->rates, &before, &top->sample);
 	return true;
+}
+
+static struct top *top_of(struct screen *screen)
+{
+	return container_of(screen, struct top, screen);
+}
+
+static bool refresh(struct screen *screen)
+{
+	return look(top_of(screen));
 }
 
 static json_t *json_lateness(__u64 below_ns)
@@ -114,7 +115,7 @@ static void print_line(const struct top *top)
 	const struct rates *rates = &top->rates;
 	char p99[NUMBER_TEXT], worst[NUMBER_TEXT];
 
-	if ((top->nr - 1) % LINES_PER_HEADING == 0)
+	if ((top->screen.nr - 1) % LINES_PER_HEADING == 0)
 		puts(heading);
 	printf("%10.0f  %10llu  %12.0f  %11.0f  %10.0f  %8s  %10s\n", rates->per_s,
 	       rates->pending, rates->interrupts_per_s, rates->postponed_per_s,
@@ -123,20 +124,20 @@ static void print_line(const struct top *top)
 	       lateness_format(worst, rates->worst_ns));
 }
 
+static void print(struct screen *screen)
+{
+	struct top *top = top_of(screen);
+
+	if (screen->only_lines)
+		print_json(&top->rates);
+	else
+		print_line(top);
+}
+
 /* Before the first refresh there are no rates. */
 static struct table_row *make_rows(const struct top *top, size_t *nr)
 {
-	return rows_make(top->nr ? &top->before : &top->last, &top->last, nr);
-}
-
-static size_t longest_name(const struct table_row *rows, size_t nr)
-{
-	size_t longest = strlen("all wheels");
-
-	for (size_t i = 0; i < nr; i++)
-		if (strlen(rows[i].name) > longest)
-			longest = strlen(rows[i].name);
-	return longest;
+	return rows_make(top->screen.nr ? &top->before : &top->last, &top->last, nr);
 }
 
 static void draw_wheel(const struct top *top, const struct wheel *wheel, FILE *out)
@@ -152,7 +153,7 @@ static void draw_rows(const struct top *top, const struct table_row *rows, size_
 	size_t empty = top->last.wheels.nr - nr;
 
 	for (size_t i = 0; i < nr; i++) {
-		table_row(&top->table, &rows[i], out);
+		table_row(&top->screen.table, &rows[i], out);
 		draw_wheel(top, rows[i].source, out);
 	}
 	if (empty)
@@ -162,92 +163,37 @@ static void draw_rows(const struct top *top, const struct table_row *rows, size_
 static void draw_head(const struct top *top, FILE *out)
 {
 	char each[NUMBER_TEXT], rest[NUMBER_TEXT + 16];
+	const struct rates none = { .pending = top->sample.pending };
 	struct table_row sum;
 
-	snprintf(rest, sizeof(rest), " - every %s", duration_format(each, top->interval_ns));
-	table_title(&top->table, "twheelctl top", top->host.nodename, top->at, rest, out);
-	table_heading(&top->table, out);
-	rows_sum(&sum, top->nr ? &top->rates : &(struct rates){ .pending = top->sample.pending });
-	table_row(&top->table, &sum, out);
+	snprintf(rest, sizeof(rest), " - every %s", duration_format(each, top->screen.interval_ns));
+	table_title(&top->screen.table, "twheelctl top", top->host.nodename, top->at, rest, out);
+	table_heading(&top->screen.table, out);
+	rows_sum(&sum, top->screen.nr ? &top->rates : &none);
+	table_row(&top->screen.table, &sum, out);
 }
 
-static void compose(struct top *top, FILE *out)
+static void compose(struct screen *screen, FILE *out)
 {
+	struct top *top = top_of(screen);
 	unsigned int columns = terminal_columns();
 	struct table_row *rows;
 	size_t nr;
 
 	rows = make_rows(top, &nr);
 	top->style.fold = draw_fold(columns);
-	table_fit(&top->table, columns, longest_name(rows, nr));
-	table_sort(&top->table, rows, nr);
+	table_fit(&screen->table, columns, table_longest(rows, nr, ROWS_SUM));
+	table_sort(&screen->table, rows, nr);
 	draw_head(top, out);
 	draw_rows(top, rows, nr, out);
 	rows_free(rows, nr);
 }
 
-static void draw_screen(struct top *top)
-{
-	char *text = NULL, *legend = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len), *keys = open_memstream(&legend, &len);
-
-	if (!out || !keys)
-		errx(EXIT_FAILURE, "out of memory for the screen");
-	compose(top, out);
-	table_legend(&top->table, keys);
-	if (fclose(out) || fclose(keys))
-		errx(EXIT_FAILURE, "out of memory for the screen");
-	terminal_show(text, legend);
-	free(text);
-	free(legend);
-}
-
-static void show(struct top *top)
-{
-	if (top->full_screen)
-		draw_screen(top);
-	else if (top->json)
-		print_json(&top->rates);
-	else
-		print_line(top);
-}
-
-/*
- * Waits for the next refresh, which a pause puts off, and redraws the screen if necessary.
- * Returns false to quit.
- */
-static bool wait_for_next(struct top *top, __u64 until_ns)
-{
-	enum terminal_event event;
-
-	for (;;) {
-		event = terminal_wait(top->table.paused ? TIME_NEVER_NS : until_ns);
-		if (event == TERMINAL_TIME || event == TERMINAL_QUIT)
-			return event == TERMINAL_TIME;
-		if (event == TERMINAL_REDRAW || table_key(&top->table, terminal_key()))
-			draw_screen(top);
-	}
-}
-
-/* Refreshes until the user quits or @count is reached. */
-static enum status top_watch(struct top *top)
-{
-	__u64 next_ns = top->sample.at_ns;
-
-	while (!top->count || top->nr < top->count) {
-		next_ns += top->interval_ns;
-		if (!wait_for_next(top, next_ns))
-			return STATUS_OK;
-		if (!look(top))
-			return STATUS_FAILURE;
-		if (next_ns + top->interval_ns < top->sample.at_ns)
-			next_ns = top->sample.at_ns;
-		top->nr++;
-		show(top);
-	}
-	return STATUS_OK;
-}
+static const struct screen_calls calls = {
+	.refresh = refresh,
+	.compose = compose,
+	.print = print,
+};
 
 static error_t parse_top(int key, char *arg, struct argp_state *state)
 {
@@ -258,11 +204,10 @@ static error_t parse_top(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = top->settings;
 		return 0;
 	case 'i':
-		top->interval_ns = option_seconds(state, "interval", arg,
-						  MIN_INTERVAL_NS);
+		top->screen.interval_ns = option_seconds(state, "interval", arg, MIN_INTERVAL_NS);
 		return 0;
 	case 'c':
-		top->count = option_count(state, "count", arg, 1, ~0ULL);
+		top->screen.count = option_count(state, "count", arg, 1, ~0ULL);
 		return 0;
 	case 'a':
 		top->style.all = true;
@@ -274,13 +219,13 @@ static error_t parse_top(int key, char *arg, struct argp_state *state)
 		top->color = option_color(state, arg);
 		return 0;
 	case 'j':
-		top->json = true;
+		top->screen.only_lines = true;
 		return 0;
 	case 'r':
-		top->table.reverse = true;
+		top->screen.table.reverse = true;
 		return 0;
 	case 's':
-		table_option_sort(&top->table, state, arg);
+		table_option_sort(&top->screen.table, state, arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -327,25 +272,20 @@ static const struct argp top_argp = {
 enum status top_main(int argc, char **argv, struct settings *settings)
 {
 	struct top top = {
+		.screen = { .calls = &calls, .interval_ns = NSEC_PER_SEC },
 		.settings = settings,
 		.style.ascii = draw_needs_ascii(),
-		.interval_ns = NSEC_PER_SEC,
 	};
-	enum status status;
+	bool went_well;
 
-	rows_table(&top.table);
+	rows_table(&top.screen.table);
 	argp_parse(&top_argp, argc, argv, 0, NULL, &top);
 	color_choose(top.color);
 	uname(&top.host);
 	if (!look(&top))
 		return STATUS_FAILURE;
-	top.full_screen = !top.json && terminal_can_draw();
-	setvbuf(stdout, NULL, top.full_screen ? _IOFBF : _IOLBF, BUFSIZ);
-	if (top.full_screen)
-		terminal_enter();
-	status = top_watch(&top);
-	terminal_leave();
+	went_well = screen_watch(&top.screen);
 	wheels_free(&top.before.wheels);
 	wheels_free(&top.last.wheels);
-	return status;
+	return went_well ? STATUS_OK : STATUS_FAILURE;
 }

@@ -67,7 +67,7 @@ static void sum_dead(struct table_row *row, const struct snapshot *snapshot)
 
 void rows_sum(struct table_row *row, const struct snapshot *snapshot, const struct rates *rates)
 {
-	*row = (struct table_row){ .name = "all tubes", .color = COLOR_STRONG };
+	*row = (struct table_row){ .name = ROWS_SUM, .color = COLOR_STRONG };
 	table_count(row, READY, snapshot->ready);
 	table_count(row, RESERVED, snapshot->reserved);
 	table_count(row, DELAYED, snapshot->delayed);

@@ -9,7 +9,8 @@
 /* A table of tubes, the busiest first. */
 void rows_table(struct table *table);
 
-/* The row of all tubes. */
+/* The row of all tubes, and its name. */
+#define ROWS_SUM	"all tubes"
 void rows_sum(struct table_row *row, const struct snapshot *snapshot, const struct rates *rates);
 
 /* A row for each tube, which the caller frees, in the order of names. */

@@ -7,7 +7,6 @@
  * which is sorted by the column that the user chooses; elsewhere each output is a line.
  */
 #include <argp.h>
-#include <err.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +14,10 @@
 #include <time.h>
 
 #include "common/color.h"
+#include "common/screen.h"
 #include "common/table.h"
 #include "common/time.h"
+#include "common/util.h"
 #include "common/wait.h"
 #include "common/number.h"
 #include "common/options.h"
@@ -34,42 +35,39 @@
 
 /**
  * struct top - the state of the command
+ * @screen: --interval, --count, --json (only lines), and the table.
  * @address: --connect.
- * @interval_ns: --interval.
- * @count: --count; 0 for any number.
- * @json: --json.
  * @color: --color.
- * @full_screen: the output is a terminal that can be drawn on.
- * @nr: number of outputs so far.
- * @table: the columns of the screen, and the order of its rows.
  * @at: the time of @snapshot.
  * @connection: connection to the daemon.
  * @snapshot: the last snapshot.
  * @rates: rates between the snapshot before and @snapshot.
  */
 struct top {
+	struct screen screen;
 	const char *address;
-	__u64 interval_ns;
-	__u64 count;
-	bool json;
 	enum color_when color;
-	bool full_screen;
-	__u64 nr;
-	struct table table;
 	time_t at;
 	struct connection *connection;
 	struct snapshot snapshot;
 	struct rates rates;
 };
 
-static void take_snapshot(struct top *top)
+static struct top *top_of(struct screen *screen)
 {
+	return container_of(screen, struct top, screen);
+}
+
+static bool refresh(struct screen *screen)
+{
+	struct top *top = top_of(screen);
 	struct snapshot before = top->snapshot;
 
 	snapshot_take(&top->snapshot, top->connection, wait_now_ns());
 	top->at = time(NULL);
 	snapshot_rates(&top->rates, &before, &top->snapshot);
 	snapshot_free(&before);
+	return true;
 }
 
 /* --- a line --------------------------------------------------------------------------- */
@@ -94,7 +92,7 @@ static void print_line(const struct top *top)
 	const struct rates *rates = &top->rates;
 	char ready[NUMBER_TEXT], p99[NUMBER_TEXT], worst[NUMBER_TEXT];
 
-	if ((top->nr - 1) % LINES_PER_HEADING == 0) {
+	if ((top->screen.nr - 1) % LINES_PER_HEADING == 0) {
 		fputs("    ready  reserved   delayed    buried     put/s deleted/s", stdout);
 		puts(" retries/s    dead/s  p99 ready  p99 reserved  worst reserved");
 	}
@@ -162,6 +160,16 @@ static void print_json(const struct top *top)
 	json_decref(object);
 }
 
+static void print(struct screen *screen)
+{
+	struct top *top = top_of(screen);
+
+	if (screen->only_lines)
+		print_json(top);
+	else
+		print_line(top);
+}
+
 /* --- a screen ------------------------------------------------------------------------- */
 
 static void print_title(const struct top *top, FILE *out)
@@ -172,8 +180,8 @@ static void print_title(const struct top *top, FILE *out)
 	snprintf(where, sizeof(where), "%s (%s)", top->snapshot.host, top->address);
 	snprintf(rest, sizeof(rest), " - up %s, every %s",
 		 duration_format(up, top->snapshot.uptime_s * 1e9),
-		 duration_format(each, top->interval_ns));
-	table_title(&top->table, "twheelq top", where, top->at, rest, out);
+		 duration_format(each, top->screen.interval_ns));
+	table_title(&top->screen.table, "twheelq top", where, top->at, rest, out);
 }
 
 static void print_late(const char *what, const struct histogram *late, FILE *out)
@@ -210,95 +218,41 @@ static void print_head(const struct top *top, FILE *out)
 	print_late("reserved:", &rates->late, out);
 }
 
-static size_t longest_name(const struct snapshot *snapshot)
-{
-	size_t longest = strlen("all tubes"), i;
-
-	for (i = 0; i < snapshot->nr_tubes; i++)
-		if (strlen(snapshot->tube[i].name) > longest)
-			longest = strlen(snapshot->tube[i].name);
-	return longest;
-}
-
-static void print_tubes(struct top *top, FILE *out)
+static void print_tubes(const struct top *top, const struct table_row *rows, FILE *out)
 {
 	const struct snapshot *snapshot = &top->snapshot;
-	struct table_row sum, *rows = rows_make(snapshot);
+	struct table_row sum;
 	size_t i;
 
-	table_sort(&top->table, rows, snapshot->nr_tubes);
-	table_heading(&top->table, out);
+	table_heading(&top->screen.table, out);
 	rows_sum(&sum, snapshot, &top->rates);
-	table_row(&top->table, &sum, out);
+	table_row(&top->screen.table, &sum, out);
 	for (i = 0; i < snapshot->nr_tubes; i++)
-		table_row(&top->table, &rows[i], out);
+		table_row(&top->screen.table, &rows[i], out);
 	if (snapshot->left_out)
 		fprintf(out, "and %zu more\n", snapshot->left_out);
+}
+
+static void compose(struct screen *screen, FILE *out)
+{
+	struct top *top = top_of(screen);
+	size_t nr = top->snapshot.nr_tubes;
+	struct table_row *rows = rows_make(&top->snapshot);
+
+	table_fit(&screen->table, terminal_columns(), table_longest(rows, nr, ROWS_SUM));
+	table_sort(&screen->table, rows, nr);
+	print_head(top, out);
+	print_tubes(top, rows, out);
 	free(rows);
 }
 
-static void draw_screen(struct top *top)
-{
-	char *text = NULL, *legend = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len), *keys = open_memstream(&legend, &len);
+/* --- the command ---------------------------------------------------------------------- */
 
-	if (!out || !keys)
-		errx(EXIT_CANNOT, "out of memory for the screen");
-	table_fit(&top->table, terminal_columns(), longest_name(&top->snapshot));
-	print_head(top, out);
-	print_tubes(top, out);
-	table_legend(&top->table, keys);
-	if (fclose(out) || fclose(keys))
-		errx(EXIT_CANNOT, "out of memory for the screen");
-	terminal_show(text, legend);
-	free(text);
-	free(legend);
-}
-
-/* --- the loop ------------------------------------------------------------------------- */
-
-static void show(struct top *top)
-{
-	if (top->full_screen)
-		draw_screen(top);
-	else if (top->json)
-		print_json(top);
-	else
-		print_line(top);
-}
-
-/*
- * Wait, longer if the user pauses, and redraw the screen if necessary. Returns whether to go on.
- */
-static bool wait_for_next(struct top *top, __u64 until_ns)
-{
-	enum terminal_event event;
-
-	for (;;) {
-		event = terminal_wait(top->table.paused ? TIME_NEVER_NS : until_ns);
-		if (event == TERMINAL_TIME || event == TERMINAL_QUIT)
-			return event == TERMINAL_TIME;
-		if (event == TERMINAL_REDRAW || table_key(&top->table, terminal_key()))
-			draw_screen(top);
-	}
-}
-
-static void watch(struct top *top)
-{
-	__u64 next_ns = top->snapshot.at_ns;
-
-	while (!top->count || top->nr < top->count) {
-		next_ns += top->interval_ns;
-		if (!wait_for_next(top, next_ns))
-			return;
-		take_snapshot(top);
-		if (next_ns + top->interval_ns < top->snapshot.at_ns)
-			next_ns = top->snapshot.at_ns;
-		top->nr++;
-		show(top);
-	}
-}
+static const struct screen_calls calls = {
+	.refresh = refresh,
+	.compose = compose,
+	.print = print,
+};
 
 static error_t parse_top(int key, char *arg, struct argp_state *state)
 {
@@ -309,22 +263,22 @@ static error_t parse_top(int key, char *arg, struct argp_state *state)
 		top->address = arg;
 		return 0;
 	case 'i':
-		top->interval_ns = option_seconds(state, "interval", arg, MIN_INTERVAL_NS);
+		top->screen.interval_ns = option_seconds(state, "interval", arg, MIN_INTERVAL_NS);
 		return 0;
 	case 'c':
-		top->count = option_count(state, "count", arg, 1, ~0ULL);
+		top->screen.count = option_count(state, "count", arg, 1, ~0ULL);
 		return 0;
 	case 'C':
 		top->color = option_color(state, arg);
 		return 0;
 	case 'j':
-		top->json = true;
+		top->screen.only_lines = true;
 		return 0;
 	case 'r':
-		top->table.reverse = true;
+		top->screen.table.reverse = true;
 		return 0;
 	case 's':
-		table_option_sort(&top->table, state, arg);
+		table_option_sort(&top->screen.table, state, arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -358,22 +312,17 @@ int top_main(int argc, char **argv)
 {
 	struct top top = {
 		.address = ADDRESS_DEFAULT,
-		.interval_ns = NSEC_PER_SEC,
+		.screen = { .calls = &calls, .interval_ns = NSEC_PER_SEC },
 	};
 
 	argp_err_exit_status = EXIT_USAGE;
-	rows_table(&top.table);
+	rows_table(&top.screen.table);
 	argp_parse(&top_argp, argc, argv, 0, NULL, &top);
 	color_choose(top.color);
 	top.connection = connection_open(top.address);
 	snapshot_take(&top.snapshot, top.connection, wait_now_ns());
 	top.at = time(NULL);
-	top.full_screen = !top.json && terminal_can_draw();
-	setvbuf(stdout, NULL, top.full_screen ? _IOFBF : _IOLBF, BUFSIZ);
-	if (top.full_screen)
-		terminal_enter();
-	watch(&top);
-	terminal_leave();
+	screen_watch(&top.screen);
 	snapshot_free(&top.snapshot);
 	connection_close(top.connection);
 	return 0;
