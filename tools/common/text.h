@@ -65,9 +65,9 @@ bool text_next_duration(struct text *text, uint64_t *ns);
 bool text_duration(const char *text, uint64_t *ns);
 
 /*
- * A terminal takes some bytes for commands, and may show others in another direction or in any
- * width. So of what others have written, bytes that are not printable ASCII become "?": in a
- * string, whose lines stay, or on their way to @out.
+ * A terminal takes some bytes for commands; bidirectional characters reorder what it shows, and
+ * wide ones take two columns. So of what others have written, bytes that are not printable ASCII
+ * become "?": in a string, whose lines stay, or on their way to @out.
  */
 void text_make_printable(char *string);
 void text_put_printable(const char *string, FILE *out);
