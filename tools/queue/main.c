@@ -14,6 +14,7 @@
 #include "queue/cli/top.h"
 #include "queue/serve/serve.h"
 #include "common/exit.h"
+#include "common/standard.h"
 #include "common/util.h"
 #include "common/version.h"
 
@@ -68,6 +69,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	size_t i;
 
+	standard_files_open();
 	for (i = 0; i < ARRAY_SIZE(subcommands); i++)
 		if (!strcmp(name, subcommands[i].name))
 			return run_subcommand(i, argc - 1, argv + 1);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/standard.h"
 #include "common/util.h"
 #include "common/version.h"
 #include "relay/cli/list.h"
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
 {
 	size_t i;
 
+	standard_files_open();
 	for (i = 0; argc > 1 && i < ARRAY_SIZE(commands); i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return run_command(i, argc - 1, argv + 1);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/standard.h"
 #include "common/version.h"
 #include "twheelctl/command.h"
 #include "common/util.h"
@@ -149,6 +150,7 @@ int main(int argc, char **argv)
 	};
 	char **args;
 
+	standard_files_open();
 	argp_err_exit_status = STATUS_USAGE;
 	argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &invocation);
 

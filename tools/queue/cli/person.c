@@ -9,6 +9,7 @@
 
 #include "common/exit.h"
 #include "common/moment.h"
+#include "common/standard.h"
 #include "common/time.h"
 #include "common/util.h"
 #include "queue/cli/person.h"
@@ -30,8 +31,7 @@ void person_begin(const struct option_table *table, void *values, int argc, char
 int person_end(struct person *person, int status)
 {
 	connection_close(person->connection);
-	if (fflush(stdout) || ferror(stdout))
-		err(EXIT_CANNOT, "cannot write");
+	standard_output_check();
 	return status;
 }
 

@@ -17,6 +17,7 @@
 #include "queue/cli/connection.h"
 #include "queue/cli/snapshot.h"
 #include "common/exit.h"
+#include "common/standard.h"
 #include "common/text.h"
 #include "common/util.h"
 #include "queue/cli/yaml.h"
@@ -331,5 +332,6 @@ int stats_main(int argc, char **argv)
 	status = stats.tube ? stats_of_tube(connection, &stats) :
 			      stats_of_daemon(connection, &stats);
 	connection_close(connection);
+	standard_output_check();
 	return status;
 }

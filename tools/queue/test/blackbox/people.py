@@ -373,6 +373,27 @@ def wrong_use_is_status_2_and_says_what_is_wrong():
 
 
 @suite.test
+def output_that_cannot_be_written_or_is_closed_is_status_1():
+    """A disk that is full, and files that are closed: nothing else gets their numbers."""
+    with Twheelq() as daemon:
+        daemon.start()
+        equal(run(daemon, "put", "x")[0], 0)
+        for words in ("stats", "stats --json", "stats default", "jobs default", "peek 1", "top -c 1",
+                      "top -c 1 -j"):
+            name, *rest = words.split()
+            for redirection in (">/dev/full", ">&-", "<&- >&-", "<&- >&- 2>&-"):
+                command = f'exec "$0" {name} -a "$1" {" ".join(rest)} {redirection}'
+                result = subprocess.run(["sh", "-c", command, TWHEELQ, daemon.address],
+                                        stderr=subprocess.PIPE, check=False, timeout=300)
+                equal(result.returncode, 1, f"{words} {redirection}: {result.stderr}")
+                if "2>" not in redirection:
+                    holds(b"cannot write" in result.stderr, f"{words}: {result.stderr}")
+        with daemon.client() as client:
+            equal(client.stats("stats")["cmd-put"], "1")
+            equal(client.stats("stats")["current-jobs-ready"], "1")
+
+
+@suite.test
 def a_daemon_that_is_not_there_drains_or_is_full_is_said():
     with Twheelq(options=["--max-jobs", "1"]) as daemon:
         for line in ("put|x", "peek|1", "jobs|t", "kick|t|1", "delete|1", "purge|t|ready|-y",
