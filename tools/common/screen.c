@@ -6,6 +6,7 @@
 
 #include "common/exit.h"
 #include "common/screen.h"
+#include "common/standard.h"
 #include "common/terminal.h"
 #include "common/time.h"
 #include "common/wait.h"
@@ -34,8 +35,7 @@ static void show(struct screen *screen)
 		draw(screen);
 	else
 		screen->calls->print(screen);
-	if (fflush(stdout) || ferror(stdout))
-		err(EXIT_CANNOT, "cannot write");
+	standard_output_check();
 }
 
 /*

@@ -6,12 +6,11 @@
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
+#include "common/signals.h"
 #include "common/time.h"
 #include "common/util.h"
 #include "metrics/http.h"
@@ -75,29 +74,11 @@ static const char *health(void *context)
 	return recent_wheels(context) ? NULL : "the wheels of the module cannot be read\n";
 }
 
-/* The file of the signals that end it. */
-static int catch_signals(void)
-{
-	sigset_t signals;
-	int fd;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	fd = signalfd(-1, &signals, SFD_CLOEXEC);
-	if (fd < 0)
-		err(STATUS_FAILURE, "signalfd");
-	return fd;
-}
-
 static enum status serve(struct metrics *metrics)
 {
 	struct pollfd files[] = {
 		{ .fd = metrics_fd(metrics), .events = POLLIN },
-		{ .fd = catch_signals(), .events = POLLIN },
+		{ .fd = signals_open(), .events = POLLIN },
 	};
 
 	warnx("metrics on http://%s/metrics", metrics_address(metrics));

@@ -8,14 +8,13 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 
 #include "common/options.h"
+#include "common/signals.h"
 #include "common/time.h"
 #include "common/version.h"
 #include "common/wait.h"
@@ -182,20 +181,7 @@ static bool take_samples(struct record *record)
 /* A signal ends the recording as its limit does: the instance of tracefs has to go. */
 static void catch_signals(struct record *record)
 {
-	sigset_t signals;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	record->files[FILE_SIGNALS] = (struct pollfd){
-		.fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK),
-		.events = POLLIN,
-	};
-	if (record->files[FILE_SIGNALS].fd < 0)
-		err(STATUS_FAILURE, "signalfd");
+	record->files[FILE_SIGNALS] = (struct pollfd){ .fd = signals_open(), .events = POLLIN };
 }
 
 static enum status record_all(struct record *record)
