@@ -9,12 +9,6 @@
 
 job=
 
-# The settings of this machine's apt for fetching packages.
-apt_settings() {
-	apt-config dump | sed -n '/^Acquire::IndexTargets/d; /^Acquire::.* "..*";$/p'
-	[[ -z ${http_proxy-} ]] || echo "Acquire::http::Proxy \"$http_proxy\";"
-}
-
 # dpkg need not wait for the disk: after a crash of the machine the system is made again.
 write_settings() {
 	local main security

@@ -123,6 +123,12 @@ learn_mirrors() {
 	[[ -n $(main_mirror) ]] || die "apt on this machine has no archive of Debian among its sources"
 }
 
+# What this machine's apt has been told about the ways to get packages, for another system's.
+apt_settings() {
+	apt-config dump | sed -n '/^Acquire::IndexTargets/d; /^Acquire::.* "..*";$/p'
+	[[ -z ${http_proxy-} ]] || echo "Acquire::http::Proxy \"$http_proxy\";"
+}
+
 # use_release RELEASE [ARCHITECTURE]: the next kernels are from this one. Of an ARCHITECTURE other
 # than amd64, packages are named PACKAGE:ARCHITECTURE.
 use_release() {
