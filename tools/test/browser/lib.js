@@ -256,6 +256,27 @@ async function closePage(page, expected = []) {
 	await page.context().close();
 }
 
+// The texts of a row of a table, by the titles of its columns; null if it is not there. Of more
+// tables with such rows, @board names one.
+async function row(page, name, board = null) {
+	return page.evaluate(
+		([key, of]) => {
+			const within = of ? `[data-board="${of}"] ` : "";
+			const line = document.querySelector(
+				`${within}tr[data-name="${CSS.escape(key)}"]`,
+			);
+			if (!line) return null;
+			const titles = [...line.closest("table").querySelectorAll("thead th")].map(
+				(th) => th.textContent,
+			);
+			return Object.fromEntries(
+				[...line.children].map((cell, i) => [titles[i], cell.textContent]),
+			);
+		},
+		[name, board],
+	);
+}
+
 // Text whose contrast to what is behind it is below that of WCAG AA. Runs in the page.
 function lowContrast() {
 	const parse = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
@@ -346,6 +367,7 @@ module.exports = {
 	holds,
 	lowContrast,
 	openPage,
+	row,
 	runTests,
 	sleep,
 	test,

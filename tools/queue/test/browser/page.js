@@ -12,6 +12,7 @@ const {
 	holds,
 	lowContrast,
 	openPage,
+	row,
 	runTests,
 	sleep,
 	test,
@@ -31,20 +32,6 @@ const HOSTILE = [
 async function started(options) {
 	const daemon = await new Twheelq(options).start();
 	return {daemon, client: daemon.client()};
-}
-
-// The numbers of a row of the table of tubes, by the titles of its columns.
-async function row(page, tube) {
-	return page.evaluate((name) => {
-		const line = document.querySelector(`tr[data-name="${CSS.escape(name)}"]`);
-		if (!line) return null;
-		const titles = [...line.closest("table").querySelectorAll("thead th")].map(
-			(th) => th.textContent,
-		);
-		return Object.fromEntries(
-			[...line.children].map((cell, i) => [titles[i], cell.textContent]),
-		);
-	}, tube);
 }
 
 async function ids(page) {

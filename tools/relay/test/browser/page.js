@@ -14,6 +14,7 @@ const {
 	holds,
 	lowContrast,
 	openPage,
+	row,
 	runTests,
 	sleep,
 	test,
@@ -114,25 +115,6 @@ async function started() {
 	return {cluster, relay: await new Relay().start(cluster)};
 }
 
-// The texts of a row of a table, by the titles of its columns; null if it is not there.
-async function row(page, board, name) {
-	return page.evaluate(
-		([of, key]) => {
-			const line = [...document.querySelectorAll(`[data-board="${of}"] tbody tr`)].find(
-				(one) => one.dataset.name === key,
-			);
-			if (!line) return null;
-			const titles = [...line.closest("table").querySelectorAll("thead th")].map(
-				(th) => th.textContent,
-			);
-			return Object.fromEntries(
-				[...line.children].map((cell, i) => [titles[i], cell.textContent]),
-			);
-		},
-		[board, name],
-	);
-}
-
 async function names(page, board) {
 	return page
 		.locator(`[data-board="${board}"] tbody tr`)
@@ -163,13 +145,13 @@ test("targets_topics_and_partitions_are_shown_as_the_metrics_have_them", async (
 	const topics = await names(page, "topics");
 	for (const topic of ["delays", ...widths().map((width) => `delays-b${width}s`)]) {
 		holds(topics.includes(topic), `${topic} is missing`);
-		equal((await row(page, "topics", topic)).Partitions, "4", topic);
+		equal((await row(page, topic, "topics")).Partitions, "4", topic);
 	}
 	// Those for bills wait in a bucket, where the relay leaves them unread.
 	const waiting = async () => {
 		let sum = 0;
 		for (const topic of await names(page, "topics"))
-			sum += Number((await row(page, "topics", topic)).Waiting);
+			sum += Number((await row(page, topic, "topics")).Waiting);
 		return sum;
 	};
 	await until(async () => (await waiting()) === 30, async () => `${await waiting()} wait`);
@@ -186,7 +168,7 @@ test("a_target_that_cannot_be_written_stands_out_until_it_can", async (browser) 
 		page
 			.locator('[data-board="targets"] tbody tr[data-name="mails"] td.bad')
 			.count();
-	await until(async () => (await bad()) > 0, async () => JSON.stringify(await row(page, "targets", "mails")));
+	await until(async () => (await bad()) > 0, async () => JSON.stringify(await row(page, "mails", "targets")));
 	equal(
 		await page
 			.locator('[data-board="targets"] tbody tr[data-name="bills"] td.bad')
@@ -201,7 +183,7 @@ test("a_target_that_cannot_be_written_stands_out_until_it_can", async (browser) 
 			(await relay.metrics())['twheel_relay_target_written_total{target="mails"}'] === 20,
 		"the target is written again",
 	);
-	await until(async () => (await row(page, "targets", "mails")).Held === "0", "nothing is held");
+	await until(async () => (await row(page, "mails", "targets")).Held === "0", "nothing is held");
 	await closePage(page);
 });
 
@@ -256,7 +238,7 @@ test("texts_have_contrast_and_a_phone_has_room", async (browser) => {
 			{width: 360, height: 740},
 		]) {
 			const page = await openPage(browser, relay.url, {colorScheme, viewport});
-			await until(async () => await row(page, "targets", "mails"), "the target");
+			await until(async () => await row(page, "mails", "targets"), "the target");
 			equal(await page.evaluate(lowContrast), [], `${colorScheme}: low contrast`);
 			holds(
 				await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
