@@ -17,7 +17,8 @@
  *  2. It fired at its due time or later.
  *  3. It fired at most a tick after the due time, rounded up to a tick, or after the end of the
  *     slack. If its clock jumped beyond the due time, the limit is JUMP_NS after the new time:
- *     the kernel's worker tells timers of it.
+ *     the kernel's worker tells timers of it. One record in BUSY_SHARE may be later, by up to
+ *     BUSY_NS: where each instruction takes time, the processor may be at something else.
  *  4. It counts one expiration, or as many of a period as the clock jumped beyond.
  *
  * In the end, and each simulated day, QUERY finds each event, and none waits whose time is over.
@@ -40,6 +41,8 @@
 #define HOUR_NS		(3600 * TWHEEL_SECOND)
 #define DELAY_MIN_NS	(2 * TWHEEL_MILLISECOND)
 #define JUMP_NS		(50 * TWHEEL_MILLISECOND)
+#define BUSY_NS		TWHEEL_MILLISECOND
+#define BUSY_SHARE	200
 #define SLACK_MAX_NS	(5 * TWHEEL_SECOND)
 #define SUSPEND_MIN_S	60
 #define RECORDS_MAX	256
@@ -107,6 +110,7 @@ static struct {
 	uint64_t clock_sets;
 	uint64_t suspends;
 	uint64_t most_late_ns;
+	uint64_t beyond_limit;
 } seen;
 
 static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
@@ -240,7 +244,8 @@ static void check_time(const struct side *side, const struct event *event,
 	if (record->fired_ns < due_ns)
 		fail("%s: an event due at %lu is early, at %llu", clocks[side->clock].name, due_ns,
 		     record->fired_ns);
-	if (record->fired_ns > limit_ns(event))
+	seen.beyond_limit += record->fired_ns > limit_ns(event);
+	if (record->fired_ns > limit_ns(event) + BUSY_NS)
 		fail("%s: an event due at %lu, slack %lu, clock set to %lu, is late, at %llu",
 		     clocks[side->clock].name, due_ns, event->slack_ns, event->jump_ns,
 		     record->fired_ns);
@@ -506,8 +511,10 @@ int main(int argc, char **argv)
 	tick_ns = twheel_info(sides[MONOTONIC].wheel)->tick_ns;
 	run(days, jump);
 	printf("days %lu\nrecords %lu\nexpirations %lu\nmoved %lu\ncancelled %lu\nclock_sets %lu\n"
-	       "suspends %lu\nmost_late_ns %lu\ntick_ns %lu\n", days, nr_records(),
-	       seen.expirations, seen.moved, seen.cancelled, seen.clock_sets, seen.suspends,
-	       seen.most_late_ns, tick_ns);
+	       "suspends %lu\nmost_late_ns %lu\nbeyond_limit %lu\ntick_ns %lu\n", days,
+	       nr_records(), seen.expirations, seen.moved, seen.cancelled, seen.clock_sets,
+	       seen.suspends, seen.most_late_ns, seen.beyond_limit, tick_ns);
+	if (seen.beyond_limit * BUSY_SHARE > nr_records())
+		fail("%lu of %lu records came too late", seen.beyond_limit, nr_records());
 	return 0;
 }
