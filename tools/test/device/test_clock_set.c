@@ -976,6 +976,23 @@ TEST(set_ends_a_periodic_event_whose_record_is_unread)
 	check_nothing_ready(fd);
 }
 
+TEST(set_ends_a_periodic_event_whose_record_was_read)
+{
+	const __u64 due_ns = realtime_ns();
+	int fd = open_realtime();
+	__u64 id = add_by(fd, make_periodic(ON_SET, due_ns, HOUR_NS, 0));
+	struct twheel_record record;
+
+	wait_ready(fd, 1);
+	ASSERT_EQ(read_records(fd, &record, 1), 1);
+	ASSERT_EQ(record.id, id);
+	ASSERT_EQ(record.reason, TWHEEL_EXPIRED);
+	check_armed_for(fd, id, SOON_NS);
+	ASSERT_EQ(wait_clock_set(fd, move_clock(2 * HOUR_NS)).id, id);
+	ASSERT_EQ(query(fd, id, NULL), -ENOENT);
+	check_nothing_ready(fd);
+}
+
 TEST(set_ends_many_events_once_each)
 {
 	const size_t nr = test_count(50000);
