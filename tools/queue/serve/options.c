@@ -52,10 +52,11 @@ static void parse_socket_mode(struct argp_state *state, char *text, void *values
 static void parse_listen(struct argp_state *state, char *text, void *values)
 {
 	struct serve_options *options = values;
-	struct address_option *address = malloc(sizeof(*address));
+	struct address_option *address;
 
 	if (!*text)
 		argp_error(state, "--listen is empty");
+	address = malloc(sizeof(*address));
 	if (!address) {
 		argp_failure(state, EXIT_CANNOT, ENOMEM, "--listen %s", text);
 		return;

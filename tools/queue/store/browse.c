@@ -7,24 +7,9 @@
 #include "queue/store/browse.h"
 #include "queue/store/fault.h"
 #include "queue/store/keys.h"
+#include "queue/store/range.h"
 #include "queue/store/rocksdb.h"
 #include "queue/store/state.h"
-
-/**
- * struct browse - a walk
- * @begin: its first key.
- * @end: the first key behind it. The iterator uses both until it is destroyed.
- * @options: of its reads.
- * @iterator: at the next entry.
- */
-struct browse {
-	uint8_t begin[STORE_KEY_MAX];
-	size_t begin_len;
-	uint8_t end[STORE_KEY_MAX];
-	size_t end_len;
-	rocksdb_readoptions_t *options;
-	rocksdb_iterator_t *iterator;
-};
 
 static rocksdb_readoptions_t *make_options(void)
 {
@@ -34,44 +19,29 @@ static rocksdb_readoptions_t *make_options(void)
 	return options;
 }
 
-static void begin(struct store *store, struct browse *browse)
+static void begin(struct store *store, struct store_range *range)
 {
-	browse->options = make_options();
-	rocksdb_readoptions_set_iterate_lower_bound(browse->options, (char *)browse->begin,
-						    browse->begin_len);
-	rocksdb_readoptions_set_iterate_upper_bound(browse->options, (char *)browse->end,
-						    browse->end_len);
-	browse->iterator = rocksdb_create_iterator(store->db, browse->options);
-	rocksdb_iter_seek_to_first(browse->iterator);
-}
-
-static int end(struct store *store, struct browse *browse, int ret)
-{
-	char *error = NULL;
-
-	rocksdb_iter_get_error(browse->iterator, &error);
-	rocksdb_iter_destroy(browse->iterator);
-	rocksdb_readoptions_destroy(browse->options);
-	return error ? store_damaged(store, "an index", error) : ret;
+	store_range_open(store, range, make_options());
+	rocksdb_iter_seek_to_first(range->iterator);
 }
 
 int store_browse(struct store *store, const struct job_place *from, size_t most,
 		 bool (*each)(void *context, const struct job_place *place), void *context)
 {
-	struct browse browse;
+	struct store_range range;
 	struct job_place place;
 	const char *key, *value;
 	size_t key_len, len;
 	int ret = 0;
 
-	browse.begin_len = store_key_tube_kind(from->state) ?
-		store_key_of_tube(browse.begin, from) : store_key_place(browse.begin, from);
+	range.begin_len = store_key_tube_kind(from->state) ?
+		store_key_of_tube(range.begin, from) : store_key_place(range.begin, from);
 	/* Numbers of tubes end below UINT32_MAX. */
-	browse.end_len = store_key_tube(browse.end, (char)browse.begin[0], from->tube + 1);
-	begin(store, &browse);
-	for (; most-- && rocksdb_iter_valid(browse.iterator); rocksdb_iter_next(browse.iterator)) {
-		key = rocksdb_iter_key(browse.iterator, &key_len);
-		value = rocksdb_iter_value(browse.iterator, &len);
+	range.end_len = store_key_tube(range.end, (char)range.begin[0], from->tube + 1);
+	begin(store, &range);
+	for (; most-- && rocksdb_iter_valid(range.iterator); rocksdb_iter_next(range.iterator)) {
+		key = rocksdb_iter_key(range.iterator, &key_len);
+		value = rocksdb_iter_value(range.iterator, &len);
 		if (!store_decode_place(key, key_len, value, len, &place)) {
 			ret = store_damaged(store, "an entry of an index", NULL);
 			break;
@@ -79,24 +49,24 @@ int store_browse(struct store *store, const struct job_place *from, size_t most,
 		if (!each(context, &place))
 			break;
 	}
-	return end(store, &browse, ret);
+	return store_range_close(store, &range, "an index", ret);
 }
 
 int store_browse_marks(struct store *store, uint64_t from, size_t most,
 		       bool (*each)(void *context, uint64_t id), void *context)
 {
-	struct browse browse;
+	struct store_range range;
 	const char *key;
 	size_t key_len;
 	uint64_t id;
 	int ret = 0;
 
-	browse.begin_len = store_key_id(browse.begin, 'v', from);
-	browse.end[0] = 'v' + 1;
-	browse.end_len = 1;
-	begin(store, &browse);
-	for (; most-- && rocksdb_iter_valid(browse.iterator); rocksdb_iter_next(browse.iterator)) {
-		key = rocksdb_iter_key(browse.iterator, &key_len);
+	range.begin_len = store_key_id(range.begin, 'v', from);
+	range.end[0] = 'v' + 1;
+	range.end_len = 1;
+	begin(store, &range);
+	for (; most-- && rocksdb_iter_valid(range.iterator); rocksdb_iter_next(range.iterator)) {
+		key = rocksdb_iter_key(range.iterator, &key_len);
 		if (!store_decode_id(key, key_len, 'v', &id)) {
 			ret = store_damaged(store, "a mark", NULL);
 			break;
@@ -104,7 +74,7 @@ int store_browse_marks(struct store *store, uint64_t from, size_t most,
 		if (!each(context, id))
 			break;
 	}
-	return end(store, &browse, ret);
+	return store_range_close(store, &range, "marks", ret);
 }
 
 /* The caller destroys *@value if this returns 0. */

@@ -14,6 +14,7 @@
 #include "queue/store/counts.h"
 #include "queue/store/fault.h"
 #include "queue/store/keys.h"
+#include "queue/store/range.h"
 #include "queue/store/read.h"
 #include "queue/store/rocksdb.h"
 #include "queue/store/state.h"
@@ -152,78 +153,32 @@ uint64_t store_next_id(const struct store *store)
 
 /* --- walks -------------------------------------------------------------------------------- */
 
-/*
- * The keys from @begin up to, but without, @end. The iterator uses both buffers until it is
- * destroyed. @last is the last key that was read; the first @prefix_len bytes are the same in
- * all keys.
- */
-struct range {
-	uint8_t begin[STORE_KEY_MAX];
-	size_t begin_len;
-	uint8_t end[STORE_KEY_MAX];
-	size_t end_len;
-	uint8_t last[STORE_KEY_MAX];
-	size_t last_len;
-	size_t prefix_len;
-	rocksdb_readoptions_t *options;
-	rocksdb_iterator_t *iterator;
-};
-
-/* The end is the first key after all keys with this prefix: the prefix plus one. */
-static void range_end(struct range *range, const uint8_t *prefix, size_t len)
-{
-	memcpy(range->end, prefix, len);
-	range->end_len = len;
-	while (len && ++range->end[len - 1] == 0)
-		len--;
-}
-
-static void range_open(struct store *store, struct range *range)
-{
-	range->options = store_make_read_options();
-	rocksdb_readoptions_set_iterate_lower_bound(range->options, (char *)range->begin,
-						    range->begin_len);
-	rocksdb_readoptions_set_iterate_upper_bound(range->options, (char *)range->end,
-						    range->end_len);
-	range->iterator = rocksdb_create_iterator(store->db, range->options);
-}
-
-static int range_close(struct store *store, struct range *range, const char *what, int ret)
-{
-	char *error = NULL;
-
-	rocksdb_iter_get_error(range->iterator, &error);
-	rocksdb_iter_destroy(range->iterator);
-	rocksdb_readoptions_destroy(range->options);
-	return error ? store_damaged(store, what, error) : ret;
-}
-
-static void range_of_kind(struct store *store, struct range *range, char kind)
+static void range_of_kind(struct store *store, struct store_range *range, char kind)
 {
 	range->begin[0] = (uint8_t)kind;
 	range->begin_len = 1;
-	range_end(range, range->begin, 1);
-	range_open(store, range);
+	store_range_end(range, range->begin, 1);
+	store_range_open(store, range, store_make_read_options());
 	rocksdb_iter_seek_to_first(range->iterator);
 }
 
 /* The index of @place, from its head. */
-static void range_of_index(struct store *store, struct range *range,
+static void range_of_index(struct store *store, struct store_range *range,
 			   const struct job_place *place)
 {
 	const struct store_head *head = store_head(store, place);
 	struct job_place first = *place;
 
 	range->prefix_len = store_key_prefix(range->begin, place);
-	range_end(range, range->begin, range->prefix_len);
+	store_range_end(range, range->begin, range->prefix_len);
 	first.order = head->order;
 	first.pri = (uint32_t)head->order;
 	first.id = head->id;
 	range->begin_len = store_key_place(range->begin, &first);
-	range_open(store, range);
+	store_range_open(store, range, store_make_read_options());
 }
 
-static bool range_place(struct range *range, struct job_place *place)
+static bool range_place(struct store_range *range, struct job_place *place)
 {
 	size_t key_len, len;
 	const char *key = rocksdb_iter_key(range->iterator, &key_len);
@@ -232,7 +187,7 @@ static bool range_place(struct range *range, struct job_place *place)
 	return store_decode_place(key, key_len, value, len, place);
 }
 
-static void save_last(struct range *range)
+static void save_last(struct store_range *range)
 {
 	size_t len;
 	const char *key = rocksdb_iter_key(range->iterator, &len);
@@ -243,7 +198,7 @@ static void save_last(struct range *range)
 	range->last_len = len;
 }
 
-static int each_place(struct store *store, struct range *range,
+static int each_place(struct store *store, struct store_range *range,
 		      void (*next)(rocksdb_iterator_t *iterator),
 		      bool (*each)(void *context, const struct job_place *place),
 		      void *context)
@@ -269,7 +224,7 @@ static int each_place(struct store *store, struct range *range,
  * this suffix, with a new iterator: an iterator that has found damage may report it again.
  * Returns whether the walk can go on from there.
  */
-static bool seek_suffix(struct store *store, struct range *range, unsigned __int128 suffix)
+static bool seek_suffix(struct store *store, struct store_range *range, unsigned __int128 suffix)
 {
 	uint8_t key[STORE_KEY_MAX];
 	char *error = NULL;
@@ -286,7 +241,7 @@ static bool seek_suffix(struct store *store, struct range *range, unsigned __int
 	return !error;
 }
 
-static unsigned __int128 last_suffix(const struct range *range)
+static unsigned __int128 last_suffix(const struct store_range *range)
 {
 	unsigned __int128 suffix = 0;
 	size_t i;
@@ -300,7 +255,7 @@ static unsigned __int128 last_suffix(const struct range *range)
  * The iterator cannot read the data after the last entry. Find the first suffix from which it
  * can read, by doubling steps and then bisection. Returns false if there is none.
  */
-static bool skip_damage(struct store *store, struct range *range)
+static bool skip_damage(struct store *store, struct store_range *range)
 {
 	unsigned int unused = 128 - 8 * (unsigned int)(range->last_len - range->prefix_len);
 	unsigned __int128 most = ~(unsigned __int128)0 >> unused;
@@ -326,7 +281,7 @@ static bool skip_damage(struct store *store, struct range *range)
 }
 
 /* Walk from the current position of the iterator and @range->last. Closes the range. */
-static int walk_places(struct store *store, struct range *range,
+static int walk_places(struct store *store, struct store_range *range,
 		       bool (*each)(void *context, const struct job_place *place), void *context)
 {
 	char *error = NULL;
@@ -359,7 +314,7 @@ static bool is_before_head(const struct store_head *head, const struct job_place
 }
 
 /* A walk from the head has found the first entry: move the head there. */
-static void move_head(struct store_head *head, struct range *range)
+static void move_head(struct store_head *head, struct store_range *range)
 {
 	struct job_place place;
 
@@ -376,7 +331,7 @@ int store_walk(struct store *store, const struct job_place *from,
 	       bool (*each)(void *context, const struct job_place *place), void *context)
 {
 	struct store_head *head = store_head(store, from);
-	struct range range;
+	struct store_range range;
 	char *error = NULL;
 
 	store_hand_over(store);
@@ -400,17 +355,17 @@ int store_walk_tube(struct store *store, const struct job_place *from,
 		    bool (*each)(void *context, const struct job_place *place),
 		    void *context)
 {
-	struct range range;
+	struct store_range range;
 
 	store_hand_over(store);
 	range.begin_len = store_key_tube(range.begin, store_key_tube_kind(from->state),
 					 from->tube);
 	range.prefix_len = range.begin_len;
-	range_end(&range, range.begin, range.begin_len);
+	store_range_end(&range, range.begin, range.begin_len);
 	range.begin_len = store_key_of_tube(range.begin, from);
 	memcpy(range.last, range.begin, range.begin_len);
 	range.last_len = range.begin_len;
-	range_open(store, &range);
+	store_range_open(store, &range, store_make_read_options());
 	rocksdb_iter_seek_to_first(range.iterator);
 	return walk_places(store, &range, each, context);
 }
@@ -420,19 +375,19 @@ int store_walk_back(struct store *store, const struct job_place *from,
 		    void *context)
 {
 	uint8_t key[STORE_KEY_MAX];
-	struct range range;
+	struct store_range range;
 
 	store_hand_over(store);
 	range_of_index(store, &range, from);
 	rocksdb_iter_seek_for_prev(range.iterator, (char *)key, store_key_place(key, from));
-	return range_close(store, &range, "an index",
+	return store_range_close(store, &range, "an index",
 			   each_place(store, &range, rocksdb_iter_prev, each, context));
 }
 
 int store_each_mark(struct store *store, uint64_t after_id,
 		    bool (*each)(void *context, uint64_t id), void *context)
 {
-	struct range range;
+	struct store_range range;
 	const char *key;
 	size_t key_len;
 	uint64_t id;
@@ -440,8 +395,8 @@ int store_each_mark(struct store *store, uint64_t after_id,
 
 	store_hand_over(store);
 	range.begin_len = store_key_id(range.begin, 'v', after_id + 1);
-	range_end(&range, (const uint8_t *)"v", 1);
-	range_open(store, &range);
+	store_range_end(&range, (const uint8_t *)"v", 1);
+	store_range_open(store, &range, store_make_read_options());
 	rocksdb_iter_seek_to_first(range.iterator);
 	for (; rocksdb_iter_valid(range.iterator); rocksdb_iter_next(range.iterator)) {
 		key = rocksdb_iter_key(range.iterator, &key_len);
@@ -452,7 +407,7 @@ int store_each_mark(struct store *store, uint64_t after_id,
 		if (!each(context, id))
 			break;
 	}
-	return range_close(store, &range, "marks", ret);
+	return store_range_close(store, &range, "marks", ret);
 }
 
 int store_each_tube(struct store *store,
@@ -460,7 +415,7 @@ int store_each_tube(struct store *store,
 		    void *context)
 {
 	struct tube_record record;
-	struct range range;
+	struct store_range range;
 	const char *key, *value;
 	size_t key_len, len;
 	int ret = 0;
@@ -478,13 +433,13 @@ int store_each_tube(struct store *store,
 		if (!each(context, &record))
 			break;
 	}
-	return range_close(store, &range, "tubes", ret);
+	return store_range_close(store, &range, "tubes", ret);
 }
 
 int store_each_raw(struct store *store, const void *prefix, size_t prefix_len, const void *from,
 		   size_t from_len, const char *what, store_raw_fn *each, void *context)
 {
-	struct range range;
+	struct store_range range;
 	const char *key, *value;
 	size_t key_len, len;
 	bool more = true;
@@ -492,13 +447,13 @@ int store_each_raw(struct store *store, const void *prefix, size_t prefix_len, c
 	store_hand_over(store);
 	memcpy(range.begin, from, from_len);
 	range.begin_len = from_len;
-	range_end(&range, prefix, prefix_len);
-	range_open(store, &range);
+	store_range_end(&range, prefix, prefix_len);
+	store_range_open(store, &range, store_make_read_options());
 	rocksdb_iter_seek_to_first(range.iterator);
 	for (; more && rocksdb_iter_valid(range.iterator); rocksdb_iter_next(range.iterator)) {
 		key = rocksdb_iter_key(range.iterator, &key_len);
 		value = rocksdb_iter_value(range.iterator, &len);
 		more = each(context, key, key_len, value, len);
 	}
-	return range_close(store, &range, what, 0);
+	return store_range_close(store, &range, what, 0);
 }
