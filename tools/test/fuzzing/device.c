@@ -338,14 +338,16 @@ static void run_kept(unsigned int number)
 /* Wait for a worker that is watched; returns how it ended. */
 static int wait_for(unsigned int number)
 {
-	struct timespec round = { .tv_nsec = ROUND_NS / 10 };
+	struct timespec part = { .tv_nsec = ROUND_NS / 10 };
 	struct worker *worker = &workers[number];
 	pid_t pid = worker->pid;
+	unsigned int parts = 0;
 	int status = 0;
 
 	while (worker->pid && !waitpid(pid, &status, WNOHANG)) {
-		watch(number);
-		nanosleep(&round, NULL);
+		if (++parts % 10 == 0)
+			watch(number);
+		nanosleep(&part, NULL);
 	}
 	worker->pid = 0;
 	kill(-pid, SIGKILL);
