@@ -27,10 +27,12 @@ struct timing {
  * struct piece - a record of an event with a period
  * @next: another one, in no order.
  * @record: the record.
+ * @call: the call that read it.
  */
 struct piece {
 	struct piece *next;
 	const struct twheel_record *record;
+	const struct call *call;
 };
 
 /**
@@ -357,7 +359,7 @@ static void note_record(struct call *call, struct twheel_record *record)
 	}
 	if (event->add->interval_ns && record->reason == TWHEEL_EXPIRED) {
 		piece = keep(sizeof(*piece));
-		*piece = (struct piece){ event->pieces, record };
+		*piece = (struct piece){ event->pieces, record, call };
 		event->pieces = piece;
 		figures.expirations += record->count;
 		return;
@@ -368,6 +370,17 @@ static void note_record(struct call *call, struct twheel_record *record)
 	figures.clock_set += record->reason == TWHEEL_CLOCK_SET;
 }
 
+static void note_listed(const struct call *call, uint64_t id)
+{
+	struct event *event = find_event(call->file, id);
+
+	if (event->id)
+		event->nr_listed++;
+	else
+		fault(&figures.other, "file %u: id %lx is listed, which nobody added", call->file,
+		      id);
+}
+
 static void note_call(struct call *call)
 {
 	unsigned int nr = call_nr_read(call), i;
@@ -375,11 +388,8 @@ static void note_call(struct call *call)
 	figures.calls++;
 	figures.unfinished += !call->is_done;
 	if (call->kind == CALL_LIST) {
-		for (i = 0; i < nr; i++) {
-			struct event *event = find_event(call->file, call_records(call)[i].id);
-
-			event->nr_listed++;
-		}
+		for (i = 0; i < nr; i++)
+			note_listed(call, call_records(call)[i].id);
 		return;
 	}
 	for (i = 0; i < call->nr_cmds; i++)
@@ -590,40 +600,55 @@ static void check_call(struct call *call)
 
 static int compare_due(const void *a, const void *b)
 {
-	const struct twheel_record *const *x = a, *const *y = b;
+	const struct piece *const *x = a, *const *y = b;
+	uint64_t x_ns = (*x)->record->due_ns, y_ns = (*y)->record->due_ns;
 
-	return ((*x)->due_ns > (*y)->due_ns) - ((*x)->due_ns < (*y)->due_ns);
+	return (x_ns > y_ns) - (x_ns < y_ns);
+}
+
+/* None of the expirations that it counts comes after the call that read it. */
+static void check_count(const struct event *event, const struct piece *piece)
+{
+	const struct twheel_record *record = piece->record;
+	uint64_t now_ns = end_ns(piece->call, true);
+
+	if (!record->count || now_ns < record->due_ns ||
+	    record->count - 1 > (now_ns - record->due_ns) / event->add->interval_ns)
+		fault(&figures.early, "file %u: id %lx, due at %llu, counts %llu at %lu",
+		      event->file, event->id, record->due_ns, record->count, now_ns);
 }
 
 /* A relative time on the wall clock has due times that move with it: then their counts differ. */
 static void check_period(const struct event *event)
 {
-	bool moves = ledger->files[event->file].clock == CLOCK_REALTIME;
-	const struct twheel_record **records;
-	const struct piece *piece;
+	bool is_wall = ledger->files[event->file].clock == CLOCK_REALTIME;
+	bool moves = is_wall && !(event->add->flags & TWHEEL_ABS);
+	const struct twheel_record *record, *last = NULL;
+	const struct piece **pieces, *piece;
 	unsigned int nr = 0, i;
 
 	for (piece = event->pieces; piece; piece = piece->next)
 		nr++;
 	if (!nr)
 		return;
-	records = keep(nr * sizeof(*records));
+	pieces = keep(nr * sizeof(*pieces));
 	for (piece = event->pieces, i = 0; piece; piece = piece->next)
-		records[i++] = piece->record;
-	qsort(records, nr, sizeof(*records), compare_due);
-	for (i = 0; i < nr && !moves; i++) {
-		uint64_t due_ns = records[i]->due_ns;
-
-		if (records[i]->fired_ns < due_ns)
+		pieces[i++] = piece;
+	qsort(pieces, nr, sizeof(*pieces), compare_due);
+	for (i = 0; i < nr && !moves; i++, last = record) {
+		record = pieces[i]->record;
+		if (!is_wall && record->fired_ns < record->due_ns)
 			fault(&figures.early, "file %u: id %lx with a period was early",
 			      event->file, event->id);
-		if (i == 0 && !gives(event, event->timings, due_ns))
-			fault(&figures.lost, "file %u: id %lx with a period begins at %lu",
-			      event->file, event->id, due_ns);
-		if (i > 0 && due_ns != records[i - 1]->due_ns +
-				       records[i - 1]->count * event->add->interval_ns)
-			fault(&figures.lost, "file %u: id %lx with a period has a gap before %lu",
-			      event->file, event->id, due_ns);
+		if (!is_wall)
+			check_count(event, pieces[i]);
+		if (!last && !gives(event, event->timings, record->due_ns))
+			fault(&figures.lost, "file %u: id %lx with a period begins at %llu",
+			      event->file, event->id, record->due_ns);
+		if (last && record->due_ns !=
+			    last->due_ns + last->count * event->add->interval_ns)
+			fault(&figures.lost, "file %u: id %lx with a period has a gap before %llu",
+			      event->file, event->id, record->due_ns);
 	}
 }
 
@@ -714,7 +739,7 @@ static void make_tables(void)
 	events = calloc(events_mask + 1, sizeof(*events));
 	stores = calloc(stores_mask + 1, sizeof(*stores));
 	arena_bytes = size.cmds * sizeof(struct timing) +
-		      size.records * (sizeof(struct piece) + sizeof(void *));
+		      size.records * (sizeof(struct piece) + sizeof(struct piece *));
 	arena = malloc(arena_bytes);
 	arena_used = 0;
 	if (!events || !stores || !arena)
