@@ -8,8 +8,8 @@
  *	timers		how often it was armed = expirations + cancellations
  *	operations	begun = completed + expired + cancelled; each ended once
  *
- * and nothing was early, or called twice at the same time.  tools/test/torture loads it,
- * and disturbs the machine meanwhile.
+ * and nothing was early, or called twice at the same time, or waits although its time is
+ * over.  tools/test/torture loads it, and disturbs the machine meanwhile.
  *
  * Timers are postponed in NMIs, too, which need no counter of a processor here: threads send
  * them to all CPUs.  Where there are none, interrupts do that.  Some timers are postponed
@@ -771,6 +771,35 @@ static void run(void)
 	}
 }
 
+static bool is_due_before(struct tortured *timer, u64 time_ns)
+{
+	bool is_due;
+
+	raw_spin_lock_irq(&timer->lock);
+	is_due = timer->nr_dues && timer->dues[0] < time_ns;
+	raw_spin_unlock_irq(&timer->lock);
+	return is_due;
+}
+
+/*
+ * Shutting a timer down cancels it, also one that its wheel has forgotten.  So timers whose
+ * time is over expire first; those without a witness have no known time.  Only functions of
+ * timers still arm, and hardly for a time before this began.
+ */
+static void wait_for_due_timers(void)
+{
+	unsigned long lost = jiffies + LOST_S * HZ;
+	u64 now_ns = ktime_get_ns();
+	unsigned int i;
+
+	for (i = 0; i < nr_timers; i++) {
+		while (is_due_before(&timers[i], now_ns) && time_before(jiffies, lost))
+			usleep_range(500, 1000);
+		if (is_due_before(&timers[i], now_ns))
+			fault("timer %u waits although its time is over", i);
+	}
+}
+
 /* A function that has begun before may still arm other timers. */
 static void shut_down(struct tortured *timer)
 {
@@ -789,6 +818,7 @@ static void judge(void)
 	u64 armed = 0, cancelled = 0, expired = 0, ends;
 	unsigned int i;
 
+	wait_for_due_timers();
 	WRITE_ONCE(stopping, true);
 	for (i = 0; i < nr_timers; i++)
 		shut_down(&timers[i]);
