@@ -92,17 +92,16 @@ static bool has_free_logs(void)
 	return ledger->nr_logs + options.threads <= ledger->logs_limit;
 }
 
+/* It is one of processes[], a child of such a one, or one that disturbs. */
 static void forget(pid_t pid, int status)
 {
 	unsigned int i;
 
-	for (i = 0; i < options.processes; i++) {
-		if (processes[i] != pid)
-			continue;
-		processes[i] = 0;
-		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-			fault(&figures.other, "a process ended by signal %d", WTERMSIG(status));
-	}
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		fault(&figures.other, "a process ended by signal %d", WTERMSIG(status));
+	for (i = 0; i < options.processes; i++)
+		if (processes[i] == pid)
+			processes[i] = 0;
 }
 
 /* Returns whether there are any children. */
@@ -384,6 +383,9 @@ static bool was_everything_done(void)
 	return figures.expired && figures.cancelled && figures.completed && figures.signalled &&
 	       figures.modified && ledger->passed && ledger->forked &&
 	       (nr_killed || !options.kill_ms) &&
+	       (figures.no_memory || !options.fails) &&
+	       (ledger->hotplugs || !disturbance->hotplug) &&
+	       (ledger->hog_refused || !disturbance->memory) &&
 	       (ledger->clock_sets || !disturbance->clock) &&
 	       (ledger->suspends || !disturbance->sleep);
 }
