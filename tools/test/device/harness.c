@@ -235,21 +235,25 @@ static enum verdict run_test(const struct test *test)
 	return verdict;
 }
 
+/* The last name that matches decides. If the first one leaves out, all others are meant. */
 static bool is_named(const struct test *test, char **names)
 {
-	if (!*names)
-		return !test->only_if_named;
+	bool is_named = (!*names || **names == '!') && !test->only_if_named;
+
 	for (; *names; names++) {
-		if (!fnmatch(*names, test->name, 0))
-			return true;
+		bool leave_out = **names == '!';
+
+		if (!fnmatch(*names + leave_out, test->name, 0))
+			is_named = !leave_out;
 	}
-	return false;
+	return is_named;
 }
 
 static bool name_exists(const char *name)
 {
 	const struct test *test;
 
+	name += *name == '!';
 	for (test = tests; test; test = test->next) {
 		if (!fnmatch(name, test->name, 0))
 			return true;
@@ -293,7 +297,8 @@ static void __noreturn usage(FILE *to, int status)
 	fprintf(to,
 		"usage: device_test [--quick[=N]] [--times] [--timeout SECONDS] [NAME...]\n"
 		"       device_test --list\n"
-		"Tests /dev/twheel and prints TAP; all tests, or those named: 'enter_*' are some.\n"
+		"Tests /dev/twheel and prints TAP; all tests, or those named: 'enter_*' are some,\n"
+		"'!enter_*' leaves them out.\n"
 		"Those of a script in tools/test run only where they are named.\n"
 		"  --quick    a tenth, or an Nth, of the counts in the long tests\n"
 		"  --times    say how long each test took\n"
