@@ -58,6 +58,17 @@ bool twheel_context_readable(const struct context *context)
 }
 EXPORT_SYMBOL_FOR_KUNIT(twheel_context_readable);
 
+/*
+ * In an interrupt the CPU may be idle.  Then the kernel would queue a timer that is not pinned
+ * on a busy CPU, which may be one that goes down: that one is busy for a moment after its
+ * timers have left it, and a timer that comes then is lost.  The CPU of a task is busy itself,
+ * so the timer is queued there, if it is not isolated.
+ */
+static enum hrtimer_mode wake_timer_mode(void)
+{
+	return in_task() ? HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS_PINNED_SOFT;
+}
+
 /* The age of the oldest record makes the context readable @after_ns from now. */
 static void set_wake_time(struct context *context, u64 after_ns)
 {
@@ -69,7 +80,7 @@ static void set_wake_time(struct context *context, u64 after_ns)
 	if (context->wake_at_ns < BASE_NEVER_NS)
 		hrtimer_start(&context->wake_timer,
 			      ns_to_ktime(context->wake_at_ns),
-			      HRTIMER_MODE_ABS_SOFT);
+			      wake_timer_mode());
 }
 
 /* Change @nr_ready.  @wake_at_ns must have been set before. */
