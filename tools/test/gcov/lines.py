@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 # @file is the path from the repository's top, @function the one that has the line, @text what
 # the line says.
@@ -24,8 +25,11 @@ def reports_of(folder, names):
     for start in range(0, len(names), 50):
         said = subprocess.run(["gcov", "--json-format", "--stdout", *names[start:start + 50]],
                               cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              check=True, text=True).stdout
-        for line in said.splitlines():
+                              check=False, text=True)
+        if said.returncode:
+            sys.exit(f"gcov cannot read what is in {folder}. After a change of the source, counts "
+                     "of before it cannot be added to: run coverage without --add.")
+        for line in said.stdout.splitlines():
             yield json.loads(line)
 
 
