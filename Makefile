@@ -45,7 +45,7 @@ help:
 	@echo 'make test-kernels  whole, on each kernel, what "make test" does there in short'
 	@echo 'make torture   all of the module at random, on machines that are disturbed, DURATION=60 s each'
 	@echo 'make fuzz      libFuzzer on the wheel, ioctls, the queue and the relay, DURATION=300 s each;'
-	@echo '               and CALLS=10000000 of the device, guided by kcov, in DURATION if that is set'
+	@echo '               and CALLS=10000000 of the device, guided by kcov'
 	@echo 'make simulate  a month of mixed load and a year of few events, in virtual time'
 	@echo 'make coverage  how many lines of the module, twheelq and twheel-relay the tests run'
 	@echo 'make mutate    puts 200 small faults into the code: do the tests notice? ARGS=--help'
@@ -148,8 +148,9 @@ torture:
 
 fuzz:
 	tools/vm/setup host queue debug
+	tools/vm/setup uml-7.2-kasan || [ $$? = 77 ]
 	tools/test/fuzz --seconds $(or $(DURATION),300) --calls $(or $(CALLS),10000000) \
-		--device-seconds $(or $(DURATION),0)
+		--device-seconds $(or $(DURATION),300)
 
 simulate:
 	tools/vm/setup host 6.1 uml-travel
@@ -162,6 +163,7 @@ coverage:
 
 mutate:
 	tools/vm/setup host queue-test 6.1 debug
+	tools/vm/setup uml-7.2-kasan
 	tools/test/mutate $(ARGS)
 
 test-newcomer:

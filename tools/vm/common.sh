@@ -29,7 +29,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 # "make test" wants the first four. The others are for "make test-kernels" and, User-mode Linux,
 # for benchmarks, simulate and torture.
 kernels=(6.1 6.12 6.12-rt debug 6.12-trixie 7.2 arm64 debug-6.12 debug-7.2 kcsan
-	uml uml-7.2 uml-7.2-smp uml-travel)
+	uml uml-7.2 uml-7.2-smp uml-7.2-kasan uml-travel)
 # shellcheck disable=SC2034 # for setup
 test_kernels=(6.1 6.12 6.12-rt debug)
 prog=${0##*/}

@@ -29,8 +29,6 @@
 #include "random.h"
 #include "shared.h"
 
-#define BATCH_PROGRAMS	100
-
 /* Rounds of the supervisor, of 100 ms each. */
 #define ROUND_NS	100000000
 #define QUIET_ROUNDS	300
@@ -68,9 +66,11 @@ static struct {
 	const char *program;
 	const char *replay;
 	unsigned int batch;
+	unsigned int batch_programs;
 	bool minimize;
 	bool points;
 } options = {
+	.batch_programs = 100,
 	.calls = 100000,
 	.seed = 1,
 	.workers = 4,
@@ -128,7 +128,7 @@ static void run_batch(unsigned int number, uint64_t seed, unsigned int nr_kept)
 	unsigned int i, nr;
 
 	start_worker(number);
-	for (i = 0; i < BATCH_PROGRAMS && !shared->failed; i++) {
+	for (i = 0; i < options.batch_programs && !shared->failed; i++) {
 		next_program(&program, &random, nr_kept);
 		nr = calls_run(&program);
 		if (nr)
@@ -177,8 +177,9 @@ static int replay(const char *path)
 
 	read_corpus(path);
 	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "batch %u worker %u seed %lu kept %u", &batch, &number, &seed,
-			   &nr_kept) != 4 || batch != options.batch)
+		if (sscanf(line, "batch %u worker %u programs %u seed %lu kept %u", &batch, &number,
+			   &options.batch_programs, &seed, &nr_kept) != 5 ||
+		    batch != options.batch)
 			continue;
 		if (!fork())
 			run_batch(number, seed, nr_kept);
@@ -221,7 +222,8 @@ static void begin_batch(unsigned int number)
 	unsigned int nr_kept = print_kept();
 	struct worker *worker = &workers[number];
 
-	printf("batch %u worker %u seed %lu kept %u\n", batch, number, seed, nr_kept);
+	printf("batch %u worker %u programs %u seed %lu kept %u\n", batch, number,
+	       options.batch_programs, seed, nr_kept);
 	fflush(stdout);
 	*worker = (struct worker){ .calls = shared->calls[number], .others = all_calls() };
 	worker->pid = fork();
@@ -460,7 +462,7 @@ static void usage(void)
 {
 	fprintf(stderr,
 		"Usage: device [--calls N] [--seconds N] [--seed N] [--workers N] [--corpus FILE]\n"
-		"              [--points]\n"
+		"              [--batch-programs N] [--points]\n"
 		"       device --minimize --corpus FILE\n"
 		"       device --program TEXT\n"
 		"       device --replay FILE --batch N\n");
@@ -478,6 +480,7 @@ static void parse_options(int argc, char **argv)
 		{ "program", required_argument, NULL, 'p' },
 		{ "replay", required_argument, NULL, 'l' },
 		{ "batch", required_argument, NULL, 'b' },
+		{ "batch-programs", required_argument, NULL, 'n' },
 		{ "minimize", no_argument, NULL, 'm' },
 		{ "points", no_argument, NULL, 'o' },
 		{},
@@ -510,6 +513,9 @@ static void parse_options(int argc, char **argv)
 		case 'b':
 			options.batch = strtoul(optarg, NULL, 0);
 			break;
+		case 'n':
+			options.batch_programs = strtoul(optarg, NULL, 0);
+			break;
 		case 'm':
 			options.minimize = true;
 			break;
@@ -520,7 +526,8 @@ static void parse_options(int argc, char **argv)
 			usage();
 		}
 	}
-	if (optind < argc || !options.workers || options.workers > WORKERS_MAX)
+	if (optind < argc || !options.workers || options.workers > WORKERS_MAX ||
+	    !options.batch_programs)
 		usage();
 }
 
