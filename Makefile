@@ -150,7 +150,7 @@ fuzz:
 	tools/vm/setup host queue debug
 	tools/vm/setup uml-7.2-kasan || [ $$? = 77 ]
 	tools/test/fuzz --seconds $(or $(DURATION),300) --calls $(or $(CALLS),10000000) \
-		--device-seconds $(or $(DURATION),300)
+		--device-seconds $(or $(DURATION),300) wheel queue relay command device native
 
 simulate:
 	tools/vm/setup host 6.1 uml-travel

@@ -27,7 +27,7 @@ export LC_ALL=C
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 # "make test" wants the first four. The others are for "make test-kernels" and, User-mode Linux,
-# for benchmarks, simulate and torture.
+# for benchmarks, simulate, torture, fuzz and mutate.
 kernels=(6.1 6.12 6.12-rt debug 6.12-trixie 7.2 arm64 debug-6.12 debug-7.2 kcsan
 	uml uml-7.2 uml-7.2-smp uml-7.2-kasan uml-travel)
 # shellcheck disable=SC2034 # for setup
@@ -57,6 +57,11 @@ is_kernel() {
 
 is_uml() {
 	[[ $1 == uml || $1 == uml-* ]]
+}
+
+# Is it a User-mode Linux that can have several processors?
+is_uml_smp() {
+	[[ $1 == uml-7.2-smp || $1 == uml-7.2-kasan ]]
 }
 
 # Does it check what it does? Then it is slow.
