@@ -495,6 +495,9 @@ static void plan_mask(struct actor *actor, const struct call_plan *call,
 	enter->timeout_ns = timeout_with_mask(call->time);
 }
 
+/* A shorter struct is accepted, but has no room to tell how many records were read. */
+#define ENTER_TELLS_ALL	offsetof(struct twheel_enter, reserved)
+
 static long run_enter(struct actor *actor, const struct call_plan *call)
 {
 	uint32_t stride = stride_of(call, sizeof(struct twheel_cmd));
@@ -530,6 +533,8 @@ static long run_enter(struct actor *actor, const struct call_plan *call)
 		violation("ENTER returned %ld", ret);
 	if (!is_steady(actor, actor->argument) || !is_steady(actor, actor->in) ||
 	    !memory_get(&enter, actor->argument, sizeof(enter))) {
+		note_of(slot_of(call))->uncertain = true;
+	} else if (!ret && enter.size < ENTER_TELLS_ALL) {
 		note_of(slot_of(call))->uncertain = true;
 	} else if (!ret) {
 		take_results(actor, call, enter.cmds_done, stride);
