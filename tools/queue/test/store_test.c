@@ -4,11 +4,15 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "queue/integrity/open.h"
+#include "queue/store/backup.h"
 #include "queue/store/batch.h"
+#include "queue/store/browse.h"
 #include "queue/store/counts.h"
+#include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
@@ -111,6 +115,108 @@ TEST(a_walk_goes_in_order_and_from_a_place_on)
 	store_close(store);
 }
 
+struct listed {
+	uint64_t ids[8];
+	size_t nr;
+};
+
+static bool list_id(void *context, const struct job_place *place)
+{
+	struct listed *listed = context;
+
+	ASSERT_LT(listed->nr, 8);
+	listed->ids[listed->nr++] = place->id;
+	return true;
+}
+
+TEST(a_list_has_the_jobs_of_one_tube_and_state)
+{
+	static const enum job_state states[] = { JOB_READY, JOB_DELAYED, JOB_BURIED };
+	struct store *store = open_store();
+	struct job_record job;
+	uint64_t id = 0;
+	uint32_t tube;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		for (tube = 2; tube <= 4; tube++) {
+			job = make_job(++id, states[i], tube, 0, 0);
+			put_job(store, &job);
+			job = make_job(++id, states[i], tube, 0, 0);
+			put_job(store, &job);
+		}
+	}
+	store_flush(store);
+	for (i = 0; i < 3; i++) {
+		for (tube = 2; tube <= 4; tube++) {
+			struct listed all = {}, one = {};
+			const uint64_t first = i * 6 + (tube - 2) * 2 + 1;
+
+			job = make_job(0, states[i], tube, 0, 0);
+			ASSERT_EQ(store_browse(store, &job.place, 8, list_id, &all), 0);
+			ASSERT_EQ(all.nr, 2);
+			ASSERT_EQ(all.ids[0], first);
+			ASSERT_EQ(all.ids[1], first + 1);
+			ASSERT_EQ(store_browse(store, &job.place, 1, list_id, &one), 0);
+			ASSERT_EQ(one.nr, 1);
+			ASSERT_EQ(one.ids[0], first);
+		}
+	}
+	store_close(store);
+}
+
+TEST(counts_that_earlier_versions_wrote_are_read)
+{
+	const struct tube_counts all = { { 1, 2, 3, 4 }, .urgent = 5, .schedules = 7, .died = 6 };
+	uint8_t key[STORE_KEY_MAX], value[STORE_VALUE_MAX];
+	size_t key_len = store_key_tube(key, 'c', 9), len = store_encode_counts(value, &all), cut;
+	struct tube_counts counts;
+	uint32_t tube;
+
+	ASSERT_EQ(len, 7 * 8);
+	for (cut = 0; cut <= len; cut++) {
+		bool valid = cut == 5 * 8 || cut == 6 * 8 || cut == 7 * 8;
+
+		ASSERT_EQ(store_decode_counts(key, key_len, value, cut, &tube, &counts), valid);
+		if (!valid)
+			continue;
+		ASSERT_EQ(tube, 9);
+		ASSERT_EQ(counts.nr[3], 4);
+		ASSERT_EQ(counts.urgent, 5);
+		ASSERT_EQ(counts.died, cut > 5 * 8 ? 6 : 0);
+		ASSERT_EQ(counts.schedules, cut > 6 * 8 ? 7 : 0);
+	}
+}
+
+static int back_up(struct store *store, const char *name)
+{
+	struct pollfd poll_fd = { .fd = store_fd(store), .events = POLLIN };
+	int result = 1;
+
+	ASSERT_EQ(store_backup_begin(store, name), 0);
+	while (!store_backup_ended(store, &result)) {
+		ASSERT_EQ(poll(&poll_fd, 1, -1), 1);
+		store_synced(store);
+	}
+	ASSERT(!store_backup_ended(store, &result));
+	return result;
+}
+
+TEST(the_end_of_a_backup_is_told_once)
+{
+	struct job_record job = make_job(1, JOB_READY, 1, 0, 0);
+	struct store *store = open_store();
+	char path[256];
+
+	put_job(store, &job);
+	ASSERT_EQ(back_up(store, "one"), 0);
+	ASSERT_EQ(back_up(store, "one"), -EEXIST);
+	ASSERT_EQ(back_up(store, "two"), 0);
+	snprintf(path, sizeof(path), "%s/" BACKUPS_DIR "/two/db", test_dir());
+	ASSERT_EQ(access(path, F_OK), 0);
+	store_close(store);
+}
+
 TEST(a_moved_job_is_in_one_index_only)
 {
 	struct store *store = open_store();
@@ -180,14 +286,30 @@ static void wait_for_sync(struct store *store, uint64_t seq)
 		ASSERT_EQ(poll(&poll_fd, 1, -1), 1);
 }
 
-/* Until a commit is synced when store_commit() returns: on a slow disk one a second is. */
+/* The sync thread's time on a processor, which is the same as before if it did not run. */
+static uint64_t sync_thread_ns(const struct store *store)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	ASSERT_EQ(pthread_getcpuclockid(store->syncer.thread, &clock), 0);
+	ASSERT_EQ(clock_gettime(clock, &time), 0);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/*
+ * Until a commit is synced when store_commit() returns, and not by the thread: on a slow disk one
+ * a second is.
+ */
 static void sync_here(struct store *store, uint64_t *id)
 {
-	uint64_t seq;
+	uint64_t seq, before;
 
 	for (;;) {
+		before = sync_thread_ns(store);
 		seq = commit_next(store, id, 1);
-		if (store_synced(store) >= seq && store->syncer.alone >= 8)
+		if (store_synced(store) >= seq && store->syncer.alone >= 8 &&
+		    sync_thread_ns(store) == before)
 			return;
 		wait_for_sync(store, seq);
 	}
