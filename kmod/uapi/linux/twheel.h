@@ -321,7 +321,9 @@ struct twheel_uring {
  * waiting when no more can come before some are read: no event is armed, or the context is
  * full.  But if it has got no record it goes on waiting, because another thread may ADD.
  *
- * A struct that ends before @sigmask, at 64 bytes, is also accepted.
+ * A struct that ends before @sigmask, at 64 bytes, is also accepted.  With a shorter one the
+ * call does the same, but nothing is written past its end: if @records_done lies there,
+ * records are read and nobody is told how many.
  *
  * Errors: -EINTR, only if nothing was done; -EINVAL, malformed; -EFAULT;
  * -E2BIG.  A signal without a handler, such as a stop and continue, does not end a call
