@@ -18,7 +18,8 @@
 
 #define CGROUPS		"/sys/fs/cgroup"
 #define CGROUP		CGROUPS "/tormentor"
-#define CGROUP_BYTES	"4M"
+#define CGROUP_KB	4096
+#define CGROUP_KB_LEAST	128
 #define ALARM		"/sys/class/rtc/rtc0/wakealarm"
 #define ALARM_S		8
 #define CPUS_MAX	64
@@ -141,16 +142,34 @@ static void change_clock(const struct disturbance *disturbance)
 
 /* --- memory --------------------------------------------------------------------------- */
 
+static unsigned int cgroup_kb = CGROUP_KB;
+
+static bool limit_cgroup(void)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%uK", cgroup_kb);
+	return write_text(CGROUP "/memory.max", text);
+}
+
 const char *make_cgroup(void)
 {
 	write_text(CGROUPS "/cgroup.subtree_control", "+memory");
 	if (mkdir(CGROUP, 0755) && errno != EEXIST)
 		return NULL;
-	if (!write_text(CGROUP "/memory.max", CGROUP_BYTES)) {
+	if (!limit_cgroup()) {
 		rmdir(CGROUP);
 		return NULL;
 	}
 	return CGROUP "/cgroup.procs";
+}
+
+void shrink_cgroup(void)
+{
+	if (cgroup_kb == CGROUP_KB_LEAST)
+		return;
+	cgroup_kb /= 2;
+	limit_cgroup();
 }
 
 void remove_cgroup(void)

@@ -34,6 +34,8 @@ struct disturbance {
 
 /* Make the cgroup. Returns the file by which a process enters it, or NULL: there is none. */
 const char *make_cgroup(void);
+/* Halve its memory, down to 128 KB. */
+void shrink_cgroup(void);
 void remove_cgroup(void);
 
 /* Start the processes that do it. */
