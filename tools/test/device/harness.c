@@ -215,6 +215,8 @@ static enum verdict run_test(const struct test *test)
 		sigset_t none;
 
 		setpgid(0, 0);
+		/* Who ends us does not know its group. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		test->run();
