@@ -12,6 +12,7 @@
 #include "queue/store/batch.h"
 #include "queue/store/browse.h"
 #include "queue/store/counts.h"
+#include "queue/store/fault.h"
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"
@@ -162,6 +163,53 @@ TEST(a_list_has_the_jobs_of_one_tube_and_state)
 			ASSERT_EQ(one.ids[0], first);
 		}
 	}
+	store_close(store);
+}
+
+static bool count_mark(void *context, uint64_t id)
+{
+	size_t *nr = context;
+
+	(void)id;
+	++*nr;
+	return true;
+}
+
+/* Write what no store writes. */
+static void put_bytes(struct store *store, const uint8_t *key, size_t key_len)
+{
+	char *error = NULL;
+
+	rocksdb_put(store->db, store->write_options, (const char *)key, key_len, "none", 4, &error);
+	ASSERT(!error);
+}
+
+TEST(a_list_ends_at_an_entry_that_is_none_and_says_so)
+{
+	struct job_record first = make_job(1, JOB_BURIED, 3, 0, 0);
+	struct job_record second = make_job(2, JOB_BURIED, 3, 0, 1);
+	struct store *store = open_store();
+	struct listed listed = {};
+	uint8_t key[STORE_KEY_MAX] = { 0 };
+	struct job_record job;
+	size_t marks = 0;
+
+	put_job(store, &first);
+	put_job(store, &second);
+	store_flush(store);
+	put_bytes(store, key, store_key_place(key, &second.place));
+	ASSERT_EQ(store_browse(store, &first.place, 8, list_id, &listed), -EBADMSG);
+	ASSERT_EQ(listed.nr, 1);
+	ASSERT(store_is_damaged(store));
+
+	put_bytes(store, key, store_key_id(key, 'v', 1));
+	put_bytes(store, key, store_key_id(key, 'v', 2) + 1);
+	ASSERT_EQ(store_browse_marks(store, 0, 8, count_mark, &marks), -EBADMSG);
+	ASSERT_EQ(marks, 1);
+	put_bytes(store, key, store_key_id(key, 'j', 2));
+	ASSERT_EQ(store_browse_job(store, 1, &job), 0);
+	ASSERT_EQ(store_browse_job(store, 2, &job), -EBADMSG);
+	ASSERT_EQ(store_browse_job(store, 3, &job), -ENOENT);
 	store_close(store);
 }
 
