@@ -16,6 +16,8 @@
  * once, in time, each time that they are armed: then they do not expire before the later
  * time.
  *
+ * Other threads free the memory of a timer as soon as they have waited for its function.
+ *
  * Half of the timers have witnesses: a lock of their own is held while they are armed, so
  * that for each expiration it is known which time it is for.  The other ones are armed and
  * cancelled on several CPUs at the same moment.
@@ -145,10 +147,23 @@ struct sleeper {
 	struct completion expired;
 };
 
+/**
+ * struct guest - a timer whose memory is freed as soon as it has been waited for
+ * @timer: the timer.
+ * @began: its function was called.
+ * @ended: it has returned, or is about to.
+ */
+struct guest {
+	struct twheel_timer timer;
+	bool began;
+	bool ended;
+};
+
 static struct tortured *timers;
 static struct torturer *torturers;
 static struct waiter *waiters;
 static struct sleeper *sleepers;
+static struct task_struct **hosts;
 static struct task_struct **checkers;
 static struct twheel_registry registry;
 static unsigned int nr_tasks;
@@ -168,6 +183,8 @@ static struct {
 	atomic64_t interrupts;
 	atomic64_t nmis;
 	atomic64_t sleeps;
+	atomic64_t guests;
+	atomic64_t waited;
 	atomic64_t begun;
 	atomic64_t completed;
 	atomic64_t expired;
@@ -417,6 +434,16 @@ static void postpone_sleeper(struct sleeper *sleeper)
 	smp_store_release(&sleeper->was_postponed, true);
 }
 
+/* A CPU that is online.  Called with cpus_read_lock(). */
+static unsigned int draw_cpu(void)
+{
+	unsigned int cpu = cpumask_first(cpu_online_mask), i;
+
+	for (i = draw(num_online_cpus()); i; i--)
+		cpu = cpumask_next(cpu, cpu_online_mask);
+	return cpu;
+}
+
 /* --- NMIs --------------------------------------------------------------------------- */
 
 #ifdef CONFIG_X86_LOCAL_APIC
@@ -445,13 +472,11 @@ static int nmi(unsigned int type, struct pt_regs *regs)
 /* If there is a @sleeper, its timer is postponed.  Returns false if it is not. */
 static bool send_nmi(struct sleeper *sleeper)
 {
-	unsigned int cpu, i;
+	unsigned int cpu;
 	bool sent;
 
 	cpus_read_lock();
-	cpu = cpumask_first(cpu_online_mask);
-	for (i = draw(num_online_cpus()); i; i--)
-		cpu = cpumask_next(cpu, cpu_online_mask);
+	cpu = draw_cpu();
 	sent = !sleeper || !cmpxchg(per_cpu_ptr(&nmi_sleeper, cpu), NULL, sleeper);
 	if (sent) {
 		atomic_inc(per_cpu_ptr(&nmis_sent, cpu));
@@ -582,6 +607,78 @@ static int sleep_again_and_again(void *context)
 		sleep_once(sleeper);
 	irq_work_sync(&sleeper->work);
 	twheel_timer_shutdown(&sleeper->timer);
+	return 0;
+}
+
+/* --- hosts and guests --------------------------------------------------------------- */
+
+static void be_called(struct twheel_timer *timer)
+{
+	struct guest *guest = container_of(timer, struct guest, timer);
+
+	WRITE_ONCE(guest->began, true);
+	udelay(draw(50));
+	WRITE_ONCE(guest->ended, true);
+}
+
+static void arm_guest(void *context)
+{
+	struct guest *guest = context;
+	int ret;
+
+	ret = twheel_timer_arm(&guest->timer, ktime_get_ns() + draw(200 * NSEC_PER_USEC), 0,
+			       TWHEEL_TIMER_ABS);
+	if (ret)
+		fault("arming a new timer returns %d", ret);
+}
+
+/* Mostly until its function runs, which it does on the CPU where it was armed. */
+static void wait_for_a_moment(const struct guest *guest)
+{
+	u64 end_ns = ktime_get_ns() + (draw(4) ? 2 * NSEC_PER_MSEC : draw(200 * NSEC_PER_USEC));
+
+	while (!READ_ONCE(guest->began) && ktime_get_ns() < end_ns)
+		cpu_relax();
+}
+
+static void say_goodbye(struct guest *guest)
+{
+	bool runs, was_armed;
+
+	wait_for_a_moment(guest);
+	runs = READ_ONCE(guest->began) && !READ_ONCE(guest->ended);
+	was_armed = draw(2) ? twheel_timer_cancel_sync(&guest->timer) :
+			      twheel_timer_shutdown(&guest->timer);
+	if (READ_ONCE(guest->began) && !READ_ONCE(guest->ended))
+		fault("a timer's function runs although it was waited for");
+	if (was_armed == READ_ONCE(guest->began))
+		fault("a timer was cancelled %d times and called %d times", was_armed,
+		      guest->began);
+	atomic64_inc(&seen.guests);
+	atomic64_add(runs, &seen.waited);
+}
+
+static int host_guests(void *unused)
+{
+	struct guest *guest;
+
+	while (goes_on()) {
+		guest = kzalloc(sizeof(*guest), GFP_KERNEL);
+		if (!guest) {
+			atomic64_inc(&seen.no_memory);
+			usleep_range(500, 1000);
+			continue;
+		}
+		twheel_timer_setup(&guest->timer, be_called);
+		cpus_read_lock();
+		smp_call_function_single(draw_cpu(), arm_guest, guest, true);
+		cpus_read_unlock();
+		say_goodbye(guest);
+		kfree(guest);
+		if (!draw(16))
+			usleep_range(50, 3000);
+		cond_resched();
+	}
 	return 0;
 }
 
@@ -717,8 +814,9 @@ static int make_tasks(void)
 	torturers = kcalloc(nr_tasks, sizeof(*torturers), GFP_KERNEL);
 	waiters = kcalloc(nr_tasks, sizeof(*waiters), GFP_KERNEL);
 	sleepers = kcalloc(nr_tasks, sizeof(*sleepers), GFP_KERNEL);
+	hosts = kcalloc(nr_tasks, sizeof(*hosts), GFP_KERNEL);
 	checkers = kcalloc(nr_tasks, sizeof(*checkers), GFP_KERNEL);
-	if (!torturers || !waiters || !sleepers || !checkers)
+	if (!torturers || !waiters || !sleepers || !hosts || !checkers)
 		return -ENOMEM;
 	for (i = 0; i < nr_tasks; i++) {
 		torturers[i].work = IRQ_WORK_INIT_HARD(interrupt);
@@ -758,6 +856,7 @@ static void run(void)
 		torturers[i].task = start(torture, &torturers[i]);
 		waiters[i].task = start(wait_again_and_again, &waiters[i]);
 		sleepers[i].task = start(sleep_again_and_again, &sleepers[i]);
+		hosts[i] = start(host_guests, NULL);
 		checkers[i] = start(check_again_and_again, NULL);
 	}
 	/* A signal ends it earlier. */
@@ -767,6 +866,7 @@ static void run(void)
 		stop(torturers[i].task);
 		stop(waiters[i].task);
 		stop(sleepers[i].task);
+		stop(hosts[i]);
 		stop(checkers[i]);
 	}
 }
@@ -839,13 +939,16 @@ static void judge(void)
 		atomic64_read(&seen.cancelled);
 	if (ends != atomic64_read(&seen.begun))
 		fault("%llu operations begun, %llu ended", (u64)atomic64_read(&seen.begun), ends);
-	if (!armed || !expired || !cancelled || !ends || !atomic64_read(&seen.sleeps))
+	if (!armed || !expired || !cancelled || !ends || !atomic64_read(&seen.sleeps) ||
+	    !atomic64_read(&seen.guests))
 		fault("nothing was done");
 	pr_info("twheel_torture: %u timers: armed %llu, cancelled %llu, expired %llu, modified %llu, postponed %llu, in time %llu; %llu interrupts, %llu NMIs\n",
 		nr_timers, armed, cancelled, expired, (u64)atomic64_read(&seen.modified),
 		(u64)atomic64_read(&seen.postponed), (u64)atomic64_read(&seen.sleeps),
 		(u64)atomic64_read(&seen.interrupts),
 		(u64)atomic64_read(&seen.nmis));
+	pr_info("twheel_torture: %llu timers in memory that was freed, of which %llu ran when they were waited for\n",
+		(u64)atomic64_read(&seen.guests), (u64)atomic64_read(&seen.waited));
 	pr_info("twheel_torture: operations: begun %llu, completed %llu, expired %llu, cancelled %llu; %llu checks, %llu without memory; %llu faults\n",
 		(u64)atomic64_read(&seen.begun), (u64)atomic64_read(&seen.completed),
 		(u64)atomic64_read(&seen.expired), (u64)atomic64_read(&seen.cancelled),
@@ -872,6 +975,7 @@ static int __init torture_init(void)
 	}
 	twheel_registry_destroy(&registry);
 	kfree(checkers);
+	kfree(hosts);
 	kfree(sleepers);
 	kfree(waiters);
 	kfree(torturers);

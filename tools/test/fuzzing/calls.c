@@ -806,13 +806,19 @@ static long run_mremap(struct actor *actor, const struct call_plan *call)
 	size_t from = call->flags & 8 ? 0 : pages_of(call->nr), to = pages_of(call->value);
 	uint64_t moved = WORDS_AT(call->time % PROGRAM_SLOTS);
 	int flags = call->flags % 4 == 3 ? MREMAP_MAYMOVE | MREMAP_FIXED : 0;
+	char byte;
 	long ret;
 
 	if (call->flags & 4 && flags)
 		flags |= MREMAP_DONTUNMAP;
 	go(actor);
 	ret = syscall(SYS_mremap, words_of(call), from, to, flags, moved);
-	return ret == -1 ? -errno : 0;
+	if (ret == -1)
+		return -errno;
+	/* Where it grew, no page may be found that is none of the file's. */
+	for (; from < to; from += PAGE)
+		memory_get(&byte, ret + from, 1);
+	return 0;
 }
 
 static long run_advise(struct actor *actor, const struct call_plan *call)
