@@ -1078,21 +1078,6 @@ static void function_may_arm_its_timer_again(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, counter->overlapped);
 }
 
-static void cancel_sync_waits_for_the_function(struct kunit *test)
-{
-	unsigned int i;
-
-	for (i = 0; i < 50; i++) {
-		struct counter *counter = counter_make(test);
-
-		counter->linger_us = 300;
-		twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
-		wait_for_completion(&counter->called);
-		KUNIT_EXPECT_FALSE(test, twheel_timer_cancel_sync(&counter->timer));
-		KUNIT_EXPECT_EQ(test, atomic_read(&counter->inside), 0);
-	}
-}
-
 static void cancel_sync_ends_a_timer_that_arms_itself(struct kunit *test)
 {
 	struct counter *counter = counter_make(test);
@@ -1272,6 +1257,76 @@ static void timer_armed_while_its_function_runs_stays_on_that_cpu(struct kunit *
 	KUNIT_EXPECT_EQ(test, pair.cpus[1], pair.runner);
 }
 
+/* A timer whose function lingers on one CPU while another one waits for it. */
+struct lingering {
+	struct twheel_timer timer;
+	unsigned int runner, waiter;	/* CPUs */
+	bool (*end)(struct twheel_timer *timer);
+	bool waiter_is_there, began, ended;
+	bool ran;			/* when it was waited for */
+	bool runs;			/* after that */
+	bool was_armed;
+};
+
+static void linger_long(struct twheel_timer *timer)
+{
+	struct lingering *lingering = container_of(timer, struct lingering, timer);
+
+	WRITE_ONCE(lingering->began, true);
+	mdelay(5);
+	WRITE_ONCE(lingering->ended, true);
+}
+
+static void arm_or_wait_for_it(void *data)
+{
+	struct lingering *lingering = data;
+	unsigned int cpu = smp_processor_id();
+
+	if (cpu == lingering->runner) {
+		while (!READ_ONCE(lingering->waiter_is_there))
+			usleep_range(100, 200);
+		twheel_timer_arm(&lingering->timer, 0, 0, TWHEEL_TIMER_REL);
+	} else if (cpu == lingering->waiter) {
+		WRITE_ONCE(lingering->waiter_is_there, true);
+		while (!READ_ONCE(lingering->began))
+			cond_resched();
+		lingering->ran = !READ_ONCE(lingering->ended);
+		lingering->was_armed = lingering->end(&lingering->timer);
+		lingering->runs = !READ_ONCE(lingering->ended);
+	}
+}
+
+static void expect_waiting(struct kunit *test, bool (*end)(struct twheel_timer *timer))
+{
+	struct lingering lingering;
+
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "needs two CPUs");
+	/* The machine may stand still for so long that the function has ended before. */
+	do {
+		lingering = (struct lingering){
+			.runner = cpumask_first(cpu_online_mask),
+			.waiter = cpumask_last(cpu_online_mask),
+			.end = end,
+		};
+		twheel_timer_setup(&lingering.timer, linger_long);
+		run_on_all_cpus(test, arm_or_wait_for_it, &lingering);
+		twheel_timer_shutdown(&lingering.timer);
+		KUNIT_EXPECT_FALSE(test, lingering.was_armed);
+		KUNIT_EXPECT_FALSE(test, lingering.runs);
+	} while (!lingering.ran);
+}
+
+static void cancel_sync_waits_for_a_function_on_another_cpu(struct kunit *test)
+{
+	expect_waiting(test, twheel_timer_cancel_sync);
+}
+
+static void shutdown_waits_for_a_function_on_another_cpu(struct kunit *test)
+{
+	expect_waiting(test, twheel_timer_shutdown);
+}
+
 /*
  * The first CPU arms the timer; the others in turn arm it while it is on another CPU's
  * wheel.
@@ -1439,13 +1494,14 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(crowd_that_is_postponed_keeps_its_order),
 	KUNIT_CASE(function_may_use_its_own_and_other_timers),
 	KUNIT_CASE(function_may_arm_its_timer_again),
-	KUNIT_CASE(cancel_sync_waits_for_the_function),
 	KUNIT_CASE(cancel_sync_ends_a_timer_that_arms_itself),
 	KUNIT_CASE(shutdown_ends_a_timer_that_arms_itself),
 	KUNIT_CASE(function_may_free_its_timer),
 	KUNIT_CASE(many_timers_are_each_called_once),
 	KUNIT_CASE(timer_is_called_on_the_cpu_that_armed_it),
 	KUNIT_CASE(timer_armed_while_its_function_runs_stays_on_that_cpu),
+	KUNIT_CASE(cancel_sync_waits_for_a_function_on_another_cpu),
+	KUNIT_CASE(shutdown_waits_for_a_function_on_another_cpu),
 	KUNIT_CASE(timer_can_be_armed_and_cancelled_from_any_cpu),
 	KUNIT_CASE(time_is_looked_at_between_functions),
 	KUNIT_CASE(pause_is_not_cut_short_by_what_is_armed),
