@@ -150,13 +150,14 @@ struct sleeper {
 /**
  * struct guest - a timer whose memory is freed as soon as it has been waited for
  * @timer: the timer.
- * @began: its function was called.
+ * @began: its function was called.  No bool: with UBSAN, a compiler reads it as if it were
+ *	not volatile, and KCSAN complains.
  * @ended: it has returned, or is about to.
  */
 struct guest {
 	struct twheel_timer timer;
-	bool began;
-	bool ended;
+	unsigned int began;
+	unsigned int ended;
 };
 
 static struct tortured *timers;
@@ -616,9 +617,9 @@ static void be_called(struct twheel_timer *timer)
 {
 	struct guest *guest = container_of(timer, struct guest, timer);
 
-	WRITE_ONCE(guest->began, true);
+	WRITE_ONCE(guest->began, 1);
 	udelay(draw(50));
-	WRITE_ONCE(guest->ended, true);
+	WRITE_ONCE(guest->ended, 1);
 }
 
 static void arm_guest(void *context)
@@ -652,7 +653,7 @@ static void say_goodbye(struct guest *guest)
 	if (READ_ONCE(guest->began) && !READ_ONCE(guest->ended))
 		fault("a timer's function runs although it was waited for");
 	if (was_armed == READ_ONCE(guest->began))
-		fault("a timer was cancelled %d times and called %d times", was_armed,
+		fault("a timer was cancelled %d times and called %u times", was_armed,
 		      guest->began);
 	atomic64_inc(&seen.guests);
 	atomic64_add(runs, &seen.waited);
