@@ -1258,63 +1258,55 @@ static void timer_armed_while_its_function_runs_stays_on_that_cpu(struct kunit *
 }
 
 /* A timer whose function lingers on one CPU while another one waits for it. */
-struct lingering {
-	struct twheel_timer timer;
+struct farewell {
+	struct counter *counter;
+	struct completion waiter_is_there;
 	unsigned int runner, waiter;	/* CPUs */
 	bool (*end)(struct twheel_timer *timer);
-	bool waiter_is_there, began, ended;
 	bool ran;			/* when it was waited for */
 	bool runs;			/* after that */
 	bool was_armed;
 };
 
-static void linger_long(struct twheel_timer *timer)
+static void arm_or_end(void *data)
 {
-	struct lingering *lingering = container_of(timer, struct lingering, timer);
-
-	WRITE_ONCE(lingering->began, true);
-	mdelay(5);
-	WRITE_ONCE(lingering->ended, true);
-}
-
-static void arm_or_wait_for_it(void *data)
-{
-	struct lingering *lingering = data;
+	struct farewell *farewell = data;
+	struct counter *counter = farewell->counter;
 	unsigned int cpu = smp_processor_id();
 
-	if (cpu == lingering->runner) {
-		while (!READ_ONCE(lingering->waiter_is_there))
-			usleep_range(100, 200);
-		twheel_timer_arm(&lingering->timer, 0, 0, TWHEEL_TIMER_REL);
-	} else if (cpu == lingering->waiter) {
-		WRITE_ONCE(lingering->waiter_is_there, true);
-		while (!READ_ONCE(lingering->began))
+	if (cpu == farewell->runner) {
+		wait_for_completion(&farewell->waiter_is_there);
+		twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
+	} else if (cpu == farewell->waiter) {
+		complete(&farewell->waiter_is_there);
+		while (!atomic_read(&counter->calls))
 			cond_resched();
-		lingering->ran = !READ_ONCE(lingering->ended);
-		lingering->was_armed = lingering->end(&lingering->timer);
-		lingering->runs = !READ_ONCE(lingering->ended);
+		farewell->ran = atomic_read(&counter->inside);
+		farewell->was_armed = farewell->end(&counter->timer);
+		farewell->runs = atomic_read(&counter->inside);
 	}
 }
 
 static void expect_waiting(struct kunit *test, bool (*end)(struct twheel_timer *timer))
 {
-	struct lingering lingering;
+	struct farewell farewell = {
+		.runner = cpumask_first(cpu_online_mask),
+		.waiter = cpumask_last(cpu_online_mask),
+		.end = end,
+	};
 
-	if (num_online_cpus() == 1)
+	if (farewell.runner == farewell.waiter)
 		kunit_skip(test, "needs two CPUs");
+	init_completion(&farewell.waiter_is_there);
 	/* The machine may stand still for so long that the function has ended before. */
 	do {
-		lingering = (struct lingering){
-			.runner = cpumask_first(cpu_online_mask),
-			.waiter = cpumask_last(cpu_online_mask),
-			.end = end,
-		};
-		twheel_timer_setup(&lingering.timer, linger_long);
-		run_on_all_cpus(test, arm_or_wait_for_it, &lingering);
-		twheel_timer_shutdown(&lingering.timer);
-		KUNIT_EXPECT_FALSE(test, lingering.was_armed);
-		KUNIT_EXPECT_FALSE(test, lingering.runs);
-	} while (!lingering.ran);
+		farewell.counter = counter_make(test);
+		farewell.counter->linger_us = 5000;
+		run_on_all_cpus(test, arm_or_end, &farewell);
+		KUNIT_EXPECT_FALSE(test, farewell.was_armed);
+		KUNIT_EXPECT_FALSE(test, farewell.runs);
+		twheel_timer_shutdown(&farewell.counter->timer);
+	} while (!farewell.ran);
 }
 
 static void cancel_sync_waits_for_a_function_on_another_cpu(struct kunit *test)

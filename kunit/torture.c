@@ -148,13 +148,13 @@ struct sleeper {
 };
 
 /**
- * struct guest - a timer whose memory is freed as soon as it has been waited for
+ * struct mayfly - a timer whose memory is freed as soon as it has been waited for
  * @timer: the timer.
  * @began: its function was called.  No bool: with UBSAN, a compiler reads it as if it were
  *	not volatile, and KCSAN complains.
  * @ended: it has returned, or is about to.
  */
-struct guest {
+struct mayfly {
 	struct twheel_timer timer;
 	unsigned int began;
 	unsigned int ended;
@@ -164,7 +164,7 @@ static struct tortured *timers;
 static struct torturer *torturers;
 static struct waiter *waiters;
 static struct sleeper *sleepers;
-static struct task_struct **hosts;
+static struct task_struct **freers;
 static struct task_struct **checkers;
 static struct twheel_registry registry;
 static unsigned int nr_tasks;
@@ -184,7 +184,7 @@ static struct {
 	atomic64_t interrupts;
 	atomic64_t nmis;
 	atomic64_t sleeps;
-	atomic64_t guests;
+	atomic64_t freed;
 	atomic64_t waited;
 	atomic64_t begun;
 	atomic64_t completed;
@@ -611,71 +611,71 @@ static int sleep_again_and_again(void *context)
 	return 0;
 }
 
-/* --- hosts and guests --------------------------------------------------------------- */
+/* --- timers that are freed ---------------------------------------------------------- */
 
-static void be_called(struct twheel_timer *timer)
+static void live(struct twheel_timer *timer)
 {
-	struct guest *guest = container_of(timer, struct guest, timer);
+	struct mayfly *mayfly = container_of(timer, struct mayfly, timer);
 
-	WRITE_ONCE(guest->began, 1);
+	WRITE_ONCE(mayfly->began, 1);
 	udelay(draw(50));
-	WRITE_ONCE(guest->ended, 1);
+	WRITE_ONCE(mayfly->ended, 1);
 }
 
-static void arm_guest(void *context)
+static void arm_mayfly(void *context)
 {
-	struct guest *guest = context;
-	int ret;
+	struct mayfly *mayfly = context;
+	u64 due_ns = ktime_get_ns() + draw(200 * NSEC_PER_USEC);
+	int ret = twheel_timer_arm(&mayfly->timer, due_ns, 0, TWHEEL_TIMER_ABS);
 
-	ret = twheel_timer_arm(&guest->timer, ktime_get_ns() + draw(200 * NSEC_PER_USEC), 0,
-			       TWHEEL_TIMER_ABS);
 	if (ret)
 		fault("arming a new timer returns %d", ret);
 }
 
 /* Mostly until its function runs, which it does on the CPU where it was armed. */
-static void wait_for_a_moment(const struct guest *guest)
+static void wait_for_a_moment(const struct mayfly *mayfly)
 {
 	u64 end_ns = ktime_get_ns() + (draw(4) ? 2 * NSEC_PER_MSEC : draw(200 * NSEC_PER_USEC));
 
-	while (!READ_ONCE(guest->began) && ktime_get_ns() < end_ns)
+	while (!READ_ONCE(mayfly->began) && ktime_get_ns() < end_ns)
 		cpu_relax();
 }
 
-static void say_goodbye(struct guest *guest)
+static bool is_running(const struct mayfly *mayfly)
 {
-	bool runs, was_armed;
-
-	wait_for_a_moment(guest);
-	runs = READ_ONCE(guest->began) && !READ_ONCE(guest->ended);
-	was_armed = draw(2) ? twheel_timer_cancel_sync(&guest->timer) :
-			      twheel_timer_shutdown(&guest->timer);
-	if (READ_ONCE(guest->began) && !READ_ONCE(guest->ended))
-		fault("a timer's function runs although it was waited for");
-	if (was_armed == READ_ONCE(guest->began))
-		fault("a timer was cancelled %d times and called %u times", was_armed,
-		      guest->began);
-	atomic64_inc(&seen.guests);
-	atomic64_add(runs, &seen.waited);
+	return READ_ONCE(mayfly->began) && !READ_ONCE(mayfly->ended);
 }
 
-static int host_guests(void *unused)
+static void end_mayfly(struct mayfly *mayfly)
 {
-	struct guest *guest;
+	bool was_armed;
+
+	wait_for_a_moment(mayfly);
+	atomic64_add(is_running(mayfly), &seen.waited);
+	was_armed = draw(2) ? twheel_timer_cancel_sync(&mayfly->timer) :
+			      twheel_timer_shutdown(&mayfly->timer);
+	if (is_running(mayfly))
+		fault("a timer's function runs although it was waited for");
+	if (was_armed == READ_ONCE(mayfly->began))
+		fault("a timer was %s", was_armed ? "cancelled and called" :
+		      "neither cancelled nor called");
+	atomic64_inc(&seen.freed);
+}
+
+static int free_again_and_again(void *unused)
+{
+	struct mayfly *mayfly;
 
 	while (goes_on()) {
-		guest = kzalloc(sizeof(*guest), GFP_KERNEL);
-		if (!guest) {
-			atomic64_inc(&seen.no_memory);
-			usleep_range(500, 1000);
-			continue;
+		mayfly = kzalloc(sizeof(*mayfly), GFP_KERNEL);
+		if (mayfly) {
+			twheel_timer_setup(&mayfly->timer, live);
+			cpus_read_lock();
+			smp_call_function_single(draw_cpu(), arm_mayfly, mayfly, true);
+			cpus_read_unlock();
+			end_mayfly(mayfly);
+			kfree(mayfly);
 		}
-		twheel_timer_setup(&guest->timer, be_called);
-		cpus_read_lock();
-		smp_call_function_single(draw_cpu(), arm_guest, guest, true);
-		cpus_read_unlock();
-		say_goodbye(guest);
-		kfree(guest);
 		if (!draw(16))
 			usleep_range(50, 3000);
 		cond_resched();
@@ -815,9 +815,9 @@ static int make_tasks(void)
 	torturers = kcalloc(nr_tasks, sizeof(*torturers), GFP_KERNEL);
 	waiters = kcalloc(nr_tasks, sizeof(*waiters), GFP_KERNEL);
 	sleepers = kcalloc(nr_tasks, sizeof(*sleepers), GFP_KERNEL);
-	hosts = kcalloc(nr_tasks, sizeof(*hosts), GFP_KERNEL);
+	freers = kcalloc(nr_tasks, sizeof(*freers), GFP_KERNEL);
 	checkers = kcalloc(nr_tasks, sizeof(*checkers), GFP_KERNEL);
-	if (!torturers || !waiters || !sleepers || !hosts || !checkers)
+	if (!torturers || !waiters || !sleepers || !freers || !checkers)
 		return -ENOMEM;
 	for (i = 0; i < nr_tasks; i++) {
 		torturers[i].work = IRQ_WORK_INIT_HARD(interrupt);
@@ -857,7 +857,7 @@ static void run(void)
 		torturers[i].task = start(torture, &torturers[i]);
 		waiters[i].task = start(wait_again_and_again, &waiters[i]);
 		sleepers[i].task = start(sleep_again_and_again, &sleepers[i]);
-		hosts[i] = start(host_guests, NULL);
+		freers[i] = start(free_again_and_again, NULL);
 		checkers[i] = start(check_again_and_again, NULL);
 	}
 	/* A signal ends it earlier. */
@@ -867,7 +867,7 @@ static void run(void)
 		stop(torturers[i].task);
 		stop(waiters[i].task);
 		stop(sleepers[i].task);
-		stop(hosts[i]);
+		stop(freers[i]);
 		stop(checkers[i]);
 	}
 }
@@ -941,7 +941,7 @@ static void judge(void)
 	if (ends != atomic64_read(&seen.begun))
 		fault("%llu operations begun, %llu ended", (u64)atomic64_read(&seen.begun), ends);
 	if (!armed || !expired || !cancelled || !ends || !atomic64_read(&seen.sleeps) ||
-	    !atomic64_read(&seen.guests))
+	    !atomic64_read(&seen.freed))
 		fault("nothing was done");
 	pr_info("twheel_torture: %u timers: armed %llu, cancelled %llu, expired %llu, modified %llu, postponed %llu, in time %llu; %llu interrupts, %llu NMIs\n",
 		nr_timers, armed, cancelled, expired, (u64)atomic64_read(&seen.modified),
@@ -949,7 +949,7 @@ static void judge(void)
 		(u64)atomic64_read(&seen.interrupts),
 		(u64)atomic64_read(&seen.nmis));
 	pr_info("twheel_torture: %llu timers in memory that was freed, of which %llu ran when they were waited for\n",
-		(u64)atomic64_read(&seen.guests), (u64)atomic64_read(&seen.waited));
+		(u64)atomic64_read(&seen.freed), (u64)atomic64_read(&seen.waited));
 	pr_info("twheel_torture: operations: begun %llu, completed %llu, expired %llu, cancelled %llu; %llu checks, %llu without memory; %llu faults\n",
 		(u64)atomic64_read(&seen.begun), (u64)atomic64_read(&seen.completed),
 		(u64)atomic64_read(&seen.expired), (u64)atomic64_read(&seen.cancelled),
@@ -976,7 +976,7 @@ static int __init torture_init(void)
 	}
 	twheel_registry_destroy(&registry);
 	kfree(checkers);
-	kfree(hosts);
+	kfree(freers);
 	kfree(sleepers);
 	kfree(waiters);
 	kfree(torturers);
