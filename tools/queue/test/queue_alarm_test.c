@@ -18,6 +18,7 @@
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
 #include "queue/test/queue_lib.h"
+#include "queue/test/store_lib.h"
 
 #define MSEC	NSEC_PER_MSEC
 #define SEC	NSEC_PER_SEC
@@ -206,14 +207,10 @@ static void damage_entry(uint64_t id)
 {
 	uint8_t key[STORE_KEY_MAX];
 	struct job_record record;
-	char *error = NULL;
 
 	ASSERT(!job_resident(queue, id));
 	ASSERT_EQ(store_get(store, id, &record), 0);
-	store_flush(store);
-	rocksdb_put(store->db, store->write_options, (char *)key,
-		    store_key_place(key, &record.place), "?", 1, &error);
-	ASSERT(!error);
+	put_garbage(store, key, store_key_place(key, &record.place));
 }
 
 TEST(delayed_jobs_behind_a_damaged_one_come_in_time)

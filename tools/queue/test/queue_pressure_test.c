@@ -14,6 +14,7 @@
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
 #include "queue/test/queue_lib.h"
+#include "queue/test/store_lib.h"
 
 #define MSEC	NSEC_PER_MSEC
 #define SEC	NSEC_PER_SEC
@@ -614,20 +615,11 @@ TEST(key_of_two_hundred_bytes_is_unique_in_all_states_over_restart_and_death)
 
 /* --- damage ------------------------------------------------------------------------------- */
 
-static void write_garbage(const void *key, size_t len)
-{
-	char *error = NULL;
-
-	store_flush(store);
-	rocksdb_put(store->db, store->write_options, key, len, "?", 1, &error);
-	ASSERT(!error);
-}
-
 static void damage(char kind, uint64_t id)
 {
 	uint8_t key[STORE_KEY_MAX];
 
-	write_garbage(key, store_key_id(key, kind, id));
+	put_garbage(store, key, store_key_id(key, kind, id));
 }
 
 static void lose_body(uint64_t id)
@@ -647,7 +639,7 @@ static void damage_entry(uint64_t id)
 	struct job_record record;
 
 	ASSERT_EQ(store_get(store, id, &record), 0);
-	write_garbage(key, store_key_place(key, &record.place));
+	put_garbage(store, key, store_key_place(key, &record.place));
 }
 
 /* Some of the damaged jobs are in memory, others on disk only. */

@@ -12,6 +12,8 @@
 #include "queue/integrity/open.h"
 #include "queue/store/batch.h"
 #include "queue/store/read.h"
+#include "queue/store/state.h"
+#include "queue/store/sync.h"
 #include "queue/test/store_lib.h"
 
 char log_text[1 << 16];
@@ -150,6 +152,15 @@ void put_job(struct store *store, struct job_record *job)
 
 	job->body_len = (uint32_t)make_body(body, job->place.id);
 	store_put(store, job, body);
+}
+
+void put_garbage(struct store *store, const void *key, size_t len)
+{
+	char *error = NULL;
+
+	store_flush(store);
+	rocksdb_put(store->db, store->write_options, key, len, "?", 1, &error);
+	ASSERT(!error);
 }
 
 void see_body(struct store *store, const struct job_record *job)

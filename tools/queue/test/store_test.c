@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/time.h"
 #include "queue/integrity/open.h"
 #include "queue/store/backup.h"
 #include "queue/store/batch.h"
@@ -175,15 +175,6 @@ static bool count_mark(void *context, uint64_t id)
 	return true;
 }
 
-/* Write what no store writes. */
-static void put_bytes(struct store *store, const uint8_t *key, size_t key_len)
-{
-	char *error = NULL;
-
-	rocksdb_put(store->db, store->write_options, (const char *)key, key_len, "none", 4, &error);
-	ASSERT(!error);
-}
-
 TEST(a_list_ends_at_an_entry_that_is_none_and_says_so)
 {
 	struct job_record first = make_job(1, JOB_BURIED, 3, 0, 0);
@@ -196,17 +187,16 @@ TEST(a_list_ends_at_an_entry_that_is_none_and_says_so)
 
 	put_job(store, &first);
 	put_job(store, &second);
-	store_flush(store);
-	put_bytes(store, key, store_key_place(key, &second.place));
+	put_garbage(store, key, store_key_place(key, &second.place));
 	ASSERT_EQ(store_browse(store, &first.place, 8, list_id, &listed), -EBADMSG);
 	ASSERT_EQ(listed.nr, 1);
 	ASSERT(store_is_damaged(store));
 
-	put_bytes(store, key, store_key_id(key, 'v', 1));
-	put_bytes(store, key, store_key_id(key, 'v', 2) + 1);
+	put_garbage(store, key, store_key_id(key, 'v', 1));
+	put_garbage(store, key, store_key_id(key, 'v', 2) + 1);
 	ASSERT_EQ(store_browse_marks(store, 0, 8, count_mark, &marks), -EBADMSG);
 	ASSERT_EQ(marks, 1);
-	put_bytes(store, key, store_key_id(key, 'j', 2));
+	put_garbage(store, key, store_key_id(key, 'j', 2));
 	ASSERT_EQ(store_browse_job(store, 1, &job), 0);
 	ASSERT_EQ(store_browse_job(store, 2, &job), -EBADMSG);
 	ASSERT_EQ(store_browse_job(store, 3, &job), -ENOENT);
@@ -337,12 +327,10 @@ static void wait_for_sync(struct store *store, uint64_t seq)
 /* The sync thread's time on a processor, which is the same as before if it did not run. */
 static uint64_t sync_thread_ns(const struct store *store)
 {
-	struct timespec time;
 	clockid_t clock;
 
 	ASSERT_EQ(pthread_getcpuclockid(store->syncer.thread, &clock), 0);
-	ASSERT_EQ(clock_gettime(clock, &time), 0);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	return time_now_ns(clock);
 }
 
 /*
