@@ -215,7 +215,7 @@ static enum verdict run_test(const struct test *test)
 		sigset_t none;
 
 		setpgid(0, 0);
-		/* Who ends us does not know its group. */
+		/* Whoever kills this program does not know the group of the test. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);

@@ -406,7 +406,7 @@ static size_t next_to_cut(size_t nr, unsigned int round)
 
 TEST(kill_of_a_process_in_a_large_signal_leaves_a_context_that_works)
 {
-	__u64 *data = map_pages((CUT_MOST + 1) * sizeof(*data));
+	__u64 *data = map_pages(CUT_MOST * sizeof(*data));
 	size_t nr = test_count(CUT_MOST);
 	unsigned int round, cut = 0;
 

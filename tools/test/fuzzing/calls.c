@@ -815,7 +815,7 @@ static long run_mremap(struct actor *actor, const struct call_plan *call)
 	ret = syscall(SYS_mremap, words_of(call), from, to, flags, moved);
 	if (ret == -1)
 		return -errno;
-	/* Where it grew, no page may be found that is none of the file's. */
+	/* Read what was added: if a page is not the file's, KASAN sees that. */
 	for (; from < to; from += PAGE)
 		memory_get(&byte, ret + from, 1);
 	return 0;
@@ -1071,8 +1071,8 @@ static bool is_allowed(const struct call_kind *kind, int error)
 }
 
 /*
- * io_uring leaves work to the task as it would a signal: its own calls end by that, and so does
- * epoll_wait(), which cannot be started again.
+ * io_uring interrupts a task for work of its own as a signal does. Its calls end with EINTR then,
+ * and so does epoll_wait(), which the kernel does not start again.
  */
 static bool ends_without_signal(const struct call_kind *kind)
 {
