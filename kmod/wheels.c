@@ -111,6 +111,18 @@ static bool lacks_wheels(const struct wheels *wheels)
 	return wheels->may_grow && wheels->nr == 1;
 }
 
+/*
+ * Do nodes in limbo wait for more wheels?  Not if the only wheel is empty, or the clock is
+ * at its clk: then it takes them.
+ */
+static bool waits_for_wheels(const struct wheels *wheels, u64 now)
+{
+	const struct wheel *wheel = wheels_farthest(wheels);
+
+	return wheels->nr_limbo && lacks_wheels(wheels) && wheel->armed &&
+	       wheel->clk > now;
+}
+
 /**
  * wheels_go_back() - go back with the clock, if it was set back
  * @wheels: the wheels.
@@ -308,7 +320,7 @@ u64 wheels_next(const struct wheels *wheels, u64 now)
 	unsigned int i;
 
 	if (wheels->nr_limbo)
-		next = lacks_wheels(wheels) ? wheels->limbo_end_tick : now;
+		next = waits_for_wheels(wheels, now) ? wheels->limbo_end_tick : now;
 
 	for (i = 0; i < wheels->nr_used; i++)
 		next = min(next, wheel_next(wheel_at(wheels, i)));
@@ -373,7 +385,7 @@ static bool advance_by(struct wheels *wheels, u64 now, unsigned int *budget,
 			return true;
 	while (wheels->nr_used > 1 && drop_empty(wheels))
 		;
-	return wheels->nr_limbo && !lacks_wheels(wheels);
+	return wheels->nr_limbo && !waits_for_wheels(wheels, now);
 }
 
 /**

@@ -398,6 +398,24 @@ static void wheels_are_asked_for_if_only_limbo_has_nodes(struct kunit *test)
 	EXPECT_OUT(fixture, 700, 1);
 }
 
+/* The budget ends while the only wheel, which is empty, takes the nodes in limbo. */
+static void wheel_that_got_empty_takes_all_of_limbo(struct kunit *test)
+{
+	struct fixture *fixture = fixture_make_growing(test, 4, 1000);
+	LIST_HEAD(out);
+
+	arm(fixture, 0, 2000, 1000);
+	arm(fixture, 1, 700, 500);
+	arm(fixture, 2, 600, 500);
+	arm(fixture, 3, 700, 500);
+	wheels_del(&fixture->wheels, &fixture->nodes[0]);
+	KUNIT_EXPECT_TRUE(test, wheels_advance(&fixture->wheels, 500, 2, &out));
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 500), 500ULL);
+	EXPECT_OUT(fixture, 600, 2);
+	EXPECT_OUT(fixture, 700, 1, 3);
+	KUNIT_EXPECT_EQ(test, fixture->wheels.nr, 1U);
+}
+
 static void wheel_that_is_empty_goes_back_and_needs_no_other(struct kunit *test)
 {
 	struct fixture *fixture = fixture_make_growing(test, 1, 1000);
@@ -422,6 +440,7 @@ static struct kunit_case wheels_cases[] = {
 	KUNIT_CASE(clock_that_never_goes_back_has_one_wheel),
 	KUNIT_CASE(node_for_the_gap_waits_for_a_wheel_and_is_on_time_then),
 	KUNIT_CASE(node_for_the_gap_is_no_later_than_the_step_without_memory),
+	KUNIT_CASE(wheel_that_got_empty_takes_all_of_limbo),
 	KUNIT_CASE(wheel_that_is_empty_goes_back_and_needs_no_other),
 	KUNIT_CASE(wheel_that_is_empty_goes_back_before_a_far_node),
 	KUNIT_CASE(wheels_are_asked_for_if_only_limbo_has_nodes),
