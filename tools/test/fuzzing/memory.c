@@ -449,9 +449,10 @@ bool memory_store(uint64_t to, uint64_t value, int *signal)
  */
 bool memory_is_steady(const struct memory *memory, uint64_t address)
 {
-	if (!is_in_areas(address))
+	if (!is_in_areas(address) || thread_at(address) != thread_at(memory->base))
 		return false;
-	return thread_at(address) == thread_at(memory->base) && kind_at(address) != MISSING;
+	/* All areas of the short file are the same memory, and those of children, too. */
+	return kind_at(address) != MISSING && kind_at(address) != SHORT_FILE;
 }
 
 /**
