@@ -437,6 +437,24 @@ TEST(pause_delay_wall_clock_time_and_wait_end_at_their_times)
 	queue_remove();
 }
 
+TEST(jobs_that_are_ready_or_taken_late_are_counted_with_how_late_they_are)
+{
+	uint64_t id;
+
+	open_with(1000);
+	client_put(0, 1, 10 * SEC, LONG);
+	settle();
+	fake_advance(14 * SEC);
+	settle();
+	fake_advance(2 * SEC);
+	ASSERT_EQ(drain(&id, 1), 1);
+	ASSERT_EQ(queue->stats.ready_late.count, 1);
+	ASSERT_EQ(queue->stats.ready_late.sum_ns, 4 * SEC);
+	ASSERT_EQ(queue->stats.reserved_late.count, 1);
+	ASSERT_EQ(queue->stats.reserved_late.sum_ns, 6 * SEC);
+	queue_remove();
+}
+
 TEST(time_to_run_that_ends_while_the_holder_is_gone_makes_the_job_ready_once)
 {
 	uint64_t ids[512];

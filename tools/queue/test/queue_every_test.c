@@ -142,6 +142,18 @@ TEST(a_job_comes_at_each_time_and_not_before)
 	end();
 }
 
+TEST(a_job_that_is_put_late_is_counted_with_how_late_it_is)
+{
+	open_queue();
+	ASSERT_SAID(every(0, "tick", 10 * SEC, START + 5 * SEC, "x"), "EVERY");
+	settle();
+	go(8 * SEC);
+	take_job(0);
+	ASSERT_EQ(queue->stats.ready_late.count, 1);
+	ASSERT_EQ(queue->stats.ready_late.sum_ns, 3 * SEC);
+	end();
+}
+
 TEST(a_schedule_whose_first_time_is_past_begins_at_its_next_time)
 {
 	open_queue();
