@@ -107,6 +107,7 @@ static struct io_uring ring;
 static bool has_ring, has_children, has_calls32;
 
 static long make_call(struct actor *actor, const struct program *program, unsigned int at);
+static bool takes_memory(const struct call_plan *call);
 
 static long error_of(long ret)
 {
@@ -127,7 +128,10 @@ static int fd_of(const struct call_plan *call)
 
 static enum race race_of(const struct call_plan *call)
 {
-	return call->race == 255 ? RACE_KILL : races[call->race % LENGTH(races)];
+	enum race race = call->race == 255 ? RACE_KILL : races[call->race % LENGTH(races)];
+
+	return shared->keeps_memory && (race == RACE_UNMAP || race == RACE_DROP) ? RACE_NONE :
+										 race;
 }
 
 static uint64_t raced_memory(const struct actor *actor)
@@ -154,11 +158,14 @@ static void disturb(struct actor *actor)
 {
 	struct random random = { actor->call->value };
 	uint64_t address = raced_memory(actor);
+	unsigned int at;
 
 	wait_a_little(actor->call->delay);
 	switch (race_of(actor->call)) {
 	case RACE_CALL:
-		make_call(&actors[1], current, (actor->at + 1) % current->nr);
+		at = (actor->at + 1) % current->nr;
+		if (!shared->keeps_memory || !takes_memory(&current->calls[at]))
+			make_call(&actors[1], current, at);
 		break;
 	case RACE_UNMAP:
 		memory_unmap(&actor->memory, address);
@@ -1060,6 +1067,20 @@ static const uint8_t frequent[] = {
 	11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 22, 23, 23, 24, 25, 26, 27, 27, 27,
 };
 
+static const struct call_kind *kind_of(const struct call_plan *call)
+{
+	return &kinds[frequent[call->kind % LENGTH(frequent)]];
+}
+
+/* May it take memory away, or put something else in its place? */
+static bool takes_memory(const struct call_plan *call)
+{
+	const struct call_kind *kind = kind_of(call);
+
+	return kind->run == run_mmap || kind->run == run_munmap || kind->run == run_mremap ||
+	       kind->run == run_advise;
+}
+
 static bool is_allowed(const struct call_kind *kind, int error)
 {
 	unsigned int i;
@@ -1096,7 +1117,7 @@ static void judge(struct actor *actor, const struct call_kind *kind, long ret,
 static long make_call(struct actor *actor, const struct program *program, unsigned int at)
 {
 	const struct call_plan *call = &program->calls[at];
-	const struct call_kind *kind = &kinds[frequent[call->kind % LENGTH(frequent)]];
+	const struct call_kind *kind = kind_of(call);
 	unsigned long signals = actor->signals;
 	long ret;
 

@@ -69,6 +69,7 @@ static struct {
 	unsigned int batch_programs;
 	bool minimize;
 	bool points;
+	bool keep_memory;
 } options = {
 	.batch_programs = 100,
 	.calls = 100000,
@@ -462,7 +463,7 @@ static void usage(void)
 {
 	fprintf(stderr,
 		"Usage: device [--calls N] [--seconds N] [--seed N] [--workers N] [--corpus FILE]\n"
-		"              [--batch-programs N] [--points]\n"
+		"              [--batch-programs N] [--points] [--keep-memory]\n"
 		"       device --minimize --corpus FILE\n"
 		"       device --program TEXT\n"
 		"       device --replay FILE --batch N\n");
@@ -483,6 +484,7 @@ static void parse_options(int argc, char **argv)
 		{ "batch-programs", required_argument, NULL, 'n' },
 		{ "minimize", no_argument, NULL, 'm' },
 		{ "points", no_argument, NULL, 'o' },
+		{ "keep-memory", no_argument, NULL, 'k' },
 		{},
 	};
 	int option;
@@ -521,6 +523,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'o':
 			options.points = true;
+			break;
+		case 'k':
+			options.keep_memory = true;
 			break;
 		default:
 			usage();
@@ -568,6 +573,7 @@ int main(int argc, char **argv)
 		      -1, 0);
 	if (shared == MAP_FAILED)
 		err(1, "mmap");
+	shared->keeps_memory = options.keep_memory;
 	if (!coverage_find_module())
 		errx(1, "the module is not loaded");
 	if (options.program)

@@ -4,6 +4,7 @@
 #define FUZZING_SHARED_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "program.h"
@@ -38,6 +39,7 @@ struct outcome {
 
 /**
  * struct shared - all of it
+ * @keeps_memory: no memory is taken away from a call that is under way.
  * @failed: something did not hold.
  * @killed: a worker was to be killed by its own program, once more.
  * @may_hang: the call that a worker makes may block the signals that would end it.
@@ -54,6 +56,7 @@ struct outcome {
  * @next: the number of the next one that is run as it is.
  */
 struct shared {
+	bool keeps_memory;
 	atomic_bool failed;
 	atomic_bool killed[WORKERS_MAX];
 	atomic_bool may_hang[WORKERS_MAX];
