@@ -309,6 +309,26 @@ TEST(queue_settles_in_a_run_that_had_windows_take_each_others_room)
 	run_at_random(16803);
 }
 
+/* A far job that is reserved by its id is in memory; the disk has it as a delayed one. */
+TEST(a_turn_passes_no_more_than_a_piece_of_reserved_jobs)
+{
+	unsigned int i;
+
+	open_with(4000);
+	for (i = 0; i < 1000; i++)
+		client_put(0, 1, LONG, 2 * LONG);
+	settle();
+	for (i = 1; i <= 1000; i++)
+		ASSERT(!strncmp(client_run_id(1, OP_RESERVE_JOB, i), "RESERVED ", 9));
+	settle();
+	fake_advance(LONG);
+	queue_alarms(queue);
+	turn();
+	ASSERT_GT(queue->windows[0].cut.id, 0);
+	ASSERT_LE(queue->windows[0].cut.id, 257);
+	queue_remove();
+}
+
 /* --- order ------------------------------------------------------------------------------- */
 
 #define NR_MANY	10000
@@ -754,6 +774,33 @@ static void reboot_after(bool in_order, int64_t down_ns)
 static void reboot(uint64_t down_ns)
 {
 	reboot_after(true, (int64_t)down_ns);
+}
+
+/* What list-jobs shows of the only job that has this state. */
+static uint64_t shown_ms(enum list_state state)
+{
+	unsigned long long id, ms;
+	uint64_t ids[2];
+
+	ASSERT_EQ(client_list(1, "default", state, 0, 2, ids), 1);
+	if (sscanf(strchr(clients[1].body, '\n'), "%llu: %llu", &id, &ms) != 2)
+		test_fail(__FILE__, __LINE__, "%s", clients[1].body);
+	return ms;
+}
+
+TEST(times_are_shown_by_the_wall_clock_after_it_was_set)
+{
+	open_with(1000);
+	client_put(0, 1, 100 * SEC, 50 * SEC);
+	settle();
+	fake_set_wall(7000 * (int64_t)SEC);
+	settle();
+	ASSERT_EQ(shown_ms(LIST_DELAYED), (fake.now_ns[ALARM_WALL] + 100 * SEC) / MSEC);
+	fake_advance(100 * SEC);
+	settle();
+	ASSERT_EQ(client_reserve(0), 1);
+	ASSERT_EQ(shown_ms(LIST_RESERVED), (fake.now_ns[ALARM_WALL] + 50 * SEC) / MSEC);
+	queue_remove();
 }
 
 TEST(a_set_clock_is_remembered_over_a_restart_and_a_reboot)

@@ -7,6 +7,7 @@
 #include "alarm/test/fake_alarm.h"
 #include "common/log.h"
 #include "queue/integrity/check.h"
+#include "queue/store/keys.h"
 #include "queue/store/schedule.h"
 #include "queue/test/queue_lib.h"
 #include "queue/test/store_lib.h"
@@ -618,6 +619,24 @@ TEST(large_bodies_are_put_fewer_a_turn)
 	settle();
 	ASSERT_EQ(queue->nr[IS_READY], 20);
 	end();
+}
+
+TEST(a_schedule_whose_body_is_missing_is_set_aside_and_the_others_go_on)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	open_queue();
+	ASSERT_SAID(every(0, "bad", 10 * SEC, START + 10 * SEC, "y"), "EVERY");
+	ASSERT_SAID(every(0, "good", 10 * SEC, START + 10 * SEC, "x"), "EVERY");
+	settle();
+	lose(store, key, store_key_id(key, 'f', 1));
+	go(10 * SEC);
+	take_job(0);
+	see_no_job();
+	go(10 * SEC);
+	take_job(0);
+	see_no_job();
+	queue_remove();
 }
 
 TEST(a_list_has_pages_in_the_order_of_names)

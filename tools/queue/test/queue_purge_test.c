@@ -7,6 +7,8 @@
 #include "alarm/test/fake_alarm.h"
 #include "common/log.h"
 #include "queue/integrity/check.h"
+#include "queue/jobs/purge.h"
+#include "queue/store/stats.h"
 #include "queue/test/queue_lib.h"
 #include "queue/test/store_lib.h"
 
@@ -15,6 +17,17 @@
 /* Jobs that are in memory at most, and jobs that take several turns. */
 #define ROOM	256
 #define MANY	3000
+
+/* The linker calls this in place of store_is_behind(). */
+bool __real_store_is_behind(struct store *store);
+bool __wrap_store_is_behind(struct store *store);
+
+static bool is_behind;
+
+bool __wrap_store_is_behind(struct store *store)
+{
+	return is_behind || __real_store_is_behind(store);
+}
 
 static void open_queue(void)
 {
@@ -153,6 +166,32 @@ TEST(a_turn_deletes_a_piece_and_other_clients_go_on)
 	ASSERT_SAID(client_run(1, &unknown, NULL), "PURGED 0");
 	id = client_put(1, 0, 0, LONG);
 	ASSERT_EQ(client_reserve(1), id);
+	finish(0);
+	ASSERT_EQ(purged(0), MANY);
+	end();
+}
+
+TEST(a_purge_pauses_while_the_store_is_behind_but_goes_on_in_the_end)
+{
+	unsigned int pauses = 0;
+
+	open_queue();
+	put_many(MANY, 50 * SEC);
+	is_behind = true;
+	begin_purge(0, LIST_DELAYED);
+	for (; !purges_turn(queue); pauses++) {
+		ASSERT(alarm_pending(&queue->purge_alarm));
+		fake_advance(5 * NSEC_PER_MSEC - 1);
+		queue_alarms(queue);
+		ASSERT(!purges_turn(queue));
+		ASSERT_EQ(queue->nr[IS_DELAYED], MANY);
+		fake_advance(1);
+		queue_alarms(queue);
+		ASSERT(!alarm_pending(&queue->purge_alarm));
+	}
+	ASSERT_EQ(pauses, 200);
+	ASSERT_LT(queue->nr[IS_DELAYED], MANY);
+	is_behind = false;
 	finish(0);
 	ASSERT_EQ(purged(0), MANY);
 	end();

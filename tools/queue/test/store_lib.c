@@ -163,6 +163,15 @@ void put_garbage(struct store *store, const void *key, size_t len)
 	ASSERT(!error);
 }
 
+void lose(struct store *store, const void *key, size_t len)
+{
+	char *error = NULL;
+
+	store_flush(store);
+	rocksdb_delete(store->db, store->write_options, key, len, &error);
+	ASSERT(!error);
+}
+
 void see_body(struct store *store, const struct job_record *job)
 {
 	char expected[300];

@@ -32,6 +32,8 @@ void put_job(struct store *store, struct job_record *job);
 void see_body(struct store *store, const struct job_record *job);
 /* Write what no store writes to an entry. */
 void put_garbage(struct store *store, const void *key, size_t len);
+/* Delete an entry alone. */
+void lose(struct store *store, const void *key, size_t len);
 /* Read the ids of an index from @from on; returns their number. */
 size_t walk_ids(struct store *store, struct job_place from, uint64_t *ids, size_t nr,
 		bool back);
