@@ -164,7 +164,8 @@ static void disturb(struct actor *actor)
 	switch (race_of(actor->call)) {
 	case RACE_CALL:
 		at = (actor->at + 1) % current->nr;
-		if (!shared->keeps_memory || !takes_memory(&current->calls[at]))
+		if (!shared->keeps_memory ||
+		    !(takes_memory(actor->call) || takes_memory(&current->calls[at])))
 			make_call(&actors[1], current, at);
 		break;
 	case RACE_UNMAP:
