@@ -22,6 +22,17 @@
 
 _Static_assert(sizeof(struct job) + sizeof(struct job *) <= 150, "a job in memory has grown");
 
+/* The linker calls this in place of job_new(). */
+struct job *__real_job_new(struct queue *of_queue, const struct job_place *place);
+struct job *__wrap_job_new(struct queue *of_queue, const struct job_place *place);
+
+static bool has_no_memory;
+
+struct job *__wrap_job_new(struct queue *of_queue, const struct job_place *place)
+{
+	return has_no_memory ? NULL : __real_job_new(of_queue, place);
+}
+
 static void open_with(size_t nr_jobs)
 {
 	struct queue_config config = queue_test_config(nr_jobs);
@@ -720,6 +731,26 @@ TEST(memory_is_bounded_with_more_damaged_jobs_than_fit)
 	}
 	for (i = 0; i < 30; i++)
 		ASSERT(client_reserve(0));
+	queue_remove();
+}
+
+TEST(jobs_for_which_there_was_no_memory_come_in_their_order)
+{
+	open_with(1000);
+	client_put(0, 1, 0, LONG);
+	client_put(0, 2, 0, LONG);
+	has_no_memory = true;
+	client_put(0, 1, 0, LONG);
+	client_put(0, 3, 0, LONG);
+	has_no_memory = false;
+	client_put(0, 2, 0, LONG);
+	client_put(0, 4, 0, LONG);
+	ASSERT_EQ(client_reserve(1), 1);
+	ASSERT_EQ(client_reserve(1), 3);
+	ASSERT_EQ(client_reserve(1), 2);
+	ASSERT_EQ(client_reserve(1), 5);
+	ASSERT_EQ(client_reserve(1), 4);
+	ASSERT_EQ(client_reserve(1), 6);
 	queue_remove();
 }
 
