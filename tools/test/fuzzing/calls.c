@@ -1094,11 +1094,12 @@ static bool is_allowed(const struct call_kind *kind, int error)
 
 /*
  * io_uring interrupts a task for work of its own as a signal does. Its calls end with EINTR then,
- * and so does epoll_wait(), which the kernel does not start again.
+ * and so do those that the kernel does not start again: epoll_wait(), and ENTER, whose relative
+ * time would begin once more.
  */
 static bool ends_without_signal(const struct call_kind *kind)
 {
-	return kind->run == run_uring || kind->run == run_epoll;
+	return kind->run == run_uring || kind->run == run_epoll || kind->run == run_enter;
 }
 
 static void judge(struct actor *actor, const struct call_kind *kind, long ret,
