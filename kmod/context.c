@@ -199,14 +199,17 @@ static int replace_deadlines(struct context *context, u32 nr)
 
 	lockdep_assert_held(&context->mutex);
 	if (nr)
-		deadlines = deadlines_create(context->events.account, nr);
+		deadlines = deadlines_create(context->events.account, nr,
+					     context->deadlines);
 	if (IS_ERR(deadlines))
 		return PTR_ERR(deadlines);
 	mutex_lock(&context->map_mutex);
-	if (context->mapped)
+	if (context->mapped) {
 		ret = -EBUSY;
-	else
+	} else {
+		deadlines_take_over(deadlines, context->deadlines);
 		swap(context->deadlines, deadlines);
+	}
 	mutex_unlock(&context->map_mutex);
 	deadlines_destroy(deadlines);
 	return ret;

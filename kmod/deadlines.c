@@ -8,12 +8,14 @@
  *
  * The words are charged to the user who opened the file, like events of the same size.
  * Otherwise a process could have the words of many files if no memory cgroup limits it.
+ * While words replace others, a file has both for a moment, and the larger array is charged.
  *
  * A mapping holds the file, which holds the context, which holds the words: they stay as
  * long as a process maps them.  A single page that is used by other means, for example by
  * a device that does DMA to it, is kept by a reference.
  */
 #include <linux/err.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
@@ -33,15 +35,18 @@
 static int deadlines_grow(struct deadlines *deadlines)
 {
 	u64 *page;
+	bool lent;
 
 	/* After a signal with a handler the call would begin again, perhaps for ever. */
 	if (fatal_signal_pending(current))
 		return -ERESTARTSYS;
-	if (!account_charge(deadlines->account, PAGE_EVENTS))
+	lent = deadlines->nr_pages < deadlines->nr_lent;
+	if (!lent && !account_charge(deadlines->account, PAGE_EVENTS))
 		return -ENOSPC;
 	page = (u64 *)__get_free_page(DEADLINES_GFP);
 	if (!page) {
-		account_uncharge(deadlines->account, PAGE_EVENTS);
+		if (!lent)
+			account_uncharge(deadlines->account, PAGE_EVENTS);
 		return -ENOMEM;
 	}
 	deadlines->pages[deadlines->nr_pages++] = page;
@@ -52,13 +57,15 @@ static int deadlines_grow(struct deadlines *deadlines)
  * deadlines_create() - make an array of words, all 0
  * @account: the account to charge, which stays as long as the words; or NULL.
  * @nr: how many, not 0.
+ * @replaced: the words that these will replace: deadlines_take_over(); or NULL.
  *
  * Context: a task; sleeps.
  *
  * Return: the words, for deadlines_destroy(); an ERR_PTR of -ENOSPC, the user has as many
  * as allowed; -ENOMEM; -ERESTARTSYS, a fatal signal.
  */
-struct deadlines *deadlines_create(struct account *account, u32 nr)
+struct deadlines *deadlines_create(struct account *account, u32 nr,
+				   const struct deadlines *replaced)
 {
 	unsigned long nr_pages = DIV_ROUND_UP_ULL(nr, DEADLINES_PAGE);
 	struct deadlines *deadlines;
@@ -67,6 +74,7 @@ struct deadlines *deadlines_create(struct account *account, u32 nr)
 	if (!deadlines)
 		return ERR_PTR(-ENOMEM);
 	deadlines->account = account;
+	deadlines->nr_lent = replaced ? min(nr_pages, replaced->nr_pages) : 0;
 	while (deadlines->nr_pages < nr_pages) {
 		int ret = deadlines_grow(deadlines);
 
@@ -77,6 +85,17 @@ struct deadlines *deadlines_create(struct account *account, u32 nr)
 		cond_resched();
 	}
 	return deadlines;
+}
+
+/**
+ * deadlines_take_over() - words replace others, and are charged for their first pages
+ * @deadlines: the new words; or NULL.
+ * @replaced: those that were given to deadlines_create(), for deadlines_destroy(); or NULL.
+ */
+void deadlines_take_over(struct deadlines *deadlines, struct deadlines *replaced)
+{
+	if (deadlines && replaced)
+		swap(deadlines->nr_lent, replaced->nr_lent);
 }
 
 /**
@@ -91,7 +110,8 @@ void deadlines_destroy(struct deadlines *deadlines)
 		return;
 	for (i = 0; i < deadlines->nr_pages; i++) {
 		free_page((unsigned long)deadlines->pages[i]);
-		account_uncharge(deadlines->account, PAGE_EVENTS);
+		if (i >= deadlines->nr_lent)
+			account_uncharge(deadlines->account, PAGE_EVENTS);
 		cond_resched();
 	}
 	kvfree(deadlines);

@@ -20,11 +20,13 @@
  * struct deadlines - an array of words
  * @account: the account that is charged, besides a memory cgroup; or NULL.
  * @nr_pages: how many pages they take.
+ * @nr_lent: how many of these, the first ones, other words of the context are charged for.
  * @pages: the pages; they need not be contiguous.
  */
 struct deadlines {
 	struct account *account;
 	unsigned long nr_pages;
+	unsigned long nr_lent;
 	u64 *pages[];
 };
 
@@ -42,7 +44,9 @@ static inline u64 deadlines_read(const struct deadlines *deadlines, u32 index)
 	return READ_ONCE(deadlines->pages[index / DEADLINES_PAGE][index % DEADLINES_PAGE]);
 }
 
-struct deadlines *deadlines_create(struct account *account, u32 nr);
+struct deadlines *deadlines_create(struct account *account, u32 nr,
+				   const struct deadlines *replaced);
+void deadlines_take_over(struct deadlines *deadlines, struct deadlines *replaced);
 void deadlines_destroy(struct deadlines *deadlines);
 int deadlines_map(struct deadlines *deadlines, struct vm_area_struct *vma);
 

@@ -199,7 +199,9 @@ TEST_NAMED(user_limit_of_one_user_leaves_another_alone)
 TEST_NAMED(user_limit_counts_words_as_events)
 {
 	long long limit = prepare(), pages = (1000 + 63) / 64;
+	const long long repeated[] = { pages, pages, 1, 0, pages - 1, pages + 1, pages };
 	struct twheel_config config = deadlines_config(CLOCK_MONOTONIC, 0);
+	unsigned int i;
 	int fd, other;
 
 	ASSERT_EQ(module_parameter("max_user_events"), 1000);
@@ -210,8 +212,13 @@ TEST_NAMED(user_limit_counts_words_as_events)
 	/* The refused commands left nothing behind. */
 	check_all_free(limit);
 
-	config.nr_deadlines = pages * 512;
-	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
+	/* Words that replace others are charged for what they have more. */
+	for (i = 0; i < ARRAY_SIZE(repeated); i++) {
+		config.nr_deadlines = repeated[i] * 512;
+		test_about("CONFIG %u, %lld pages", i, repeated[i]);
+		ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config),
+			  repeated[i] > pages ? -ENOSPC : 0);
+	}
 	check_full(fd);
 	other = open_node();
 	check_full(other);
