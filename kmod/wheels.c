@@ -113,15 +113,14 @@ static bool lacks_wheels(const struct wheels *wheels)
 }
 
 /*
- * Do nodes in limbo wait for more wheels?  Not if the only wheel is empty, or the clock is
- * at its clk: then it takes them.
+ * Do the nodes that are in limbo wait for more wheels?  Not if the only wheel is empty, or
+ * the clock is at its clk: then it takes them.
  */
 static bool waits_for_wheels(const struct wheels *wheels, u64 now)
 {
 	const struct wheel *wheel = wheels_farthest(wheels);
 
-	return wheels->nr_limbo && lacks_wheels(wheels) && wheel->armed &&
-	       wheel->clk > now;
+	return lacks_wheels(wheels) && wheel->armed && wheel->clk > now;
 }
 
 /**
