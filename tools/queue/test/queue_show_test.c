@@ -7,7 +7,6 @@
 #include "queue/jobs/show.h"
 #include "queue/store/read.h"
 #include "queue/test/queue_lib.h"
-#include "queue/test/store_lib.h"
 
 #define SEC	NSEC_PER_SEC
 #define LONG	(100000 * SEC)

@@ -130,8 +130,9 @@ static enum race race_of(const struct call_plan *call)
 {
 	enum race race = call->race == 255 ? RACE_KILL : races[call->race % LENGTH(races)];
 
-	return shared->keeps_memory && (race == RACE_UNMAP || race == RACE_DROP) ? RACE_NONE :
-										 race;
+	if (shared->keeps_memory && (race == RACE_UNMAP || race == RACE_DROP))
+		return RACE_NONE;
+	return race;
 }
 
 static uint64_t raced_memory(const struct actor *actor)
