@@ -277,8 +277,10 @@ async function row(page, name, board = null) {
 	);
 }
 
-// Text whose contrast to what is behind it is below that of WCAG AA. Runs in the page.
+// Text whose contrast to what is behind it is below that of WCAG AA. Runs in the page. Colours that
+// change slowly are judged as they are in the end.
 function lowContrast() {
+	for (const animation of document.getAnimations()) animation.finish();
 	const parse = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
 	const luminance = ([r, g, b]) => {
 		const [x, y, z] = [r, g, b]

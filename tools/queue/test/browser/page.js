@@ -546,7 +546,6 @@ test("texts_have_contrast_controls_have_names_and_a_phone_has_room", async (brow
 				},
 			]) {
 				await show();
-				await sleep(400);
 				equal(
 					await page.evaluate(lowContrast),
 					[],
