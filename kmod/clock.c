@@ -16,6 +16,7 @@
 #include <linux/time_namespace.h>
 
 #include "clock.h"
+#include "compat.h"
 
 static LIST_HEAD(notices);
 static DEFINE_MUTEX(notices_mutex);
@@ -61,7 +62,7 @@ s64 clock_namespace_ns(enum base_clock clock)
  */
 void clock_notice_give(struct clock_notice *notice)
 {
-	queue_work(system_unbound_wq, &notice->work);
+	queue_work(twheel_unbound_wq, &notice->work);
 }
 
 static void give_notices(struct work_struct *work)

@@ -18,6 +18,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/isolation.h>
+#include <linux/workqueue.h>
 
 /* hrtimer_init() and a public .function were replaced by hrtimer_setup(). */
 #ifdef TWHEEL_HAVE_HRTIMER_SETUP
@@ -55,6 +56,13 @@ static inline bool twheel_may_be_isolated(void)
 	return true;
 #endif
 }
+
+/* The queue of work for any CPU; kernels that have both names warn of the old one. */
+#ifdef TWHEEL_HAVE_SYSTEM_DFL_WQ
+#define twheel_unbound_wq	system_dfl_wq
+#else
+#define twheel_unbound_wq	system_unbound_wq
+#endif
 
 /*
  * What the caller of IORING_OP_URING_CMD put into the sqe's cmd area, and how to
