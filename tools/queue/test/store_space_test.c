@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -350,6 +351,85 @@ TEST(a_store_on_a_full_disk_is_opened_and_its_jobs_deleted)
 	store_close(store);
 	store = open_on_disk();
 	ASSERT_EQ(store_next_id(store), end);
+	store_close(store);
+}
+
+/* --- a disk that says that it is full ------------------------------------------------------ */
+
+/* The linker calls these in place of fstatvfs() and posix_fallocate(). */
+int __real_fstatvfs(int fd, struct statvfs *fs);
+int __wrap_fstatvfs(int fd, struct statvfs *fs);
+int __real_posix_fallocate(int fd, off_t offset, off_t len);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len);
+
+static _Atomic bool says_full, allocates_nothing;
+static _Atomic unsigned int nr_said_full;
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len)
+{
+	return allocates_nothing ? ENOSPC : __real_posix_fallocate(fd, offset, len);
+}
+
+int __wrap_fstatvfs(int fd, struct statvfs *fs)
+{
+	int ret = __real_fstatvfs(fd, fs);
+
+	if (says_full) {
+		fs->f_bavail = 0;
+		nr_said_full++;
+	}
+	return ret;
+}
+
+TEST(there_is_no_room_for_jobs_before_the_reserve_could_be_allocated)
+{
+	struct store *store;
+	struct stat file;
+	char path[120];
+
+	make_disk("size=64m");
+	allocates_nothing = true;
+	store = open_on_disk();
+	ASSERT(!store_has_room(store));
+	allocates_nothing = false;
+	wait_for_room(store);
+	snprintf(path, sizeof(path), "%s/reserve", dir);
+	ASSERT_EQ(stat(path, &file), 0);
+	ASSERT_EQ((uint64_t)file.st_blocks * 512, RESERVE);
+	store_close(store);
+}
+
+static void *delete_one(void *context)
+{
+	struct store *store = context;
+	struct job_record job;
+
+	ASSERT_EQ(store_get(store, 1, &job), 0);
+	store_delete(store, &job.place, NULL, 0);
+	store_flush(store);
+	return NULL;
+}
+
+TEST(replies_that_wait_for_room_are_logged_once)
+{
+	const char *line = "the disk is full, even without the reserve";
+	struct store *store;
+	pthread_t deleting;
+	char *first;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	ASSERT_EQ(put_while_room(store, 1, 100), 101);
+	says_full = true;
+	ASSERT_EQ(pthread_create(&deleting, NULL, delete_one, store), 0);
+	while (nr_said_full < 100)
+		usleep(1000);
+	says_full = false;
+	pthread_join(deleting, NULL);
+	first = strstr(log_text, line);
+	ASSERT(first);
+	ASSERT(!strstr(first + 1, line));
+	wait_for_room(store);
 	store_close(store);
 }
 
