@@ -18,7 +18,10 @@ struct fake_entry {
 	struct alarm *alarm;
 };
 
-struct fake_alarms fake = { .fd = -1 };
+struct fake_alarms fake = {
+	.now_ns = { [ALARM_BOOT] = FAKE_BOOT_NS, [ALARM_WALL] = FAKE_WALL_NS },
+	.fd = -1,
+};
 
 /* --- the heap --------------------------------------------------------------------------- */
 

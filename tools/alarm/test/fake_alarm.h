@@ -9,6 +9,11 @@
 #include <stddef.h>
 
 #include "alarm/alarm.h"
+#include "common/time.h"
+
+/* The clocks at first: the year 2026, on a machine that was not booted just now. */
+#define FAKE_BOOT_NS	(5000 * NSEC_PER_SEC)
+#define FAKE_WALL_NS	(1790000000 * NSEC_PER_SEC)
 
 /* Places in the heap are from 1; &struct alarm.node.place has that of an alarm. */
 struct fake_heap {

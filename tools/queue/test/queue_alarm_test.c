@@ -24,19 +24,11 @@
 #define SEC	NSEC_PER_SEC
 #define LONG	(100000 * SEC)
 
-/* The year 2026, on a machine that was not booted just now. */
-static void set_clocks(void)
-{
-	fake.now_ns[ALARM_BOOT] = 5000 * SEC;
-	fake.now_ns[ALARM_WALL] = 1790000000 * SEC;
-}
-
 static void open_with(size_t nr_jobs)
 {
 	struct queue_config config = queue_test_config(nr_jobs);
 
 	log_set_level(LOG_CRIT);
-	set_clocks();
 	queue_open(&config);
 }
 

@@ -15,7 +15,7 @@
 #define SEC	NSEC_PER_SEC
 #define HOUR	(3600 * SEC)
 #define LONG	(100000 * SEC)
-#define START	(1790000000 * SEC)
+#define START	FAKE_WALL_NS
 
 static struct queue_config config;
 
@@ -23,8 +23,6 @@ static void open_queue(void)
 {
 	config = queue_test_config(256);
 	log_set_level(LOG_CRIT);
-	fake.now_ns[ALARM_BOOT] = 5000 * SEC;
-	fake.now_ns[ALARM_WALL] = START;
 	queue_open(&config);
 }
 

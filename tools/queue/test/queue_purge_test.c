@@ -34,8 +34,6 @@ static void open_queue(void)
 	struct queue_config config = queue_test_config(ROOM);
 
 	log_set_level(LOG_CRIT);
-	fake.now_ns[ALARM_BOOT] = 5000 * SEC;
-	fake.now_ns[ALARM_WALL] = 1790000000 * SEC;
 	queue_open(&config);
 }
 

@@ -19,8 +19,6 @@ static void open_with_jobs(void)
 	unsigned int i;
 
 	log_set_level(LOG_CRIT);
-	fake.now_ns[ALARM_BOOT] = 5000 * SEC;
-	fake.now_ns[ALARM_WALL] = 1790000000 * SEC;
 	queue_open(&config);
 	for (i = 1; i <= 20; i++)
 		client_put(0, i, i <= 4 ? 100 * SEC : 0, LONG);

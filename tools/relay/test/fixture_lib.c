@@ -23,8 +23,6 @@ struct relay relay;
 void open_relay(void)
 {
 	log_set_level(LOG_CRIT);
-	fake.now_ns[ALARM_BOOT] = 5000 * NSEC_PER_SEC;
-	fake.now_ns[ALARM_WALL] = NOW_MS * NSEC_PER_MSEC;
 	relay.options.topic = "delays";
 	STAILQ_INIT(&relay.options.policies);
 	relay.pressure.cap = 256 << 20;

@@ -12,7 +12,7 @@
 #define MINUTE_MS	(60 * SECOND_MS)
 #define HOUR_MS		(60 * MINUTE_MS)
 #define H_MS		(10 * MINUTE_MS)
-#define NOW_MS		1790000000000ULL
+#define NOW_MS		(FAKE_WALL_NS / NSEC_PER_MSEC)
 
 /* The relay that is tested. */
 extern struct relay relay;
