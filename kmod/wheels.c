@@ -216,7 +216,9 @@ static struct wheel *wheel_for(struct wheels *wheels, u64 due, u64 now)
 	if (wheels->nr == 1 && !wheels->may_grow)
 		return nearest(wheels);
 	if (!wheels->nr_limbo)
-		wheels->limbo_end_tick = nearest(wheels)->clk;
+		wheels->limbo_end_tick = 0;
+	/* The wheels may have gone on since the first node came to limbo. */
+	wheels->limbo_end_tick = max(wheels->limbo_end_tick, nearest(wheels)->clk);
 	return NULL;
 }
 
@@ -320,8 +322,7 @@ u64 wheels_next(const struct wheels *wheels, u64 now)
 	unsigned int i;
 
 	if (wheels->nr_limbo)
-		next = waits_for_wheels(wheels, now) ? wheels->limbo_end_tick : now;
-
+		next = waits_for_wheels(wheels, now) ? wheels_farthest(wheels)->clk : now;
 	for (i = 0; i < wheels->nr_used; i++)
 		next = min(next, wheel_next(wheel_at(wheels, i)));
 	return next;

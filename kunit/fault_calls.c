@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults in functions of twheel that only the kernel calls: the one that loads the module, and
- * those for a CPU that comes or goes.  Of what the kernel itself allocates before and after them
- * nothing fails.
+ * Faults in functions of twheel that only the kernel calls: the one that loads the module, those
+ * for a CPU that comes or goes, and the work after a clock was set.  Of what the kernel itself
+ * allocates before and after them nothing fails.
  *
  * A process writes @nth, and @all, and then makes the kernel call the function.  The tracepoints
  * around such calls let the faults begin and end.  tools/test/faults loads this module.
@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
+#include <linux/workqueue.h>
 
 static unsigned int nth;
 module_param(nth, uint, 0600);
@@ -29,17 +30,18 @@ MODULE_PARM_DESC(left, "What the call has left of nth: 0, an allocation failed; 
 /* The task in whose call allocations fail. */
 static struct task_struct *caller;
 
-static bool is_of_twheel(void *function)
+/* Is it a function of the module?  @name: of this name, or NULL. */
+static bool is_of_twheel(void *function, const char *name)
 {
-	char name[KSYM_SYMBOL_LEN];
+	char symbol[KSYM_SYMBOL_LEN];
 
-	snprintf(name, sizeof(name), "%ps", function);
-	return strstr(name, "[twheel]");
+	snprintf(symbol, sizeof(symbol), "%ps", function);
+	return strstr(symbol, "[twheel]") && (!name || strstarts(symbol, name));
 }
 
-static void begin(void *function)
+static void begin(void *function, const char *name)
 {
-	if (!nth || !is_of_twheel(function))
+	if (!nth || !is_of_twheel(function, name))
 		return;
 	caller = current;
 	current->make_it_fail = all;
@@ -59,7 +61,7 @@ static void end(void)
 
 static void initcall_start(void *data, initcall_t function)
 {
-	begin(function);
+	begin(function, NULL);
 }
 
 static void initcall_finish(void *data, initcall_t function, int ret)
@@ -70,10 +72,21 @@ static void initcall_finish(void *data, initcall_t function, int ret)
 static void cpuhp_enter(void *data, unsigned int cpu, int target, int step,
 			int (*function)(unsigned int cpu))
 {
-	begin(function);
+	begin(function, NULL);
 }
 
 static void cpuhp_exit(void *data, unsigned int cpu, int state, int step, int ret)
+{
+	end();
+}
+
+/* Other work of the module allocates nothing. */
+static void work_start(void *data, struct work_struct *work)
+{
+	begin(work->func, "grow_bases");
+}
+
+static void work_end(void *data, struct work_struct *work, work_func_t function)
 {
 	end();
 }
@@ -87,6 +100,8 @@ static struct probe {
 	{ "initcall_finish", initcall_finish },
 	{ "cpuhp_enter", cpuhp_enter },
 	{ "cpuhp_exit", cpuhp_exit },
+	{ "workqueue_execute_start", work_start },
+	{ "workqueue_execute_end", work_end },
 };
 
 static void find_tracepoint(struct tracepoint *tracepoint, void *unused)

@@ -35,6 +35,7 @@ struct model_node {
 	struct wheel_node node;
 	u64 age;		/* number of this arming */
 	u64 due;
+	bool late;		/* for wheels_model.h: it was in limbo when it was due */
 };
 
 struct wheel_model {

@@ -104,6 +104,7 @@ static void wheels_agree_with_a_sorted_array(struct kunit *test)
 	KUNIT_EXPECT_GT(test, model->most_waiting, 0ULL);
 	KUNIT_EXPECT_GT(test, model->most_limbo, 0ULL);
 	KUNIT_EXPECT_GT(test, model->moved_limbo, 0ULL);
+	KUNIT_EXPECT_GT(test, model->nr_late, 0ULL);
 }
 
 static void set_back_clock_moves_no_node(struct kunit *test)
@@ -370,6 +371,83 @@ static void node_for_the_gap_is_no_later_than_the_step_without_memory(struct kun
 	EXPECT_OUT(fixture, 1500, 0);
 }
 
+/*
+ * Without memory for more wheels.  The clock is set forth beyond the only wheel, which takes
+ * a part of limbo, and back by less than before.
+ */
+static void nodes_in_limbo_wait_for_the_wheel_where_it_is_now(struct kunit *test)
+{
+	enum { NR = 200 };
+	struct fixture *fixture = fixture_make_growing(test, NR + 1, 1000);
+	LIST_HEAD(out);
+	unsigned int i;
+
+	arm(fixture, NR, 50000, 1000);
+	for (i = 0; i < NR; i++)
+		arm(fixture, i, 700, 500);
+	KUNIT_EXPECT_TRUE(test, wheels_advance(&fixture->wheels, 1500, 64, &out));
+	KUNIT_ASSERT_GT(test, fixture->wheels.nr_limbo, 0ULL);
+	KUNIT_ASSERT_GT(test, wheels_farthest(&fixture->wheels)->clk, 1200ULL);
+	KUNIT_EXPECT_FALSE(test, wheels_advance(&fixture->wheels, 1200, 64, &out));
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 1200),
+			wheels_farthest(&fixture->wheels)->clk);
+}
+
+/* The only wheel got empty and went back, and the clock goes back behind it once more. */
+static void nodes_in_limbo_wait_no_longer_than_for_the_wheel(struct kunit *test)
+{
+	enum { NR = 100 };
+	struct fixture *fixture = fixture_make_growing(test, NR + 2, 1000);
+	LIST_HEAD(out);
+	unsigned int i;
+
+	arm(fixture, NR, 2000, 1000);
+	for (i = 0; i < NR; i++)
+		arm(fixture, i, 900, 500);
+	arm(fixture, NR + 1, 450, 400);
+	wheels_del(&fixture->wheels, &fixture->nodes[NR]);
+	KUNIT_EXPECT_TRUE(test, wheels_advance(&fixture->wheels, 500, 64, &out));
+	KUNIT_ASSERT_GT(test, fixture->wheels.nr_limbo, 0ULL);
+	KUNIT_EXPECT_EQ(test, wheels_next(&fixture->wheels, 400), 500ULL);
+}
+
+/* All wheels have gone on, and the clock goes back to between limbo's first end and them. */
+static void two_nodes_of_a_tick_keep_their_order_in_a_limbo_that_was_there(struct kunit *test)
+{
+	enum { NR = 300, FAR = NR, FIRST = NR + 3, SECOND };
+	struct fixture *fixture = fixture_make(test, NR + 5, 40000);
+	struct wheel_node *node;
+	unsigned int i, nr = 0;
+	LIST_HEAD(out);
+
+	arm(fixture, FAR, 50000, 40000);
+	arm(fixture, FAR + 1, 39000, 30000);
+	arm(fixture, FAR + 2, 29000, 20000);
+	for (i = 0; i < NR; i++)
+		arm(fixture, i, 19500, 19000);
+	wheels_advance(&fixture->wheels, 21000, 64, &out);
+	wheels_advance(&fixture->wheels, 21000, 64, &out);
+	arm(fixture, FIRST, 20700, 20500);
+	KUNIT_ASSERT_EQ(test, (unsigned int)wheel_level(&fixture->nodes[FIRST]), WHEEL_LIMBO);
+	for (;;) {
+		arm(fixture, SECOND, 20700, 20500);
+		if (wheel_level(&fixture->nodes[SECOND]) != WHEEL_LIMBO)
+			break;
+		wheels_del(&fixture->wheels, &fixture->nodes[SECOND]);
+		wheels_advance(&fixture->wheels, 20500, 8, &out);
+	}
+	KUNIT_EXPECT_NE(test, (unsigned int)wheel_level(&fixture->nodes[FIRST]), WHEEL_LIMBO);
+	while (wheels_advance(&fixture->wheels, 20700, 64, &out))
+		;
+	list_for_each_entry(node, &out, list) {
+		if (node == &fixture->nodes[FIRST])
+			KUNIT_EXPECT_EQ(test, nr++, 0U);
+		if (node == &fixture->nodes[SECOND])
+			KUNIT_EXPECT_EQ(test, nr++, 1U);
+	}
+	KUNIT_EXPECT_EQ(test, nr, 2U);
+}
+
 /* The first node after the step is beyond the wheel's old clk, and would keep it there. */
 static void wheel_that_is_empty_goes_back_before_a_far_node(struct kunit *test)
 {
@@ -440,6 +518,9 @@ static struct kunit_case wheels_cases[] = {
 	KUNIT_CASE(clock_that_never_goes_back_has_one_wheel),
 	KUNIT_CASE(node_for_the_gap_waits_for_a_wheel_and_is_on_time_then),
 	KUNIT_CASE(node_for_the_gap_is_no_later_than_the_step_without_memory),
+	KUNIT_CASE(nodes_in_limbo_wait_for_the_wheel_where_it_is_now),
+	KUNIT_CASE(nodes_in_limbo_wait_no_longer_than_for_the_wheel),
+	KUNIT_CASE(two_nodes_of_a_tick_keep_their_order_in_a_limbo_that_was_there),
 	KUNIT_CASE(wheel_that_got_empty_takes_all_of_limbo),
 	KUNIT_CASE(wheel_that_is_empty_goes_back_and_needs_no_other),
 	KUNIT_CASE(wheel_that_is_empty_goes_back_before_a_far_node),

@@ -6,8 +6,8 @@
  * As wheel_model.h, whose numbers, nodes and array it shares.  Here time runs
  * backwards as often as forwards, by steps of any size, also while nodes are still
  * overdue or in limbo.  Nodes that come out must be due, and must come out in the
- * order of (due tick, arming).  A node that becomes overdue in limbo would have no
- * place in that order, so time goes on only when limbo is empty.
+ * order of (due tick, arming).  Only nodes that become due in limbo have no place in
+ * that order.
  *
  * Included by wheels_kunit.c and by tools/test/wheel/.
  */
@@ -28,6 +28,7 @@
  * @most_limbo: the most nodes that were in limbo.
  * @moved_limbo: how many nodes in limbo were moved to other wheels.
  * @most_waiting: the most nodes that were there because wheels were still to be made.
+ * @nr_late: how many nodes became due in limbo.
  */
 struct wheels_model {
 	struct wheel_model model;
@@ -39,6 +40,7 @@ struct wheels_model {
 	u64 most_limbo;
 	u64 moved_limbo;
 	u64 most_waiting;
+	u64 nr_late;
 };
 
 /* All wheels at once, or the first one, and the others when nodes wait for them. */
@@ -50,10 +52,64 @@ static inline void wheels_model_make(struct wheels_model *model)
 		wheels_init(&model->wheels, model->wheel, WHEELS_MAX, model->model.now);
 }
 
-/* Do nodes wait in limbo until there are more wheels? */
+/* Do nodes wait in limbo until there are more wheels, or the clock gets to the only one? */
 static inline bool wheels_model_waits(const struct wheels_model *model)
 {
-	return model->wheels.nr_limbo && model->wheels.nr < WHEELS_MAX;
+	const struct wheel *wheel = wheels_farthest(&model->wheels);
+
+	return model->wheels.nr_limbo && model->wheels.nr < WHEELS_MAX && wheel->armed &&
+	       wheel->clk > model->model.now;
+}
+
+static inline bool wheels_model_in_limbo(const struct model_node *node)
+{
+	return wheel_level(&node->node) == WHEEL_LIMBO;
+}
+
+/* Note which nodes in limbo are due. */
+static inline void wheels_model_note_late(struct wheels_model *model)
+{
+	unsigned int i;
+
+	for (i = 0; i < model->model.nr_sorted; i++) {
+		struct model_node *node = model->model.sorted[i];
+
+		if (node->due > model->model.now)
+			return;
+		if (!wheels_model_in_limbo(node) || node->late)
+			continue;
+		node->late = true;
+		model->nr_late++;
+	}
+}
+
+/* The first node of the order; NULL: there is none. */
+static inline struct model_node *wheels_model_first(const struct wheels_model *model)
+{
+	unsigned int i;
+
+	for (i = 0; i < model->model.nr_sorted; i++)
+		if (!model->model.sorted[i]->late)
+			return model->model.sorted[i];
+	return NULL;
+}
+
+/* Is a node due that should have come out? */
+static inline bool wheels_model_holds_due(const struct wheels_model *model)
+{
+	bool waits = wheels_model_waits(model);
+	unsigned int i;
+
+	for (i = 0; i < model->model.nr_sorted; i++) {
+		const struct model_node *node = model->model.sorted[i];
+
+		if (node->due > model->model.now)
+			break;
+		/* Late ones may be where the clock was before it was set back. */
+		if (!node->late && !(waits && wheels_model_in_limbo(node)))
+			return true;
+	}
+	return false;
 }
 
 static inline void wheels_model_restart(struct wheels_model *model, u64 number)
@@ -81,6 +137,7 @@ static inline void wheels_model_arm(struct wheels_model *model,
 
 	wheels_add(&model->wheels, &node->node, due, model->model.now);
 	node->due = due;
+	node->late = false;
 	node->age = model->model.armings++;
 	model_insert(&model->model, node);
 }
@@ -102,7 +159,7 @@ static inline const char *wheels_model_out(struct wheels_model *model,
 {
 	struct model_node *out = container_of(node, struct model_node, node);
 
-	if (!model->model.nr_sorted || model->model.sorted[0] != out)
+	if (!out->late && wheels_model_first(model) != out)
 		return "a node came out of order";
 	if (out->due > model->model.now)
 		return "a node came out early";
@@ -135,10 +192,10 @@ static inline const char *wheels_model_advance(struct wheels_model *model)
 		return broken;
 	if (touched + moved > model->budget)
 		return "more nodes were touched than the budget allows";
-	if (!more && model->model.nr_sorted && model->model.sorted[0]->due <= now)
+	if (!more && wheels_model_holds_due(model))
 		return "a due node is still on the wheels";
-	if (more && wheels_next(&model->wheels, now) > now)
-		return "the wheels say that there is more to do, but there is not";
+	if (more != (wheels_next(&model->wheels, now) <= now))
+		return "the wheels do not say whether there is more to do";
 	return NULL;
 }
 
@@ -166,25 +223,37 @@ static inline const char *wheels_model_drain(struct wheels_model *model)
 	return broken;
 }
 
+/* A tick that is not before now, and a little after that of a wheel if that is possible. */
+static inline u64 wheels_model_near(const struct wheels_model *model, u64 which, u64 number)
+{
+	const struct wheel *wheel = &model->wheel[which % model->wheels.nr];
+	u64 clk = wheel->armed ? wheel->clk : 0;
+
+	return max(model->model.now, clk + model_magnitude(number, 10));
+}
+
 /* Let time pass: to the next node, a little, or far. */
 static inline const char *wheels_model_later(struct wheels_model *model, u64 how,
 					     u64 number)
 {
 	u64 next = wheels_next(&model->wheels, model->model.now);
-	const char *broken = wheels_model_drain(model);
+	const char *broken = how & 4 ? NULL : wheels_model_drain(model);
 
 	if (broken)
 		return broken;
-	if (how % 4 < 2 && next != WHEEL_NEVER)
+	if (model->wheels.nr_limbo && how & 8)
+		model->model.now = wheels_model_near(model, how >> 4, number);
+	else if (how % 4 < 2 && next != WHEEL_NEVER)
 		model->model.now = max(model->model.now, next);
 	else
 		model->model.now += model_magnitude(number, how % 4 == 2 ? 10 : 24);
+	wheels_model_note_late(model);
 	return wheels_model_advance(model);
 }
 
 static inline const char *wheels_model_back(struct wheels_model *model, u64 number)
 {
-	u64 back = model_magnitude(number, 24);
+	u64 back = model_magnitude(number, model->wheels.nr_limbo && number & 1 ? 10 : 24);
 
 	model->model.now -= min(back, model->model.now);
 	return wheels_model_advance(model);
@@ -239,21 +308,22 @@ static inline const char *wheels_model_move(struct wheels_model *model, u64 roun
 static inline const char *wheels_model_check(struct wheels_model *model)
 {
 	u64 next = wheels_next(&model->wheels, model->model.now);
+	const struct model_node *first = wheels_model_first(model);
 
 	model->most_used = max(model->most_used, model->wheels.nr_used);
 	model->most_limbo = max(model->most_limbo, model->wheels.nr_limbo);
 	if (wheels_model_waits(model)) {
 		model->most_waiting = max(model->most_waiting, model->wheels.nr_limbo);
-		if (next > model->wheels.limbo_end_tick)
+		if (next > wheels_farthest(&model->wheels)->clk)
 			return "nodes wait for more wheels longer than necessary";
 		next = min(next, model->model.now + 1);
 	}
 	if (wheels_armed(&model->wheels) != model->model.nr_sorted)
 		return "the number of armed nodes differs";
-	if (model->model.nr_sorted ? next > max(model->model.sorted[0]->due,
-						model->model.now + 1) :
-				     next != WHEEL_NEVER)
-		return "next is after the earliest due tick, or there is no node";
+	if (first && next > max(first->due, model->model.now + 1))
+		return "next is after the earliest due tick";
+	if (model->model.nr_sorted ? next == WHEEL_NEVER : next != WHEEL_NEVER)
+		return "there is a next tick without a node, or none with one";
 	return wheels_check(&model->wheels);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loading of the module, the first use of a clock, and a CPU that comes up, each allocation of
- * which fails in turn.
+ * Loading of the module, the first use of a clock, a CPU that comes up, and a clock that is set
+ * back, each allocation of which fails in turn.
  *
  * The module is FAULTS_MODULE, or /twheel.ko. It is loaded anew for each attempt, so that it
  * has everything still to make, and is left unloaded. FAULTS_STEP=N, with N above 1, takes each
@@ -112,7 +112,8 @@ static void calls_begin(unsigned int nth, bool all)
 	ASSERT_EQ(write_file(CALLS "nth", text), 0);
 }
 
-static bool calls_end(void)
+/* What the call has left of nth, or -1: the kernel has not called. */
+static int calls_left(void)
 {
 	char text[16] = "";
 	int fd = open(CALLS "left", O_RDONLY | O_CLOEXEC);
@@ -120,9 +121,15 @@ static bool calls_end(void)
 	ASSERT_GE(fd, 0);
 	ASSERT_GT(read(fd, text, sizeof(text) - 1), 0);
 	close(fd);
-	/* The kernel has called. */
-	ASSERT_GE(atoi(text), 0);
-	return !atoi(text);
+	return atoi(text);
+}
+
+static bool calls_end(void)
+{
+	int left = calls_left();
+
+	ASSERT_GE(left, 0);
+	return !left;
 }
 
 /* --- loading ---------------------------------------------------------------- */
@@ -384,4 +391,81 @@ TEST_NAMED(cpu_that_fails_after_the_module_s_step_leaves_all_as_it_was)
 	check_all_work(fds);
 	close_all(fds);
 	unload();
+}
+
+/* --- a clock that is set back ----------------------------------------------- */
+
+static int open_realtime(void)
+{
+	struct twheel_config config = default_config();
+
+	config.clockid = CLOCK_REALTIME;
+	config.flags = TWHEEL_CONFIG_CPU;
+	return device_open_configured(O_RDWR | O_NONBLOCK | O_CLOEXEC, &config);
+}
+
+static long long realtime_number(const char *name)
+{
+	return base_number(0, CLOCK_REALTIME, name);
+}
+
+/* The event is due before where the wheel stands, and is the only one. */
+static void check_waits(void)
+{
+	ASSERT_EQ(realtime_number("gap"), 1);
+	ASSERT_GT(realtime_number("next"), realtime_number("now"));
+}
+
+static unsigned int walk_set_back(bool all, unsigned int *refused)
+{
+	unsigned int nth;
+
+	for (nth = 1; nth < FAULTS_MAX; nth++) {
+		struct twheel_record record;
+		bool fired;
+		int fd;
+
+		load();
+		fd = open_realtime();
+		add(fd, TWHEEL_ABS, clock_ns(CLOCK_REALTIME) + FAR_NS, 1);
+		test_about("%s%u", all ? "from " : "", nth);
+		calls_begin(nth, all);
+		move_clock(-100 * (long long)NSEC_PER_SEC);
+		while (calls_left() < 0)
+			poll(NULL, 0, 1);
+		fired = calls_end();
+		add(fd, TWHEEL_ABS, clock_ns(CLOCK_REALTIME) + 2 * NSEC_PER_SEC, 2);
+		if (realtime_number("wheels") == 1) {
+			ASSERT(fired);
+			++*refused;
+			check_waits();
+			/* The next setting of the clock makes the wheels. */
+			move_clock(0);
+		}
+		wait_readable(fd);
+		ASSERT_EQ(read_records(fd, &record, 1), 1);
+		ASSERT_EQ(record.data, 2);
+		ASSERT_GE(record.fired_ns, record.due_ns);
+		ASSERT_GT(realtime_number("wheels"), 1);
+		ASSERT_EQ(get_counters(fd).armed, 1);
+		move_clock(100 * (long long)NSEC_PER_SEC);
+		close(fd);
+		unload();
+		if (!fired)
+			return nth - 1;
+	}
+	test_fail(__FILE__, __LINE__, "it never ends without a fault");
+}
+
+TEST_NAMED(set_back_clock_makes_wheels_now_or_when_it_is_set_again)
+{
+	unsigned int refused = 0, points;
+
+	need_debugfs();
+	keep_clock();
+	start();
+	points = walk_set_back(false, &refused);
+	points += walk_set_back(true, &refused);
+	ASSERT_GT(refused, 0);
+	print_points("set_back", points, refused);
 }

@@ -58,11 +58,11 @@ static bool wheels_round_holds(u64 seed)
 		}
 	}
 	printf("# armed %" PRIu64 " times, up to %u wheels and %" PRIu64
-	       " in limbo, from where %" PRIu64 " were moved\n",
+	       " in limbo, where %" PRIu64 " became due and from where %" PRIu64 " were moved\n",
 	       wheels_model.model.armings, wheels_model.most_used,
-	       wheels_model.most_limbo, wheels_model.moved_limbo);
+	       wheels_model.most_limbo, wheels_model.nr_late, wheels_model.moved_limbo);
 	return wheels_model.most_used == WHEELS_MAX && wheels_model.moved_limbo &&
-	       wheels_model.most_waiting;
+	       wheels_model.most_waiting && wheels_model.nr_late;
 }
 
 /* Every range of small numbers, and the same at the end of all numbers. */
