@@ -2,11 +2,14 @@
 /* Tests of the store: jobs that were put are there after a restart, in order and counted. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/time.h"
+#include "common/util.h"
 #include "queue/integrity/open.h"
 #include "queue/store/backup.h"
 #include "queue/store/batch.h"
@@ -16,6 +19,7 @@
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"
+#include "queue/store/stats.h"
 #include "queue/store/sync.h"
 #include "queue/store/writer.h"
 #include "queue/test/store_lib.h"
@@ -203,6 +207,25 @@ TEST(a_list_ends_at_an_entry_that_is_none_and_says_so)
 	store_close(store);
 }
 
+TEST(a_place_says_whether_a_schedule_made_the_job_and_nothing_else)
+{
+	struct job_record job = make_job(1, JOB_DELAYED, 3, 7, 100);
+	struct job_place seen;
+	uint8_t key[64], value[64];
+	size_t key_len, len, at;
+
+	job.place.scheduled = 1;
+	key_len = store_key_place(key, &job.place);
+	len = store_encode_place(value, &job.place);
+	ASSERT(store_decode_place(key, key_len, value, len, &seen));
+	ASSERT(!memcmp(&seen, &job.place, sizeof(seen)));
+	for (at = 0; at < len && value[at] != 2; at++)
+		;
+	ASSERT_LT(at, len);
+	for (value[at] = 4; value[at]; value[at] += 2)
+		ASSERT(!store_decode_place(key, key_len, value, len, &seen));
+}
+
 TEST(counts_that_earlier_versions_wrote_are_read)
 {
 	const struct tube_counts all = { { 1, 2, 3, 4 }, .urgent = 5, .schedules = 7, .died = 6 };
@@ -238,6 +261,81 @@ static int back_up(struct store *store, const char *name)
 	}
 	ASSERT(!store_backup_ended(store, &result));
 	return result;
+}
+
+/* The linker calls these in place of fsync() and renameat(). */
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
+
+static _Atomic int rename_error;
+static _Atomic ino_t synced[64];
+static _Atomic unsigned int nr_synced, nr_synced_before_name;
+
+int __wrap_fsync(int fd)
+{
+	struct stat stat;
+
+	if (!fstat(fd, &stat) && nr_synced < ARRAY_SIZE(synced))
+		synced[nr_synced++] = stat.st_ino;
+	return __real_fsync(fd);
+}
+
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+	nr_synced_before_name = nr_synced;
+	if (!rename_error)
+		return __real_renameat(from_fd, from, to_fd, to);
+	errno = rename_error;
+	return -1;
+}
+
+/* Was it synced by one of the calls from @first on that came before the one numbered @end? */
+static bool was_synced(const char *path, unsigned int first, unsigned int end)
+{
+	struct stat stat_of;
+
+	ASSERT_EQ(stat(path, &stat_of), 0);
+	for (; first < end; first++)
+		if (synced[first] == stat_of.st_ino)
+			return true;
+	return false;
+}
+
+TEST(a_backup_is_on_the_disk_before_it_has_its_name)
+{
+	struct job_record job = make_job(1, JOB_READY, 1, 0, 0);
+	struct store *store = open_store();
+	char path[256];
+
+	put_job(store, &job);
+	nr_synced = 0;
+	ASSERT_EQ(back_up(store, "one"), 0);
+	ASSERT_LT(nr_synced, ARRAY_SIZE(synced));
+	snprintf(path, sizeof(path), "%s/" BACKUPS_DIR "/one/db", test_dir());
+	ASSERT(was_synced(path, 0, nr_synced_before_name));
+	snprintf(path, sizeof(path), "%s/" BACKUPS_DIR, test_dir());
+	ASSERT(was_synced(path, nr_synced_before_name, nr_synced));
+	store_close(store);
+}
+
+TEST(a_backup_that_cannot_get_its_name_says_why_and_is_removed)
+{
+	static const int errors[][2] = { { ENOTEMPTY, EEXIST }, { ENOTDIR, EEXIST }, { EIO, EIO } };
+	struct store *store = open_store();
+	char path[256];
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/" BACKUPS_DIR "/.new", test_dir());
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
+		rename_error = errors[i][0];
+		ASSERT_EQ(back_up(store, "one"), -errors[i][1]);
+		ASSERT_EQ(access(path, F_OK), -1);
+	}
+	rename_error = 0;
+	ASSERT_EQ(back_up(store, "one"), 0);
+	store_close(store);
 }
 
 TEST(the_end_of_a_backup_is_told_once)
@@ -302,6 +400,33 @@ TEST(commits_do_not_wait_for_the_writer_and_reads_see_them)
 	ASSERT(!store_writer_is_behind(store));
 	store_flush(store);
 	ASSERT_EQ(store_synced(store), last);
+	store_close(store);
+}
+
+TEST(stats_tell_the_time_of_a_sync_and_the_memory)
+{
+	struct job_record job = make_job(1, JOB_READY, 1, 0, 0);
+	uint64_t begin_ns = time_now_ns(CLOCK_MONOTONIC), buffers, cached;
+	struct store *store = open_store();
+	struct store_stats stats;
+
+	put_job(store, &job);
+	store_close(store);
+	/* Now it is in a table: a read brings it to the cache. */
+	store = open_store();
+	see_body(store, &job);
+	put_job(store, &(struct job_record){ .place = { .id = 2, .tube = 1, .state = JOB_READY } });
+	store_flush(store);
+	ASSERT_EQ(rocksdb_property_int(store->db, "rocksdb.cur-size-all-mem-tables", &buffers), 0);
+	cached = rocksdb_cache_get_usage(store->cache);
+	store_stats(store, &stats);
+	ASSERT_GT(stats.syncs, 0);
+	ASSERT_GT(stats.sync_max_ns, 0);
+	ASSERT_LE(stats.sync_ns, time_now_ns(CLOCK_MONOTONIC) - begin_ns);
+	ASSERT_GT(buffers, 0);
+	ASSERT_GT(cached, 0);
+	ASSERT_GE(stats.memory_bytes, buffers + cached);
+	ASSERT_LE(stats.memory_bytes, 2 * (uint64_t)store->config.memory);
 	store_close(store);
 }
 
