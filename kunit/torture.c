@@ -941,7 +941,9 @@ static void judge(void)
 	if (ends != atomic64_read(&seen.begun))
 		fault("%llu operations begun, %llu ended", (u64)atomic64_read(&seen.begun), ends);
 	if (!armed || !expired || !cancelled || !ends || !atomic64_read(&seen.sleeps) ||
-	    !atomic64_read(&seen.freed))
+	    !atomic64_read(&seen.freed) || !atomic64_read(&seen.modified) ||
+	    !atomic64_read(&seen.postponed) || !atomic64_read(&seen.interrupts) ||
+	    (IS_ENABLED(CONFIG_X86_LOCAL_APIC) && !atomic64_read(&seen.nmis)))
 		fault("nothing was done");
 	pr_info("twheel_torture: %u timers: armed %llu, cancelled %llu, expired %llu, modified %llu, postponed %llu, in time %llu; %llu interrupts, %llu NMIs\n",
 		nr_timers, armed, cancelled, expired, (u64)atomic64_read(&seen.modified),

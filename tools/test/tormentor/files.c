@@ -15,7 +15,7 @@
 
 #define DEVICE		"/dev/twheel"
 /* So few that files are full at times. */
-#define SMALL_FILE	200
+#define SMALL_FILE	30
 #define WAKE_DELAY_NS	(2 * MILLISECOND_NS)
 
 int market[2] = { -1, -1 }, hand_in[2] = { -1, -1 };

@@ -384,12 +384,13 @@ static bool was_everything_done(void)
 	const struct disturbance *disturbance = &options.disturbance;
 
 	return figures.expired && figures.cancelled && figures.completed && figures.signalled &&
-	       figures.modified && ledger->passed && ledger->forked &&
+	       figures.modified && figures.postponed && figures.quieted && figures.refused &&
+	       figures.expirations && ledger->passed && ledger->forked &&
 	       (nr_killed || !options.kill_ms) &&
 	       (figures.no_memory || !options.fails) &&
 	       (ledger->hotplugs || !disturbance->hotplug) &&
 	       (ledger->hog_refused || !disturbance->memory) &&
-	       (ledger->clock_sets || !disturbance->clock) &&
+	       (figures.clock_set || !disturbance->clock) &&
 	       (ledger->suspends || !disturbance->sleep);
 }
 
