@@ -356,11 +356,15 @@ TEST(a_store_on_a_full_disk_is_opened_and_its_jobs_deleted)
 
 /* --- a disk that says that it is full ------------------------------------------------------ */
 
-/* The linker calls these in place of fstatvfs() and posix_fallocate(). */
+/* The linker calls these in place of fstatvfs(), posix_fallocate() and rocksdb_write(). */
 int __real_fstatvfs(int fd, struct statvfs *fs);
 int __wrap_fstatvfs(int fd, struct statvfs *fs);
 int __real_posix_fallocate(int fd, off_t offset, off_t len);
 int __wrap_posix_fallocate(int fd, off_t offset, off_t len);
+void __real_rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
+			  rocksdb_writebatch_t *batch, char **error);
+void __wrap_rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
+			  rocksdb_writebatch_t *batch, char **error);
 
 static _Atomic bool says_full, allocates_nothing;
 static _Atomic unsigned int nr_said_full;
@@ -396,6 +400,40 @@ TEST(there_is_no_room_for_jobs_before_the_reserve_could_be_allocated)
 	snprintf(path, sizeof(path), "%s/reserve", dir);
 	ASSERT_EQ(stat(path, &file), 0);
 	ASSERT_EQ((uint64_t)file.st_blocks * 512, RESERVE);
+	store_close(store);
+}
+
+/* The next writes fail so; the last one succeeds. */
+static const char *const *write_errors;
+
+void __wrap_rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
+			  rocksdb_writebatch_t *batch, char **error)
+{
+	if (!write_errors || !*write_errors)
+		__real_rocksdb_write(db, options, batch, error);
+	else
+		*error = strdup(*write_errors++);
+}
+
+TEST(a_write_for_which_rocksdb_has_no_room_is_made_later)
+{
+	static const char *const errors[] = {
+		"IO error: No space left on device: While appending to file: 000004.log",
+		"IO error: Space limit reached: Max allowed space was reached",
+		NULL
+	};
+	struct job_record job = make_job(1, JOB_DELAYED, 1, 1, 1), seen;
+	struct store *store;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	write_errors = errors;
+	store_put(store, &job, "");
+	store_flush(store);
+	ASSERT(!*write_errors);
+	store_close(store);
+	store = open_on_disk();
+	ASSERT_EQ(store_get(store, 1, &seen), 0);
 	store_close(store);
 }
 
