@@ -461,7 +461,6 @@ TEST_NAMED(set_back_clock_makes_wheels_now_or_when_it_is_set_again)
 {
 	unsigned int refused = 0, points;
 
-	need_debugfs();
 	keep_clock();
 	start();
 	points = walk_set_back(false, &refused);
