@@ -25,6 +25,7 @@
 #include <linux/completion.h>
 #include <linux/cpu.h>
 #include <linux/delay.h>
+#include <linux/freezer.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -34,6 +35,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 
 #ifdef CONFIG_X86_LOCAL_APIC
 #include <asm/apic.h>
@@ -851,6 +853,7 @@ static void stop(struct task_struct *task)
 
 static void run(void)
 {
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(never);
 	unsigned int i;
 
 	for (i = 0; i < nr_tasks; i++) {
@@ -860,8 +863,9 @@ static void run(void)
 		freers[i] = start(free_again_and_again, NULL);
 		checkers[i] = start(check_again_and_again, NULL);
 	}
-	/* A signal ends it earlier. */
-	msleep_interruptible(1000 * seconds);
+	/* Also while the machine falls asleep, which ends other waits as a signal does. */
+	if (wait_event_freezable_timeout(never, false, (unsigned long)seconds * HZ))
+		fault("a signal has ended it before its time");
 	WRITE_ONCE(over, true);
 	for (i = 0; i < nr_tasks; i++) {
 		stop(torturers[i].task);
