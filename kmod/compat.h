@@ -57,7 +57,7 @@ static inline bool twheel_may_be_isolated(void)
 #endif
 }
 
-/* The queue of work for any CPU; kernels that have both names warn of the old one. */
+/* The queue of work for any CPU.  7.2 has both names, and warns of the old one. */
 #ifdef TWHEEL_HAVE_SYSTEM_DFL_WQ
 #define twheel_unbound_wq	system_dfl_wq
 #else

@@ -215,10 +215,8 @@ static struct wheel *wheel_for(struct wheels *wheels, u64 due, u64 now)
 	/* This clock never goes back: two CPUs have read it at the same moment. */
 	if (wheels->nr == 1 && !wheels->may_grow)
 		return nearest(wheels);
-	if (!wheels->nr_limbo)
-		wheels->limbo_end_tick = 0;
-	/* The wheels may have gone on since the first node came to limbo. */
-	wheels->limbo_end_tick = max(wheels->limbo_end_tick, nearest(wheels)->clk);
+	/* The wheels may have gone on since the first node came to limbo: then it is later now. */
+	wheels->limbo_end_tick = nearest(wheels)->clk;
 	return NULL;
 }
 

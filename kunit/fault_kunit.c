@@ -570,7 +570,7 @@ static void failing_wait_of_a_module_s_operation_watches_nothing(struct kunit *t
 	 * A watch and a key for each of 8.  A few of them may be passed over, since debugging
 	 * aids allocate more in one attempt than in the next.
 	 */
-	enum { NR = 40, LEAST = 16 / 2 };
+	enum { NR = 40, ALLOCATIONS = 16 };
 	struct tally *tallies = kunit_kcalloc(test, NR, sizeof(*tallies), GFP_KERNEL);
 	struct attempt attempt = { .run = wait_for_keys, .undo = end_wait };
 	struct twheel_registry *registry = kunit_kzalloc(test, sizeof(*registry),
@@ -586,7 +586,7 @@ static void failing_wait_of_a_module_s_operation_watches_nothing(struct kunit *t
 		attempt.all = i % 2;
 		tally_init(&tallies[i], registry);
 		try_all_faults(test, &attempt);
-		KUNIT_EXPECT_TRUE(test, !attempt.failed || attempt.failed >= LEAST);
+		KUNIT_EXPECT_TRUE(test, !attempt.failed || attempt.failed >= ALLOCATIONS / 2);
 		failed += attempt.failed;
 	}
 	for (i = 0; i < NR; i++) {
@@ -598,7 +598,7 @@ static void failing_wait_of_a_module_s_operation_watches_nothing(struct kunit *t
 	}
 	KUNIT_EXPECT_EQ(test, ended, (unsigned int)NR);
 	twheel_registry_destroy(registry);
-	KUNIT_EXPECT_TRUE(test, !failed || failed >= NR * 16);
+	KUNIT_EXPECT_TRUE(test, !failed || failed >= NR * ALLOCATIONS);
 	attempt.failed = failed;
 	expect_faults(test, &attempt);
 }

@@ -14,40 +14,39 @@ static void open_queue(void)
 	queue_open(&config);
 }
 
-/* The backup runs after this, and has not ended for the queue. */
-static void begin_backup(unsigned int who, const char *name)
+static void ask_for_backup(unsigned int who, const char *name)
 {
 	struct command command = { .op = OP_BACKUP };
 
 	strcpy(command.tube, name);
 	ASSERT(!client_begin(who, &command, NULL));
-	while (!queue->backup_runs)
-		turn();
 }
 
-static void end_backup(void)
+/* It has not ended for the queue before a later turn. */
+static void begin_backup(void)
 {
-	while (queue->backup_runs)
+	while (!queue->backup_runs)
 		turn();
 }
 
 TEST(session_that_leaves_takes_no_answer_from_the_one_that_waits)
 {
 	open_queue();
-	begin_backup(0, "one");
+	ask_for_backup(0, "one");
+	begin_backup();
 	client_leave(1);
-	end_backup();
+	while (queue->backup_runs)
+		turn();
 	ASSERT_SAID(clients[0].line, "BACKUP");
 	queue_remove();
 }
 
 TEST(session_that_left_gets_no_answer_and_the_next_one_gets_its_own)
 {
-	struct command two = { .op = OP_BACKUP, .tube = "two" };
-
 	open_queue();
-	begin_backup(0, "one");
-	ASSERT(!client_begin(1, &two, NULL));
+	ask_for_backup(0, "one");
+	begin_backup();
+	ask_for_backup(1, "two");
 	client_leave(0);
 	while (!clients[1].replies)
 		turn();

@@ -406,6 +406,7 @@ TEST(commits_do_not_wait_for_the_writer_and_reads_see_them)
 TEST(stats_tell_the_time_of_a_sync_and_the_memory)
 {
 	struct job_record job = make_job(1, JOB_READY, 1, 0, 0);
+	struct job_record other = make_job(2, JOB_READY, 1, 0, 0);
 	uint64_t begin_ns = time_now_ns(CLOCK_MONOTONIC), buffers, cached;
 	struct store *store = open_store();
 	struct store_stats stats;
@@ -415,7 +416,7 @@ TEST(stats_tell_the_time_of_a_sync_and_the_memory)
 	/* Now it is in a table: a read brings it to the cache. */
 	store = open_store();
 	see_body(store, &job);
-	put_job(store, &(struct job_record){ .place = { .id = 2, .tube = 1, .state = JOB_READY } });
+	put_job(store, &other);
 	store_flush(store);
 	ASSERT_EQ(rocksdb_property_int(store->db, "rocksdb.cur-size-all-mem-tables", &buffers), 0);
 	cached = rocksdb_cache_get_usage(store->cache);
