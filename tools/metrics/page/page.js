@@ -77,6 +77,8 @@ function visible(text, keepLines = false) {
 const grouped = new Intl.NumberFormat("en");
 const count = (n) => grouped.format(n);
 
+const capitalised = (word) => word[0].toUpperCase() + word.slice(1);
+
 function rate(n) {
 	return n === 0 ? "0" : n < 9.95 ? n.toFixed(1) : count(Math.round(n));
 }
@@ -1475,14 +1477,18 @@ class Tube {
 			),
 		);
 		this.tabs = STATES.map((one) =>
-			el("button", {
-				"type": "button",
-				"role": "tab",
-				"id": `tab-${one}`,
-				"aria-controls": "jobs",
-				"data-state": one,
-				"onclick": () => this.choose(one),
-			}),
+			el(
+				"button",
+				{
+					"type": "button",
+					"role": "tab",
+					"id": `tab-${one}`,
+					"aria-controls": "jobs",
+					"data-state": one,
+					"onclick": () => this.choose(one),
+				},
+				capitalised(one),
+			),
 		);
 		this.panel = el("div", {id: "jobs", role: "tabpanel"});
 		this.reasons = new Reasons(name);
@@ -1618,7 +1624,7 @@ class Tube {
 		this.tabs.forEach((tab) =>
 			write(
 				tab,
-				`${tab.dataset.state[0].toUpperCase()}${tab.dataset.state.slice(1)} ${count(tube[tab.dataset.state])}`,
+				`${capitalised(tab.dataset.state)} ${count(tube[tab.dataset.state])}`,
 			),
 		);
 		this.charts.forEach((chart) => chart.update(tube.history));

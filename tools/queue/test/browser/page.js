@@ -47,6 +47,20 @@ async function openTube(page, daemon, tube, state = "") {
 	await page.locator(`h2:text-is("${tube}")`).waitFor();
 }
 
+// Controls and pictures that a screen reader has no name for; runs in the page.
+function withoutName() {
+	return [...document.querySelectorAll("button, input, a[href], [role=img]")]
+		.filter(
+			(node) =>
+				!(
+					node.getAttribute("aria-label") ||
+					node.textContent.trim() ||
+					node.labels?.length
+				),
+		)
+		.map((node) => node.outerHTML.slice(0, 80));
+}
+
 async function unlock(page) {
 	await page.locator("#lock").click();
 	await page.locator("#token").fill(TOKEN);
@@ -560,33 +574,24 @@ test("texts_have_contrast_controls_have_names_and_a_phone_has_room", async (brow
 					true,
 					`${viewport.width}: it is too wide`,
 				);
-				equal(
-					await page.evaluate(() =>
-						[
-							...document.querySelectorAll(
-								"button, input, a[href], [role=img]",
-							),
-						]
-							.filter(
-								(node) =>
-									!(
-										node.getAttribute(
-											"aria-label",
-										) ||
-										node.textContent.trim() ||
-										node.labels?.length
-									),
-							)
-							.map((node) => node.outerHTML.slice(0, 80)),
-					),
-					[],
-					"without a name",
-				);
+				equal(await page.evaluate(withoutName), [], "without a name");
 			}
 			await page.keyboard.press("Escape");
 			await closePage(page);
 		}
 	}
+});
+
+test("controls_have_names_before_the_first_frame", async (browser) => {
+	const {daemon, client} = await started();
+	await client.put("a");
+	const page = await openPage(browser, daemon.url);
+	await page.route("**/api/events*", () => {});
+	await openTube(page, daemon, "default");
+	equal(await page.evaluate(withoutName), [], "without a name");
+	equal(await page.locator("#tab-ready").textContent(), "Ready");
+	await page.unroute("**/api/events*", {behavior: "ignoreErrors"});
+	await closePage(page);
 });
 
 // --- screenshots -------------------------------------------------------------------------
