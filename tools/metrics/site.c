@@ -28,7 +28,7 @@
 #include "metrics/lane.h"
 #include "metrics/site.h"
 
-/* A body of a request is thrown away; a longer one ends the connection. */
+/* A body of a request is thrown away; a longer one is refused. */
 #define BODY_MAX	65536
 
 /* The library reads a stream in pieces of this size. */
@@ -124,12 +124,12 @@ uint64_t site_number(const struct site_arguments *arguments, const char *name, u
 	unsigned long long number;
 	char *end;
 
-	if (*text < '0' || *text > '9')
+	if (!*text)
 		return missing;
 	errno = 0;
 	number = strtoull(text, &end, 10);
-	if (*end)
-		return missing;
+	if (*text < '0' || *text > '9' || *end)
+		return 0;
 	return errno || number > max ? max : number;
 }
 
@@ -550,6 +550,15 @@ static struct site_request *new_request(struct site_server *server,
 	return request;
 }
 
+/* By its own account: one in pieces of unknown number is counted while it comes. */
+static bool has_long_body(struct MHD_Connection *connection)
+{
+	const char *len = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+						      MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return len && strtoull(len, NULL, 10) > BODY_MAX;
+}
+
 static bool is_known_method(const char *method)
 {
 	return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD) ||
@@ -562,6 +571,9 @@ int site_request(struct site_server *server, struct MHD_Connection *connection, 
 	struct site_request *request = *context;
 
 	if (!request) {
+		if (has_long_body(connection))
+			return say(connection, MHD_HTTP_CONTENT_TOO_LARGE,
+				   "Arguments are in the address; the body is too long.");
 		request = *context = new_request(server, connection);
 		/* Respond when the whole request is there. */
 		return request ? MHD_YES : MHD_NO;

@@ -52,7 +52,7 @@ struct site_arguments {
 /* The value of an argument; "" if it is not given. */
 const char *site_argument(const struct site_arguments *arguments, const char *name);
 
-/* The same as a number up to @max; @missing if it is not given, or no number. */
+/* The same as a number up to @max; @missing if it is not given, 0 if it is no number. */
 uint64_t site_number(const struct site_arguments *arguments, const char *name, uint64_t missing,
 		     uint64_t max);
 

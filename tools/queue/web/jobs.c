@@ -364,7 +364,9 @@ unsigned int web_jobs(const struct site_arguments *arguments, FILE *out, void *c
 	list->batch.queue = web->config.queue;
 	list->steps = STEPS_MAX;
 	list->left = site_number(arguments, "count", 50, WEB_JOBS_MAX);
-	if (!list->left || !read_status(site_argument(arguments, "state"), &list->status))
+	if (!list->left)
+		status = web_say(out, HTTP_BAD, "count: 1 to 100.");
+	else if (!read_status(site_argument(arguments, "state"), &list->status))
 		status = web_say(out, HTTP_BAD, "state: ready, reserved, delayed, buried.");
 	else
 		status = web_find_tube(web, site_argument(arguments, "tube"), false,

@@ -652,6 +652,14 @@ def hostile_requests_are_answered_and_do_nothing():
         equal(daemon.request("GET", "/api/now", tube="x" * 5000)[0], 400)
         holds(daemon.request("GET", "/api/now", tube="x" * 20000)[0] in (400, 414, 431, 413),
               "a long address")
+        for count in ("0", "-1", "1e9", "five"):
+            status, _, text = daemon.request("GET", "/api/jobs", tube="t", state="ready",
+                                             count=count)
+            equal((status, text), (400, b'{"error":"count: 1 to 100."}'), count)
+        # As curl asks whether it may send so much.
+        status, _, text = daemon.request("POST", "/api/kick", {"Content-Length": "65537"})
+        equal((status, json.loads(text)["error"]),
+              (413, "Arguments are in the address; the body is too long."))
         equal(client.names("list-tubes"), ["default", "t"])
 
 
