@@ -1010,6 +1010,28 @@ static void crowd_that_is_postponed_keeps_its_order(struct kunit *test)
 	attempt_in_time(test, NSEC_PER_SEC, postpone_in_order);
 }
 
+/* Events are put off by that long, so it may not be longer. */
+static void base_is_behind_for_as_long_as_its_first_run_is_ago(struct kunit *test)
+{
+	struct counter *counter = counters_make(test, 1);
+	u64 since_ns, length_ns;
+	struct base *base;
+
+	need_tracepoints(test);
+	migrate_disable();
+	base = (struct base *)base_here(test);
+	since_ns = ktime_get_ns() - NSEC_PER_MSEC;
+	WRITE_ONCE(base->lag.length_ns, 0);
+	WRITE_ONCE(base->lag.since_ns, since_ns);
+	twheel_timer_arm(&counter->timer, 0, 0, TWHEEL_TIMER_REL);
+	migrate_enable();
+	wait_for_call(test, counter);
+	length_ns = READ_ONCE(base->lag.length_ns);
+	KUNIT_EXPECT_GE(test, length_ns, (u64)NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, length_ns, ktime_get_ns() - since_ns);
+	twheel_timer_shutdown(&counter->timer);
+}
+
 /* --- the function ----------------------------------------------------------- */
 
 /* What a function found, and what it did. */
@@ -1484,6 +1506,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(postponed_timer_is_called_on_the_cpu_that_armed_it),
 	KUNIT_CASE(crowd_that_waits_on_does_not_expire),
 	KUNIT_CASE(crowd_that_is_postponed_keeps_its_order),
+	KUNIT_CASE(base_is_behind_for_as_long_as_its_first_run_is_ago),
 	KUNIT_CASE(function_may_use_its_own_and_other_timers),
 	KUNIT_CASE(function_may_arm_its_timer_again),
 	KUNIT_CASE(cancel_sync_ends_a_timer_that_arms_itself),
