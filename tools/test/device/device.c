@@ -568,32 +568,47 @@ void need_debugfs(void)
 		test_skip("no " DEBUGFS ": %s", strerror(errno));
 }
 
-/* The sum over all bases of CLOCK_MONOTONIC. */
-static long long sum_of_bases(const char *field)
+/* A value of all bases of CLOCK_MONOTONIC. */
+struct of_bases {
+	long long sum;
+	long long most;
+};
+
+static struct of_bases of_bases(const char *field)
 {
+	struct of_bases all = {};
 	struct dirent *entry;
-	long long sum = 0;
+	long long value;
 	DIR *dir;
 
 	need_debugfs();
 	dir = opendir(DEBUGFS);
 	ASSERT(dir);
 	while ((entry = readdir(dir))) {
-		if (strstr(entry->d_name, "-monotonic"))
-			sum += base_value(entry->d_name, field);
+		if (!strstr(entry->d_name, "-monotonic"))
+			continue;
+		value = base_value(entry->d_name, field);
+		all.sum += value;
+		if (value > all.most)
+			all.most = value;
 	}
 	closedir(dir);
-	return sum;
+	return all;
 }
 
 long long armed_on_machine(void)
 {
-	return sum_of_bases("armed");
+	return of_bases("armed").sum;
 }
 
 long long interrupts_on_machine(void)
 {
-	return sum_of_bases("interrupts");
+	return of_bases("interrupts").sum;
+}
+
+long long most_touched_on_machine(void)
+{
+	return of_bases("most_touched").most;
 }
 
 void wait_armed_on_machine(long long armed)

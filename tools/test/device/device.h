@@ -222,6 +222,9 @@ void wait_armed_on_machine(long long armed);
 /* The interrupts that all of these wheels took; needs debugfs. */
 long long interrupts_on_machine(void);
 
+/* The most nodes that any of them touched while its lock was held once; needs debugfs. */
+long long most_touched_on_machine(void);
+
 /* A new context on a clock, whose reads do not block. */
 int device_open_clock(clockid_t clock);
 

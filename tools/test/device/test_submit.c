@@ -54,6 +54,28 @@ static void check_armed(int fd, const struct twheel_cmd *cmds, size_t nr)
 
 /* --- commands and their results --------------------------------------------- */
 
+/* Events that are armed already, and new ones, which are armed on the same CPU. */
+TEST(submit_touches_no_more_events_at_once_than_a_batch)
+{
+	struct twheel_cmd cmds[256];
+	int fd = device_open_nonblock();
+	size_t i, half = ARRAY_SIZE(cmds) / 2;
+
+	pin_to_this_cpu();
+	fill_adds(cmds, half);
+	ASSERT_EQ(submit(fd, cmds, half), (long)half);
+	for (i = half; i-- > 0;) {
+		cmds[2 * i] = make_modify(cmds[i].id, 0, FAR_NS + 1);
+		cmds[2 * i + 1] = make_add(0, FAR_NS, 0);
+	}
+	ASSERT_EQ(submit(fd, cmds, 2 * half), (long)(2 * half));
+	for (i = 0; i < 2 * half; i++)
+		ASSERT_EQ(cmds[i].result, 0);
+	ASSERT_GE(most_touched_on_machine(), 2);
+	ASSERT_LE(most_touched_on_machine(), 64);
+	close(fd);
+}
+
 TEST(submit_of_nothing_returns_0)
 {
 	struct twheel_submit arg = make_submit(NULL, 0,
