@@ -36,6 +36,13 @@ TEST(fdinfo_tells_of_slack_and_wake_ups_as_configured)
 	ASSERT_EQ(fdinfo_number(fd, "slack_ns"), 12345);
 	ASSERT_EQ(fdinfo_number(fd, "wake_count"), 678);
 	ASSERT_EQ(fdinfo_number(fd, "wake_delay_ns"), 1LL << 40);
+
+	/* 0 stands for what is told without a CONFIG. */
+	config = default_config();
+	ASSERT_EQ(device_ioctl(fd, TWHEEL_IOC_CONFIG, &config), 0);
+	ASSERT_EQ(fdinfo_number(fd, "slack_ns"), 0);
+	ASSERT_EQ(fdinfo_number(fd, "wake_count"), 1);
+	ASSERT_EQ(fdinfo_number(fd, "wake_delay_ns"), 0);
 }
 
 TEST(fdinfo_counts_an_event_through_its_life)
