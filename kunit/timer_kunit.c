@@ -1010,6 +1010,40 @@ static void crowd_that_is_postponed_keeps_its_order(struct kunit *test)
 	attempt_in_time(test, NSEC_PER_SEC, postpone_in_order);
 }
 
+/* Return false if the timers' tick had begun when both were armed. */
+static bool run_in_two_parts(struct kunit *test, u64 lead_ns)
+{
+	struct counter *counters = counters_make(test, 2);
+	const struct base *base;
+	u64 due_ns, interrupts;
+	bool in_time;
+	unsigned int i;
+
+	counters[0].linger_us = 10 * USEC_PER_MSEC;
+	migrate_disable();
+	base = base_here(test);
+	interrupts = READ_ONCE(base->interrupts);
+	due_ns = ktime_get_ns() + lead_ns;
+	for (i = 0; i < 2; i++)
+		twheel_timer_arm(&counters[i].timer, due_ns, 0, TWHEEL_TIMER_ABS);
+	in_time = ktime_get_ns() < due_ns;
+	migrate_enable();
+	wait_for_call(test, &counters[1]);
+	interrupts = READ_ONCE(base->interrupts) - interrupts;
+	for (i = 0; i < 2; i++)
+		twheel_timer_shutdown(&counters[i].timer);
+	if (in_time)
+		KUNIT_EXPECT_EQ(test, interrupts, 2ULL);
+	return in_time;
+}
+
+/* The first timer uses up the time of the run: the pause after it has no interrupt but its end. */
+static void pause_of_a_run_takes_no_interrupts(struct kunit *test)
+{
+	need_tracepoints(test);
+	attempt_in_time(test, 100 * NSEC_PER_MSEC, run_in_two_parts);
+}
+
 /* Events are put off by that long, so it may not be longer. */
 static void base_is_behind_for_as_long_as_its_first_run_is_ago(struct kunit *test)
 {
@@ -1506,6 +1540,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(postponed_timer_is_called_on_the_cpu_that_armed_it),
 	KUNIT_CASE(crowd_that_waits_on_does_not_expire),
 	KUNIT_CASE(crowd_that_is_postponed_keeps_its_order),
+	KUNIT_CASE(pause_of_a_run_takes_no_interrupts),
 	KUNIT_CASE(base_is_behind_for_as_long_as_its_first_run_is_ago),
 	KUNIT_CASE(function_may_use_its_own_and_other_timers),
 	KUNIT_CASE(function_may_arm_its_timer_again),
