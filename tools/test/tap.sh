@@ -64,9 +64,9 @@ plan() {
 	echo "1..$1"
 }
 
-# The end of long output is shown: errors come last.
+# The end of long output is shown: errors come last. awk ends the last line, also if nobody did.
 tap_show() {
-	tail -q -n 100 "$@" 2>/dev/null | sed 's/^/# /'
+	tail -q -n 100 "$@" 2>/dev/null | awk '{ print "# " $0 }'
 }
 
 result() {
