@@ -1037,15 +1037,18 @@ static bool run_in_two_parts(struct kunit *test, u64 lead_ns)
 	return in_time;
 }
 
-/* The first timer uses up the time of the run: the pause after it has no interrupt but its end. */
+/* The first timer uses up the time of its run.  The pause after it has one interrupt: its end. */
 static void pause_of_a_run_takes_no_interrupts(struct kunit *test)
 {
 	need_tracepoints(test);
 	attempt_in_time(test, 100 * NSEC_PER_MSEC, run_in_two_parts);
 }
 
-/* Events are put off by that long, so it may not be longer. */
-static void base_is_behind_for_as_long_as_its_first_run_is_ago(struct kunit *test)
+/*
+ * Events may be put off for the length of a lag, so it must not be too long.  The base is told that
+ * a run used up its time a millisecond ago; then a run measures how long it lags behind.
+ */
+static void lag_is_as_long_as_the_time_since_its_first_run(struct kunit *test)
 {
 	struct counter *counter = counters_make(test, 1);
 	u64 since_ns, length_ns;
@@ -1541,7 +1544,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(crowd_that_waits_on_does_not_expire),
 	KUNIT_CASE(crowd_that_is_postponed_keeps_its_order),
 	KUNIT_CASE(pause_of_a_run_takes_no_interrupts),
-	KUNIT_CASE(base_is_behind_for_as_long_as_its_first_run_is_ago),
+	KUNIT_CASE(lag_is_as_long_as_the_time_since_its_first_run),
 	KUNIT_CASE(function_may_use_its_own_and_other_timers),
 	KUNIT_CASE(function_may_arm_its_timer_again),
 	KUNIT_CASE(cancel_sync_ends_a_timer_that_arms_itself),

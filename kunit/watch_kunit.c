@@ -196,12 +196,15 @@ static struct kunit_case watch_cases[] = {
 	{}
 };
 
-/* The module has caches by the names that watches_init() gives. */
+/* Not by watches_init(): the module is loaded, and has caches by the names that it gives. */
 static int watch_suite_init(struct kunit_suite *suite)
 {
 	key_cache = kmem_cache_create("twheel_kunit_key", sizeof(struct watched_key), 0, 0, NULL);
 	watch_cache = kmem_cache_create("twheel_kunit_watch", sizeof(struct watch), 0, 0, NULL);
-	return key_cache && watch_cache ? 0 : -ENOMEM;
+	if (key_cache && watch_cache)
+		return 0;
+	watches_exit();
+	return -ENOMEM;
 }
 
 static void watch_suite_exit(struct kunit_suite *suite)

@@ -28,7 +28,10 @@
 #include "metrics/lane.h"
 #include "metrics/site.h"
 
-/* A body of a request is thrown away; a longer one is refused. */
+/*
+ * A body of a request is thrown away.  A longer one is refused by its Content-Length; without that
+ * header it ends the connection.
+ */
 #define BODY_MAX	65536
 
 /* The library reads a stream in pieces of this size. */
@@ -550,7 +553,7 @@ static struct site_request *new_request(struct site_server *server,
 	return request;
 }
 
-/* By its own account: one in pieces of unknown number is counted while it comes. */
+/* Does the Content-Length tell of a body that is too long? */
 static bool has_long_body(struct MHD_Connection *connection)
 {
 	const char *len = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,

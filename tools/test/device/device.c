@@ -568,7 +568,7 @@ void need_debugfs(void)
 		test_skip("no " DEBUGFS ": %s", strerror(errno));
 }
 
-/* A value of all bases of CLOCK_MONOTONIC. */
+/* The sum and the largest of a field, over all bases of CLOCK_MONOTONIC. */
 struct of_bases {
 	long long sum;
 	long long most;

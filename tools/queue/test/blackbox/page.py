@@ -656,7 +656,7 @@ def hostile_requests_are_answered_and_do_nothing():
             status, _, text = daemon.request("GET", "/api/jobs", tube="t", state="ready",
                                              count=count)
             equal((status, text), (400, b'{"error":"count: 1 to 100."}'), count)
-        # As curl asks whether it may send so much.
+        # The headers alone are sent, as by a client that first asks whether it may send so much.
         status, _, text = daemon.request("POST", "/api/kick", {"Content-Length": "65537"})
         equal((status, json.loads(text)["error"]),
               (413, "Arguments are in the address; the body is too long."))
