@@ -107,8 +107,11 @@ struct base_ops {
 	void (*due_end)(struct base_due *due);
 	/* Wake the contexts on the list.  Called with no spinlock held. */
 	void (*wake)(struct list_head *wake);
-	/* Would wake() look at too many tasks for hard interrupt context? */
-	bool (*wakes_many)(const struct list_head *wake);
+	/*
+	 * The same in hard interrupt context: only few tasks are looked at.  The contexts that
+	 * have more stay on the list.
+	 */
+	void (*wake_few)(struct list_head *wake);
 };
 
 /**

@@ -339,15 +339,6 @@ static void expire(struct base_run *run)
 	}
 }
 
-/*
- * Does the base serve another CPU than this one?  That CPU is kicked when the run ends,
- * unless it is down.
- */
-static bool runs_on_other_cpu(const struct base *base)
-{
-	return base->online && base->cpu != smp_processor_id();
-}
-
 /* Take nodes that are due off the wheels, or prefetch. */
 static void advance_base(struct base_hold *hold)
 {
@@ -361,9 +352,10 @@ static void advance_base(struct base_hold *hold)
 /*
  * Handle all nodes that are due.  An hrtimer is set when the hold ends.
  *
- * An hrtimer that is started during its callback stays on the CPU of the callback.  So
- * before another CPU is kicked to set it, this one must be about to return from the
- * callback: those who wait for events are woken before the hold ends.
+ * Those who wait for events are woken before that, for two reasons.  Waking them may take long,
+ * and counts for the run's time.  And an hrtimer that is started during its callback stays on
+ * the CPU of the callback: before another CPU is kicked to set it, this one must be about to
+ * return from the callback.
  */
 static void run_held(struct base_run *run)
 {
@@ -381,12 +373,13 @@ static void run_held(struct base_run *run)
 		expire(run);
 		used_up = is_used_up(run);
 		done = used_up || !has_work(hold) || lets_others_pass(run);
-		if (done && (list_empty(&run->due.wake) || !runs_on_other_cpu(base)))
+		if (done && list_empty(&run->due.wake))
 			break;
 		base_release(hold);
 		wake_all(run);
 		local_irq_save(hold->flags);
 		hold_enter(hold, base);
+		used_up = is_used_up(run);
 	} while (!done);
 	base->running = false;
 	budget_end(&run->time, base, used_up);
@@ -489,15 +482,18 @@ static bool run_lone(struct base_run *run)
 	return more;
 }
 
-/* Leave it to base_run() to wake those who wait, if they are many.  True if it is left. */
-static bool leaves_wake(struct base_run *run)
+/* Wake those who wait for events.  If they are many, the rest is left to base_run(). */
+static void wake_few(struct base *base, struct list_head *wake)
 {
-	struct list_head *wake = &run->due.wake;
-
-	if (list_empty(wake) || !event_ops->wakes_many(wake))
-		return false;
-	list_splice_tail_init(wake, &run->hold.base->late_wake);
-	return true;
+	if (list_empty(wake))
+		return;
+	event_ops->wake_few(wake);
+	if (list_empty(wake))
+		return;
+	raw_spin_lock(&base->lock);
+	list_splice_tail(wake, &base->late_wake);
+	raw_spin_unlock(&base->lock);
+	tasklet_hi_schedule(&base->rest);
 }
 
 static enum hrtimer_restart base_lone(struct hrtimer *hrtimer)
@@ -512,10 +508,10 @@ static enum hrtimer_restart base_lone(struct hrtimer *hrtimer)
 	base->interrupts++;
 	/* A run that is under way sets an hrtimer when it ends. */
 	more = !base->running && run_lone(&run);
-	if (leaves_wake(&run) || more)
+	if (more)
 		tasklet_hi_schedule(&base->rest);
 	hold_leave(&run.hold);
-	wake_all(&run);
+	wake_few(base, &run.due.wake);
 	return HRTIMER_NORESTART;
 }
 

@@ -27,8 +27,8 @@
 #include "event_time.h"
 #include "ready.h"
 
-/* As many tasks in ENTER as hard interrupt context may look at. */
-#define WAITING_FEW	8
+/* How many tasks are looked at in hard interrupt context that then are not woken. */
+#define LOOKS_FEW	8
 
 /* An event goes from one list to the other without being unlinked: context_due(). */
 static_assert(offsetof(struct event, ready) == offsetof(struct event, node.wheel.list));
@@ -308,46 +308,80 @@ void context_put(struct context *context)
 		kfree(context);
 }
 
-static void wake_waiters(struct context *context)
+/*
+ * Wake the tasks that wait.  Of those that read() or are in ENTER one is woken, the first that
+ * has enough.  @looks: how many others may be looked at before it; NULL: all.  It gets less by
+ * those that were, and is 0 if the search was given up.
+ */
+static void wake_waiters(struct context *context, unsigned int *looks)
 {
 	if (wq_has_sleeper(&context->readers))
-		wake_up_interruptible(&context->readers);
+		__wake_up(&context->readers, TASK_INTERRUPTIBLE, 1, looks);
 	if (wq_has_sleeper(&context->pollers) && twheel_context_readable(context))
 		wake_up_interruptible_poll(&context->pollers,
 					   EPOLLIN | EPOLLRDNORM);
 }
 
+/* Take the first context off a wake list.  Its reference goes to the caller. */
+static struct context *next_to_wake(struct list_head *wake)
+{
+	struct context *context = list_first_entry(wake, struct context, wake_entry);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&context->ready_lock, flags);
+	list_del(&context->wake_entry);
+	context->waking = false;
+	raw_spin_unlock_irqrestore(&context->ready_lock, flags);
+	return context;
+}
+
 /**
  * context_wake() - wake the tasks that wait for the contexts of a wake list
- * @wake: the list; the caller does not use it afterwards.
+ * @wake: the list, which is empty then.
  *
  * Context: any, with no spinlock held.
  */
 void context_wake(struct list_head *wake)
 {
-	struct context *context, *next;
-	unsigned long flags;
+	while (!list_empty(wake)) {
+		struct context *context = next_to_wake(wake);
 
-	list_for_each_entry_safe(context, next, wake, wake_entry) {
-		raw_spin_lock_irqsave(&context->ready_lock, flags);
-		list_del(&context->wake_entry);
-		context->waking = false;
-		raw_spin_unlock_irqrestore(&context->ready_lock, flags);
-
-		wake_waiters(context);
+		wake_waiters(context, NULL);
 		context_put(context);
 	}
 }
 
-/* poll() is not counted: it is woken here as it is by a timerfd. */
-static bool context_wakes_many(const struct list_head *wake)
+/* The search for a task to wake was given up: it has to begin again. */
+static void put_back(struct context *context, struct list_head *wake)
 {
-	const struct context *context;
-	unsigned int nr = 0;
+	bool listed;
 
-	list_for_each_entry(context, wake, wake_entry)
-		nr += READ_ONCE(context->nr_waiting);
-	return nr > WAITING_FEW;
+	raw_spin_lock(&context->ready_lock);
+	listed = context->waking;
+	if (!listed) {
+		context->waking = true;
+		list_add(&context->wake_entry, wake);
+	}
+	raw_spin_unlock(&context->ready_lock);
+	if (listed)
+		context_put(context);
+}
+
+/* The tasks that poll() are not counted: they are woken here as they are by a timerfd. */
+static void context_wake_few(struct list_head *wake)
+{
+	unsigned int looks = LOOKS_FEW;
+
+	lockdep_assert_irqs_disabled();
+	while (looks && !list_empty(wake)) {
+		struct context *context = next_to_wake(wake);
+
+		wake_waiters(context, &looks);
+		if (looks)
+			context_put(context);
+		else
+			put_back(context, wake);
+	}
 }
 
 const struct base_ops context_ops = {
@@ -355,13 +389,13 @@ const struct base_ops context_ops = {
 	.due = context_due,
 	.due_end = context_due_end,
 	.wake = context_wake,
-	.wakes_many = context_wakes_many,
+	.wake_few = context_wake_few,
 };
 
 /* The age of a record makes the context readable, unless the record was read already. */
 static enum hrtimer_restart wake_time_came(struct hrtimer *timer)
 {
-	wake_waiters(container_of(timer, struct context, wake_timer));
+	wake_waiters(container_of(timer, struct context, wake_timer), NULL);
 	return HRTIMER_NORESTART;
 }
 
@@ -397,15 +431,21 @@ static bool is_satisfied(const struct context_waiter *waiter)
 	return (nr_ready || waiter->at_hand) && !context_has_armed(context);
 }
 
-/* A waiter that would sleep again must not use up a wake-up that another one needs. */
+/*
+ * A waiter that would sleep again must not use up a wake-up that another one needs.  A negative
+ * value ends the search for one: see wake_waiters().
+ */
 static int wake_if_satisfied(struct wait_queue_entry *entry, unsigned int mode,
 			     int sync, void *key)
 {
 	struct context_waiter *waiter =
 		container_of(entry, struct context_waiter, entry);
+	unsigned int *looks = key;
+	int woken = 0;
 
-	return is_satisfied(waiter) ?
-	       autoremove_wake_function(entry, mode, sync, key) : 0;
+	if (is_satisfied(waiter))
+		woken = autoremove_wake_function(entry, mode, sync, key);
+	return !woken && looks && !--*looks ? -1 : woken;
 }
 
 static void count_waiting(struct context *context, int change)

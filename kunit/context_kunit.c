@@ -6,7 +6,9 @@
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
+#include <linux/kthread.h>
 #include <linux/random.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "commands.h"
@@ -409,7 +411,7 @@ static void bases_of_a_cpu_take_turns(struct kunit *test)
 
 /* --- in hard interrupt context ---------------------------------------------- */
 
-/* What the first wake-up of those who poll a file found. */
+/* What the first wake-up found of those who poll a file, or wait to read. */
 struct witness {
 	wait_queue_entry_t entry;
 	struct context *context;
@@ -510,6 +512,116 @@ static void hard_interrupt_leaves_a_crowd_to_the_softirq(struct kunit *test)
 	KUNIT_EXPECT_LE(test, witness.nr_ready, 8ULL);
 }
 
+/* --- the same beside tasks that wait for more records ------------------------ */
+
+#define READERS_MAX	20
+
+static int read_until_signal(void *context)
+{
+	allow_signal(SIGTERM);
+	twheel_context_wait(context);
+	while (!kthread_should_stop())
+		usleep_range(100, 200);
+	return 0;
+}
+
+static unsigned int nr_readers(struct context *context)
+{
+	struct list_head *entry;
+	unsigned int nr = 0;
+
+	spin_lock_irq(&context->readers.lock);
+	list_for_each(entry, &context->readers.head)
+		nr++;
+	spin_unlock_irq(&context->readers.lock);
+	return nr;
+}
+
+static void stop_readers(struct task_struct **tasks, unsigned int nr)
+{
+	while (nr--) {
+		send_sig(SIGTERM, tasks[nr], 0);
+		kthread_stop(tasks[nr]);
+	}
+}
+
+/* Let tasks wait in read(); false: they are not as many. */
+static bool start_readers(struct kunit *test, struct task_struct **tasks, unsigned int nr)
+{
+	struct context *context = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		tasks[i] = kthread_run(read_until_signal, context, "twheel-reader");
+		if (IS_ERR(tasks[i]))
+			break;
+	}
+	if (i == nr && sleep_until(nr_readers(context) == nr, 1000))
+		return true;
+	stop_readers(tasks, i);
+	KUNIT_FAIL(test, "%u of %u readers wait", nr_readers(context), nr);
+	return false;
+}
+
+/*
+ * Let one event wake those who read(), with a witness behind @nr tasks for which it is not
+ * enough.  There is a wake-up because a task in ENTER might need only one record.
+ */
+static bool watch_behind(struct kunit *test, struct witness *witness, unsigned int nr,
+			 u64 lead_ns)
+{
+	struct task_struct *tasks[READERS_MAX];
+	struct context *context = test->priv;
+	struct twheel_record record;
+	bool in_time;
+
+	context->wake_count = 1000;
+	context->wake_delay_ns = U64_MAX;
+	context->nr_waiting = 1;
+	if (!start_readers(test, tasks, nr))
+		return true;
+	*witness = (struct witness){ .context = context };
+	init_waitqueue_func_entry(&witness->entry, witness_wake);
+	add_wait_queue_exclusive(&context->readers, &witness->entry);
+	in_time = arm_at_once(test, 1, lead_ns);
+	wait_for_ready(test, witness, 1);
+	remove_wait_queue(&context->readers, &witness->entry);
+	stop_readers(tasks, nr);
+	context->nr_waiting = 0;
+	context->wake_count = 1;
+	read_record(test, &record, CONTEXT_BLOCK);
+	return in_time;
+}
+
+static bool attempt_behind_few(struct kunit *test, u64 lead_ns)
+{
+	struct witness witness = {};
+
+	if (!watch_behind(test, &witness, 7, lead_ns))
+		return false;
+	KUNIT_EXPECT_TRUE(test, witness.in_hardirq);
+	return true;
+}
+
+static bool attempt_behind_many(struct kunit *test, u64 lead_ns)
+{
+	struct witness witness = {};
+
+	if (!watch_behind(test, &witness, READERS_MAX, lead_ns))
+		return false;
+	KUNIT_EXPECT_TRUE(test, witness.woken);
+	KUNIT_EXPECT_FALSE(test, witness.in_hardirq);
+	return true;
+}
+
+static void hard_interrupt_looks_at_few_of_the_tasks_that_wait(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "wake-ups may sleep");
+	attempt_in_time(test, 2 * NSEC_PER_MSEC, attempt_behind_few);
+	attempt_in_time(test, 2 * NSEC_PER_MSEC, attempt_behind_many);
+}
+
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(armed_event_is_seen_while_a_batch_adds_and_cancels),
 	KUNIT_CASE(slot_with_the_last_generation_is_retired),
@@ -521,6 +633,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(bases_of_a_cpu_take_turns),
 	KUNIT_CASE(lone_event_is_ready_in_the_hard_interrupt),
 	KUNIT_CASE(hard_interrupt_leaves_a_crowd_to_the_softirq),
+	KUNIT_CASE(hard_interrupt_looks_at_few_of_the_tasks_that_wait),
 	KUNIT_CASE(operations_agree_with_plain_arrays_at_every_step),
 	KUNIT_CASE(counters_add_up_at_every_step),
 	{}
