@@ -39,7 +39,7 @@ struct outcome {
 
 /**
  * struct shared - all of it
- * @keeps_memory: no memory is taken away from a call that is under way.
+ * @keeps_memory: the mapping of memory is not changed while a call is under way.
  * @failed: something did not hold.
  * @killed: a worker was to be killed by its own program, once more.
  * @may_hang: the call that a worker makes may block the signals that would end it.
