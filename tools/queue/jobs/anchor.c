@@ -12,8 +12,9 @@
  *		delays that began since the start are moved on disk by as much as the clock jumps,
  *		so they are no shorter.
  *
- * The ids of the jobs whose delays began are kept in memory, up to MOST_IDS. If there are more,
- * the clock does not jump: the older jobs are late by the time that the daemon was away.
+ * The ids of the jobs whose delays began are kept in memory, up to MOST_IDS, and no more than one
+ * batch of the store may move. If there are more, the clock does not jump: the older jobs are late
+ * by the time that the daemon was away.
  *
  * If the daemon ends in doubt, the next start begins at the last time written too, because jobs
  * were put by a clock that was behind.
@@ -118,9 +119,13 @@ void anchor_delay_began(struct queue *queue, uint64_t id)
 
 	if (!queue->in_doubt || begun->overflow)
 		return;
+	if (begun->nr == MOST_IDS || begun->nr == store_moves_most(queue->store)) {
+		begun->overflow = true;
+		return;
+	}
 	if (begun->nr == begun->room) {
 		room = begun->room ? 2 * begun->room : FIRST_IDS;
-		ids = room <= MOST_IDS ? reallocarray(begun->ids, room, sizeof(*ids)) : NULL;
+		ids = reallocarray(begun->ids, room, sizeof(*ids));
 		if (!ids) {
 			begun->overflow = true;
 			return;

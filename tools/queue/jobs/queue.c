@@ -272,8 +272,10 @@ static int recover_marks(struct queue *queue)
 
 	if (!err && marks.no_memory)
 		err = -ENOMEM;
-	for (i = 0; !err && i < marks.nr; i++)
+	for (i = 0; !err && i < marks.nr; i++) {
+		store_batch_bound(queue->store);
 		recover_mark(queue, marks.ids[i]);
+	}
 	free(marks.ids);
 	return err;
 }

@@ -20,6 +20,8 @@
 #include "queue/store/writer.h"
 
 #define IDS_SKIPPED	(1ull << 40)
+/* What a move without a key takes of a batch, and some more. */
+#define MOVE_BYTES	256
 
 /* --- the batch ---------------------------------------------------------------------------- */
 
@@ -176,6 +178,12 @@ static void bound_batch(struct store *store)
 	rocksdb_writebatch_data(store->batch, &bytes);
 	if (bytes >= store->write_buffer)
 		end_batch(store);
+}
+
+/* The batch becomes a table beside the others, for which the reserve has room: rocksdb.c. */
+size_t store_moves_most(const struct store *store)
+{
+	return store->space.reserve / 16 / MOVE_BYTES;
 }
 
 void store_put(struct store *store, const struct job_record *record, const void *body)

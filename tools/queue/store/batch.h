@@ -30,6 +30,9 @@ void store_put(struct store *store, const struct job_record *record, const void 
 void store_move(struct store *store, const struct job_place *old,
 		const struct job_record *record);
 
+/* As many moves as one batch should have: 4,096 for each 16 MiB of the reserve. */
+size_t store_moves_most(const struct store *store);
+
 /* Replace the body of a job. The caller writes the new length with store_move(). */
 void store_replace_body(struct store *store, uint64_t id, const void *body, size_t len);
 

@@ -121,14 +121,22 @@ static void release_part(struct store *store, uint64_t bytes)
 {
 	struct store_space *space = &store->space;
 
+	uint64_t keep = space->ballast - (bytes < space->ballast ? bytes : space->ballast);
+
 	if (!space->ballast)
 		return;
-	space->ballast -= bytes < space->ballast ? bytes : space->ballast;
-	if (ftruncate(space->ballast_fd, (off_t)space->ballast))
-		store_say(store, LOG_ERR, "%s: cannot release the reserve: %m", store->dir);
-	else if (space->held)
+	if (ftruncate(space->ballast_fd, (off_t)keep)) {
+		if (!space->stuck)
+			store_say(store, LOG_ERR, "%s: cannot release the reserve: %m",
+				  store->dir);
+		space->stuck = true;
+		return;
+	}
+	if (space->held)
 		store_say(store, LOG_WARNING, "%s: the disk is full: the reserve is used",
 			  store->dir);
+	space->ballast = keep;
+	space->stuck = false;
 	space->held = false;
 	space->spent = 0;
 }

@@ -143,6 +143,7 @@ struct store_writer {
  * @ballast_fd: a file of @reserve bytes, which is shortened when the disk is full.
  * @ballast: its present size in bytes.
  * @held: the ballast has its full size.
+ * @stuck: it could not be released the last time.
  * @deleted: jobs were deleted since the last push.
  * @pushing: deleted data may still be on disk. This and the next three fields belong to the
  *	scrub thread.
@@ -162,6 +163,7 @@ struct store_space {
 	int ballast_fd;
 	uint64_t ballast;
 	bool held;
+	bool stuck;
 	_Atomic bool deleted;
 	_Atomic bool pushing;
 	unsigned int pushes;

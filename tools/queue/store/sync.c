@@ -184,6 +184,7 @@ static bool write_here(struct store *store)
 	if (!store_writer_try(store) || !store_space_try_write_out(store))
 		return false;
 	write_log(store, false);
+	check_files(store);
 	return true;
 }
 

@@ -13,6 +13,7 @@
 
 #include "alarm/test/fake_alarm.h"
 #include "common/log.h"
+#include "queue/store/batch.h"
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"
@@ -971,11 +972,18 @@ TEST(after_a_release_a_delay_began_after_the_start)
 
 TEST(when_too_many_delays_have_begun_the_older_jobs_are_late)
 {
+	size_t i, most;
+
 	boot_behind(true);
+	most = store_moves_most(store);
 	client_put(0, 1, 100 * SEC, LONG);
+	for (i = 1; i < most; i++)
+		client_put(0, 1, 3000 * SEC, LONG);
 	settle();
-	/* As after 65,536 others. */
-	queue->begun.overflow = true;
+	ASSERT(!queue->begun.overflow);
+	client_put(0, 1, 3000 * SEC, LONG);
+	settle();
+	ASSERT(queue->begun.overflow);
 	fake_advance(20 * SEC);
 	settle();
 	fake_set_wall(BEHIND);

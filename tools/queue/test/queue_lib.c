@@ -66,7 +66,7 @@ void queue_open(const struct queue_config *config)
 {
 	struct store_config store_config = {
 		.dir = test_dir(), .create = true, .sync = SYNC_NEVER, .memory = 8 << 20,
-		.reserve = 4 << 20, .log = log_say,
+		.reserve = 16 << 20, .log = log_say,
 	};
 	unsigned int i;
 

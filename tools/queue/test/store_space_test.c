@@ -471,6 +471,42 @@ TEST(replies_that_wait_for_room_are_logged_once)
 	store_close(store);
 }
 
+TEST(a_reserve_that_cannot_be_released_is_released_when_it_can_be)
+{
+	const char *line = "cannot release the reserve";
+	struct stat file;
+	struct store *store;
+	pthread_t deleting;
+	int fd, read_only;
+	char *first, path[40];
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	ASSERT_EQ(put_while_room(store, 1, 100), 101);
+	/* Only a file that can be written can be shortened. */
+	fd = dup(store->space.ballast_fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	read_only = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT(fd >= 0 && read_only >= 0);
+	ASSERT_EQ(dup2(read_only, store->space.ballast_fd), store->space.ballast_fd);
+	says_full = true;
+	ASSERT_EQ(pthread_create(&deleting, NULL, delete_one, store), 0);
+	while (nr_said_full < 100)
+		usleep(1000);
+	ASSERT_EQ(dup2(fd, store->space.ballast_fd), store->space.ballast_fd);
+	do {
+		usleep(1000);
+		ASSERT_EQ(fstat(fd, &file), 0);
+	} while (file.st_size);
+	says_full = false;
+	pthread_join(deleting, NULL);
+	first = strstr(log_text, line);
+	ASSERT(first);
+	ASSERT(!strstr(first + 1, line));
+	wait_for_room(store);
+	store_close(store);
+}
+
 /* --- a process that takes all free space -------------------------------------------------- */
 
 static pid_t start_filling(void)

@@ -521,9 +521,8 @@ def max_jobs_is_a_limit_with_an_answer():
             client.put(b"x")
 
 
-@suite.test
-def nothing_is_promised_after_the_directory_is_removed():
-    with Twheelq() as daemon:
+def says_nothing_of_puts_without_its_directory(sync):
+    with Twheelq(options=["--sync", sync]) as daemon:
         daemon.start()
         with daemon.client() as client:
             client.put(b"x")
@@ -532,9 +531,15 @@ def nothing_is_promised_after_the_directory_is_removed():
                 said = client.ask("put 5 0 60 1", b"x").line
             except (OSError, Gone):
                 said = None
-            equal(said, None, "what was said of a put")
+            equal(said, None, f"what was said of a put with --sync {sync}")
         holds(daemon.process.wait(60) > 0, "it ended well")
         holds("its files were removed" in daemon.said(), daemon.said())
+
+
+@suite.test
+def nothing_is_promised_after_the_directory_is_removed():
+    for sync in "always", "10s", "never":
+        says_nothing_of_puts_without_its_directory(sync)
 
 
 @suite.test
