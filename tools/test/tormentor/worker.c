@@ -423,16 +423,28 @@ static void raise_to(_Atomic uint64_t *highest, uint64_t value)
 		;
 }
 
+/*
+ * An event waits for the highest time that its word has had. If that is not soon, nobody sees that
+ * the event is lost. So only those of the last word wait for long, and some for ever.
+ */
+static uint64_t draw_value(struct worker *worker, const struct file *file, uint32_t word)
+{
+	uint64_t delay_ns = draw_delay_ns(worker);
+
+	if (word < WORDS_MAX - 1)
+		delay_ns %= SECOND_NS;
+	else if (!draw(worker, 32))
+		return NEVER_NS;
+	return clock_ns(file->clock) + delay_ns;
+}
+
 static bool store_word(struct worker *worker, const struct held *held)
 {
 	struct file *file = &ledger->files[held->number];
-	uint64_t value = clock_ns(file->clock) + draw_delay_ns(worker);
 	uint32_t word = draw_word(worker);
+	uint64_t value = draw_value(worker, file, word);
 	struct call *call;
 
-	/* Its events wait for ever then. */
-	if (word == WORDS_MAX - 1 && !draw(worker, 32))
-		value = NEVER_NS;
 	call = call_begin(&worker->log, held->number, 0, 0);
 	if (!call)
 		return false;
