@@ -12,7 +12,7 @@
  *   online		1: nodes may be armed there; 0: its CPU is down
  *   armed		how many nodes are on the wheel
  *   gap		how many more nodes are due before clk, because the clock was set
- *			back; they are on other wheels, which are not shown
+ *			back; they are on other wheels, which are not shown, or wait for them
  *   wheels		how many wheels there are: more than one after the clock was set
  *			back
  *   interrupts		how often an hrtimer called, ever

@@ -62,7 +62,8 @@ EXPORT_SYMBOL_FOR_KUNIT(twheel_context_readable);
  * In an interrupt the CPU may be idle.  Then the kernel would queue a timer that is not pinned
  * on a busy CPU, which may be one that goes down: that one is busy for a moment after its
  * timers have left it, and a timer that comes then is lost.  The CPU of a task is busy itself,
- * so the timer is queued there, if it is not isolated.
+ * so the timer is queued there.  If that CPU is isolated, the kernel looks for another one all
+ * the same, and may lose the timer.
  */
 static enum hrtimer_mode wake_timer_mode(void)
 {

@@ -37,9 +37,9 @@
  * Most clocks that can be set back never are, so their other wheels may be made when
  * that happens (@may_grow), unless the only one is empty: then it goes back itself, with
  * wheels_go_back().  Until they are there, nodes for the gap wait in limbo, and
- * nothing is moved, unless the only wheel gets empty: then it goes back and takes them.
- * Without memory for more wheels they come out when the clock gets to the clk of the only
- * one, late by no more than it was set back.
+ * nothing is moved, unless the only wheel gets empty: then the next advance lets it go back
+ * and take them.  Without memory for more wheels they come out when the clock gets to the
+ * clk of the only one, late by no more than it was set back.
  *
  * What always holds (wheels_check() looks)
  * ----------------------------------------
@@ -312,7 +312,8 @@ u64 wheels_armed(const struct wheels *wheels)
  * @wheels: the wheels.
  * @now: the current tick.
  *
- * Return: as wheel_next(), or @now if nodes wait in limbo, and not for more wheels.
+ * Return: as wheel_next(); or @now if nodes wait in limbo, and the clk of the only wheel if they
+ * wait there for more wheels.
  */
 u64 wheels_next(const struct wheels *wheels, u64 now)
 {
