@@ -472,12 +472,13 @@ static long run_submit(struct actor *actor, const struct call_plan *call)
 	if (may_wait_for_mutex(actor))
 		sleep_not_for_ever(actor);
 	ret = do_ioctl(actor, call, TWHEEL_IOC_SUBMIT);
-	if (ret > 0) {
-		if (ret > submit.nr && is_steady(actor, actor->argument))
+	/* If the argument was changed, it may have been other commands. */
+	if (!is_steady(actor, actor->argument) || !is_steady(actor, actor->in))
+		note_of(slot_of(call))->uncertain = true;
+	if (ret > 0 && is_steady(actor, actor->argument)) {
+		if (ret > submit.nr)
 			violation("SUBMIT of %u commands returned %ld", submit.nr, ret);
 		take_results(actor, call, ret, stride);
-	} else if (!is_steady(actor, actor->in)) {
-		note_of(slot_of(call))->uncertain = true;
 	}
 	return ret;
 }
