@@ -130,7 +130,7 @@ static enum race race_of(const struct call_plan *call)
 {
 	enum race race = call->race == 255 ? RACE_KILL : races[call->race % LENGTH(races)];
 
-	if (shared->keeps_memory && race >= RACE_UNMAP && race <= RACE_DROP)
+	if (shared->keeps_memory && (race == RACE_UNMAP || race == RACE_DROP))
 		return RACE_NONE;
 	return race;
 }
@@ -1081,7 +1081,7 @@ static bool takes_memory(const struct call_plan *call)
 	const struct call_kind *kind = kind_of(call);
 
 	return kind->run == run_mmap || kind->run == run_munmap || kind->run == run_mremap ||
-	       kind->run == run_mprotect || kind->run == run_advise;
+	       kind->run == run_advise;
 }
 
 static bool is_allowed(const struct call_kind *kind, int error)

@@ -242,7 +242,7 @@ void memory_provide_by(uint8_t fault)
 {
 	how_to_provide = fault % FAULTS;
 	if (shared->keeps_memory &&
-	    (how_to_provide == FAULT_UNMAP || how_to_provide == FAULT_READ_ONLY))
+	    (how_to_provide == FAULT_UNMAP || how_to_provide == FAULT_ZERO))
 		how_to_provide = FAULT_LATE;
 }
 

@@ -39,7 +39,8 @@ struct outcome {
 
 /**
  * struct shared - all of it
- * @keeps_memory: the mapping of memory is not changed while a call is under way.
+ * @keeps_memory: no memory is taken away from a call that is under way, and no missing page
+ *	provided as zeros.
  * @failed: something did not hold.
  * @killed: a worker was to be killed by its own program, once more.
  * @may_hang: the call that a worker makes may block the signals that would end it.
