@@ -3,8 +3,8 @@
  * Tubes: by name, by number, and how long they exist.
  *
  * A tube exists while a session uses or watches it, while it has jobs, schedules or a policy,
- * while a dead tube has jobs that came from it, or while it is paused or purged. It gets a
- * number, and is written to disk, with its first job, schedule or policy.
+ * while a dead tube has jobs that came from it, or while it is purged. A pause does not keep it.
+ * It gets a number, and is written to disk, with its first job, schedule, policy or pause.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -209,8 +209,7 @@ void tube_keep(struct queue *queue, struct tube *tube)
 void tube_put(struct queue *queue, struct tube *tube)
 {
 	if (tube == queue->default_tube || tube->nr_using || tube->nr_watching ||
-	    tube->nr_purging ||
-	    tube->policy.max_attempts || *tube->policy.dead || tube->pause_ns ||
+	    tube->nr_purging || tube->policy.max_attempts || *tube->policy.dead ||
 	    nr_of_all(tube->nr) ||
 	    store_counts(queue->store, tube->number)->schedules ||
 	    store_counts(queue->store, tube->number)->died)

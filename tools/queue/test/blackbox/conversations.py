@@ -670,6 +670,25 @@ a pause-tube $t 0
 b< RESERVED $j 1 | x
 """
 
+SAME["a_pause_ends_with_its_tube"] = """
+a watch $u
+< WATCHING 2
+a pause-tube $u 1000
+< PAUSED
+a ignore $u
+< WATCHING 1
+a stats-tube $u
+< NOT_FOUND
+b use $u
+< USING $u
+b put 0 0 60 1 | x
+< INSERTED $j
+a watch $u
+< WATCHING 2
+a reserve-with-timeout 0
+< RESERVED $j 1 | x
+"""
+
 SAME["a_pause_stops_no_puts"] = """
 a use $t
 < USING $t
