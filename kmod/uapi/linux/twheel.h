@@ -357,8 +357,8 @@ struct twheel_enter {
  * @cursor: 0 in the first call, then the value that was written back.
  * @entries: address of a buffer for the entries.
  *
- * Returns how many entries were written, 0 at the end.  An event that exists
- * during all calls is listed exactly once.
+ * Returns how many entries were written, 0 at the end; fewer than @nr are not the
+ * end.  An event that exists during all calls is listed exactly once.
  *
  * Errors: -EINVAL, malformed; -EFAULT; -E2BIG; -EINTR.
  */
