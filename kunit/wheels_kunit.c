@@ -319,6 +319,8 @@ static struct fixture *fixture_make_growing(struct kunit *test, unsigned int nr,
 	struct fixture *fixture = fixture_make(test, nr, now);
 
 	wheels_init_growing(&fixture->wheels, fixture->wheels.wheel[0], now);
+	/* There is memory for one wheel. */
+	KUNIT_ASSERT_EQ(test, fixture->wheels.nr, 1U);
 	return fixture;
 }
 

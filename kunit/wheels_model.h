@@ -192,6 +192,8 @@ static inline const char *wheels_model_advance(struct wheels_model *model)
 		return broken;
 	if (touched + moved > model->budget)
 		return "more nodes were touched than the budget allows";
+	if (model->wheels.touched < touched + moved || model->wheels.touched > model->budget)
+		return "the wheels do not say how many nodes were touched";
 	if (!more && wheels_model_holds_due(model))
 		return "a due node is still on the wheels";
 	if (more != (wheels_next(&model->wheels, now) <= now))
