@@ -999,8 +999,11 @@ class Jobs {
 			{
 				type: "button",
 				class: "small",
+				disabled: true,
 				onclick: () => {
+					if (this.cursors.length < 2) return;
 					this.cursors.pop();
+					this.next = null;
 					this.refresh();
 				},
 			},
@@ -1011,8 +1014,12 @@ class Jobs {
 			{
 				type: "button",
 				class: "small",
+				disabled: true,
+				// What comes after that page is known when it is there.
 				onclick: () => {
+					if (this.next === null) return;
 					this.cursors.push(this.next);
+					this.next = null;
 					this.refresh();
 				},
 			},
@@ -1239,6 +1246,7 @@ class Reasons {
 
 	async count(cursor = "") {
 		let answer;
+		this.more.hidden = true;
 		try {
 			answer = await ask("reasons", {tube: this.tube, cursor});
 		} catch {

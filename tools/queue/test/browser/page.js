@@ -203,6 +203,46 @@ test("lists_of_jobs_are_those_of_the_protocol", async (browser) => {
 	await closePage(page);
 });
 
+test("next_and_back_go_one_page_further_however_late_its_jobs_are", async (browser) => {
+	const {daemon, client} = await started();
+	const page = await openPage(browser, daemon.url);
+	// No answer comes between two clicks of one script.
+	const clicks = (...names) =>
+		page.evaluate((all) => {
+			const buttons = {
+				Ready: () => document.querySelector("#tab-ready"),
+				Buried: () => document.querySelector("#tab-buried"),
+			};
+			const named = (name) =>
+				[...document.querySelectorAll("#jobs button")].find(
+					(button) => button.textContent === name,
+				);
+			for (const name of all) (buttons[name]?.() ?? named(name)).click();
+		}, names);
+	const shows = (number, jobs) =>
+		until(
+			async () =>
+				(await page.locator("#jobs .pager").textContent()).includes(
+					`page ${number}`,
+				) && JSON.stringify(await ids(page)) === JSON.stringify(jobs),
+			`page ${number}`,
+		);
+
+	await client.ask("use t");
+	for (let i = 0; i < 170; i++) await client.put("x");
+	await openTube(page, daemon, "t");
+	const want = await client.list("t", "ready");
+	await clicks("Buried", "Ready", "Next");
+	await shows(1, want.slice(0, 50));
+	await clicks("Next", "Next");
+	await shows(2, want.slice(50, 100));
+	await clicks("Next");
+	await shows(3, want.slice(100, 150));
+	await clicks("Back", "Back", "Back");
+	await shows(1, want.slice(0, 50));
+	await closePage(page);
+});
+
 test("a_body_is_shown_as_json_text_or_hex", async (browser) => {
 	const {daemon, client} = await started({options: ["--max-job-size", "2M"]});
 	await client.ask("use t");
