@@ -1038,7 +1038,7 @@ static const struct call_kind kinds[] = {
 	{ "close", run_close, {} },
 	{ "dup", run_dup, {} },
 	{ "info", run_info, { EFAULT, EINVAL, E2BIG } },
-	{ "config", run_config, { EFAULT, EINVAL, E2BIG, EBUSY, ENOSPC, EPERM } },
+	{ "config", run_config, { EFAULT, EINVAL, E2BIG, EBUSY, ENOSPC, EPERM, EINTR } },
 	{ "submit", run_submit, { EFAULT, EINVAL, E2BIG, EINTR } },
 	{ "enter", run_enter, { EFAULT, EINVAL, E2BIG, EINTR } },
 	{ "list", run_list, { EFAULT, EINVAL, E2BIG, EINTR } },
