@@ -111,29 +111,34 @@ void anchor_note(struct queue *queue)
 		anchor_note_now(queue);
 }
 
+/* Is there room for one more id? */
+static bool has_room(struct queue *queue)
+{
+	struct begun *begun = &queue->begun;
+	size_t room = begun->room ? 2 * begun->room : FIRST_IDS;
+	uint64_t *ids;
+
+	if (begun->nr == MOST_IDS || begun->nr == store_moves_most(queue->store))
+		return false;
+	if (begun->nr < begun->room)
+		return true;
+	ids = reallocarray(begun->ids, room, sizeof(*ids));
+	if (!ids)
+		return false;
+	begun->ids = ids;
+	begun->room = room;
+	return true;
+}
+
 void anchor_delay_began(struct queue *queue, uint64_t id)
 {
 	struct begun *begun = &queue->begun;
-	size_t room;
-	uint64_t *ids;
 
 	if (!queue->in_doubt || begun->overflow)
 		return;
-	if (begun->nr == MOST_IDS || begun->nr == store_moves_most(queue->store)) {
-		begun->overflow = true;
-		return;
-	}
-	if (begun->nr == begun->room) {
-		room = begun->room ? 2 * begun->room : FIRST_IDS;
-		ids = reallocarray(begun->ids, room, sizeof(*ids));
-		if (!ids) {
-			begun->overflow = true;
-			return;
-		}
-		begun->ids = ids;
-		begun->room = room;
-	}
-	begun->ids[begun->nr++] = id;
+	begun->overflow = !has_room(queue);
+	if (!begun->overflow)
+		begun->ids[begun->nr++] = id;
 }
 
 void anchor_free(struct queue *queue)

@@ -120,7 +120,6 @@ static void take_ballast(struct store *store)
 static void release_part(struct store *store, uint64_t bytes)
 {
 	struct store_space *space = &store->space;
-
 	uint64_t keep = space->ballast - (bytes < space->ballast ? bytes : space->ballast);
 
 	if (!space->ballast)
