@@ -851,7 +851,7 @@ static void stop(struct task_struct *task)
 		kthread_stop(task);
 }
 
-/* Has each thing been done that does not come about at each attempt? */
+/* Has each of the things been done that a slow machine may not get to? */
 static bool all_was_done(void)
 {
 	return atomic64_read(&seen.sleeps) && atomic64_read(&seen.freed) &&
