@@ -356,8 +356,8 @@ static void wait_for_room(struct store *store, uint64_t bytes)
 			break;
 		if (!logged)
 			store_say(store, LOG_ERR,
-				  "%s: the disk is full, even without the reserve: replies wait",
-				  store->dir);
+				  "%s: the disk is full%s: replies wait", store->dir,
+				  store->space.stuck ? "" : ", even without the reserve");
 		logged = true;
 		usleep(WAIT_US);
 	}

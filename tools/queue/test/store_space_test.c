@@ -500,6 +500,7 @@ TEST(a_reserve_that_cannot_be_released_is_released_when_it_can_be)
 	ASSERT_EQ(pthread_create(&deleting, NULL, delete_one, store), 0);
 	while (nr_said_full < 100)
 		usleep(1000);
+	ASSERT(strstr(log_text, "the disk is full: replies wait"));
 	ASSERT_EQ(dup2(fd, store->space.ballast_fd), store->space.ballast_fd);
 	do {
 		usleep(1000);
