@@ -166,6 +166,15 @@ static void map_area(unsigned int thread, enum memory_use use, enum kind kind)
 
 /* --- missing pages ------------------------------------------------------------------- */
 
+/* Let who waits for a page look for it again. */
+static void wake_page(uint64_t page)
+{
+	struct uffdio_range range = { .start = page, .len = PAGE };
+
+	ioctl(userfault, UFFDIO_WAKE, &range);
+}
+
+/* This fails if the page was unmapped after the fault, which does not wake who waits for it. */
 static void copy_page(uint64_t page, bool changed)
 {
 	unsigned long offset = page - area(thread_at(page), use_at(page), MISSING);
@@ -174,14 +183,16 @@ static void copy_page(uint64_t page, bool changed)
 
 	if (changed)
 		from[random_below(&(struct random){ page }, PAGE)] ^= 1;
-	ioctl(userfault, UFFDIO_COPY, &copy);
+	if (ioctl(userfault, UFFDIO_COPY, &copy))
+		wake_page(page);
 }
 
 static void zero_page(uint64_t page)
 {
 	struct uffdio_zeropage zero = { .range = { .start = page, .len = PAGE } };
 
-	ioctl(userfault, UFFDIO_ZEROPAGE, &zero);
+	if (ioctl(userfault, UFFDIO_ZEROPAGE, &zero))
+		wake_page(page);
 }
 
 static void damage(uint64_t address)
@@ -191,11 +202,9 @@ static void damage(uint64_t address)
 
 static void unmap_missing(uint64_t page)
 {
-	struct uffdio_range range = { .start = page, .len = PAGE };
-
 	damage(page);
 	munmap((void *)area(thread_at(page), use_at(page), MISSING), MEMORY_BYTES);
-	ioctl(userfault, UFFDIO_WAKE, &range);
+	wake_page(page);
 }
 
 static void provide(uint64_t page)
