@@ -30,10 +30,11 @@
  *
  * Polling is edge-triggered: @readable and @writable have the last word of the kernel, until a
  * read or a write says otherwise. A client that may have something to do is in the run list. In
- * its turn it reads CLIENT_READ_SIZE bytes, runs at most TURN_COMMANDS commands of them, and
- * goes to the end of the list. Bytes that were read and not run are kept, and it reads nothing
- * more before they are run: the kernel's buffers slow down a client that sends too much, or
- * that sends while it waits in a reserve. EPOLLRDHUP tells when such a client hangs up.
+ * its turn it reads CLIENT_READ_SIZE bytes, runs at most TURN_COMMANDS commands of them, fewer
+ * if they take longer than its share of the time, and goes to the end of the list. Bytes that
+ * were read and not run are kept, and it reads nothing more before they are run: the kernel's
+ * buffers slow down a client that sends too much, or that sends while it waits in a reserve.
+ * EPOLLRDHUP tells when such a client hangs up.
  *
  * Limits of buffers are for all clients together (struct clients). An idle client has none:
  * - A body that came in the same read as its line is run from there. Another body gets a buffer
@@ -311,7 +312,7 @@ static size_t consume(struct client *client, const char *data, size_t len)
 			break;
 		done += taken;
 		/* A few commands may take long: then its turn is over too. */
-		if (time_now_ns(CLOCK_MONOTONIC) >= client->clients->turn_end_ns)
+		if (time_now_ns(CLOCK_MONOTONIC) >= client->clients->share_end_ns)
 			client->nr_commands = TURN_COMMANDS;
 	}
 	return done;

@@ -13,6 +13,8 @@
 
 /* The clients' part of a turn ends with the first command after this time. */
 #define TURN_NS			1000000ULL
+/* All clients in the run list have a share of this: so long one of them waits for the others. */
+#define ROUND_NS		20000000ULL
 
 void client_queue_run(struct client *client)
 {
@@ -20,6 +22,7 @@ void client_queue_run(struct client *client)
 		return;
 	client->in_run = true;
 	TAILQ_INSERT_TAIL(&client->clients->run, client, run_entry);
+	client->clients->nr_run++;
 }
 
 void client_leave_run(struct client *client)
@@ -28,6 +31,7 @@ void client_leave_run(struct client *client)
 		return;
 	client->in_run = false;
 	TAILQ_REMOVE(&client->clients->run, client, run_entry);
+	client->clients->nr_run--;
 }
 
 void client_end(struct client *client)
@@ -129,14 +133,19 @@ bool clients_stalled(const struct clients *clients)
 void clients_run(struct clients *clients)
 {
 	struct client *last = TAILQ_LAST(&clients->run, client_list);
+	uint64_t now_ns = time_now_ns(CLOCK_MONOTONIC);
+	uint64_t end_ns = now_ns + TURN_NS;
 	struct client *client;
 
-	clients->turn_end_ns = time_now_ns(CLOCK_MONOTONIC) + TURN_NS;
 	end_stalls(clients);
 	while ((client = TAILQ_FIRST(&clients->run))) {
+		clients->share_end_ns = now_ns + ROUND_NS / clients->nr_run;
+		if (clients->share_end_ns > end_ns)
+			clients->share_end_ns = end_ns;
 		client_leave_run(client);
 		client_run(client);
-		if (client == last || time_now_ns(CLOCK_MONOTONIC) >= clients->turn_end_ns)
+		now_ns = time_now_ns(CLOCK_MONOTONIC);
+		if (client == last || now_ns >= end_ns)
 			break;
 	}
 	bury_dead(clients);

@@ -111,14 +111,14 @@ struct client {
  * @protocol: runs their commands.
  * @store: tells what is on disk.
  * @synced: the last number that store_synced() has told.
- * @turn_end_ns: the end of the clients' part of a turn.
+ * @share_end_ns: the turn of a client ends with the first command after this time.
  * @max_job_size: limit of the bytes of a body.
  * @bodies: memory of bodies that are incomplete or wait, and its limit.
  * @inputs: memory of bytes that were read and not run; above its limit less is read.
  * @outputs: memory of unsent bytes. Above the first limit clients with unsent bytes run no
  *	commands; above the second one slow clients are disconnected.
  * @all: every client.
- * @run: clients that may have something to do.
+ * @run: clients that may have something to do; they are @nr_run.
  * @sending: clients with something to send, whose socket may take it.
  * @held: clients with something to send that waits for the disk.
  * @full: clients with something to send, whose socket is full; the one whose socket took
@@ -136,13 +136,14 @@ struct clients {
 	struct protocol *protocol;
 	struct store *store;
 	uint64_t synced;
-	uint64_t turn_end_ns;
+	uint64_t share_end_ns;
 	uint32_t max_job_size;
 	size_t bodies, max_bodies;
 	size_t inputs, max_inputs;
 	size_t outputs, max_outputs, end_outputs;
 	struct client_list all;
 	struct client_list run;
+	size_t nr_run;
 	struct client_list sending;
 	struct client_list held;
 	struct client_list full;

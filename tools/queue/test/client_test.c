@@ -732,6 +732,36 @@ TEST(a_client_that_does_not_read_runs_nothing_and_delays_no_other)
 	expect_nothing_left();
 }
 
+/* If the machine is slow, shares end earlier, and fewer commands run. */
+TEST(a_client_waits_for_one_slow_command_of_each_of_many_others)
+{
+	int busy[200], other;
+	uint64_t runs;
+	size_t i, j;
+
+	begin();
+	for (i = 0; i < ARRAY_SIZE(busy); i++)
+		busy[i] = connect_client();
+	other = connect_client();
+	turns();
+	for (i = 0; i < ARRAY_SIZE(busy); i++)
+		for (j = 0; j < 20; j++)
+			say(busy[i], "use a\r\n");
+	say(other, "put 0 0 1 4\r\nlast\r\n");
+	fake.run_ns = 200000;
+	while (fake.body_len != 4)
+		turn();
+	runs = fake.nr_runs;
+	fake.run_ns = 0;
+	turns();
+	ASSERT_EQ(fake.nr_runs, ARRAY_SIZE(busy) * 20 + 1);
+	ASSERT_LT(runs, ARRAY_SIZE(busy) * 2);
+	for (i = 0; i < ARRAY_SIZE(busy); i++)
+		close(busy[i]);
+	close(other);
+	expect_nothing_left();
+}
+
 TEST(a_reply_that_is_larger_than_all_limits_arrives)
 {
 	int fd;

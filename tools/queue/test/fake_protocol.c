@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/util.h"
 #include "queue/store/sync.h"
 #include "queue/store/writer.h"
 #include "queue/test/fake_protocol.h"
@@ -105,6 +106,14 @@ static void copy_body(const struct command *command, const void *body)
 		memcpy(fake.body, body, fake.body_len);
 }
 
+static void take_time(void)
+{
+	uint64_t end_ns = time_now_ns(CLOCK_MONOTONIC) + fake.run_ns;
+
+	while (fake.run_ns && time_now_ns(CLOCK_MONOTONIC) < end_ns)
+		;
+}
+
 bool peer_run(struct peer *peer, const struct command *command, const void *body)
 {
 	/* A peer that waits or is destroyed runs nothing. */
@@ -112,6 +121,7 @@ bool peer_run(struct peer *peer, const struct command *command, const void *body
 	    command->op == OP_QUIT || command->has_body != !!body)
 		abort();
 	fake.nr_runs++;
+	take_time();
 	if (command->has_body)
 		copy_body(command, body);
 	switch (command->op) {

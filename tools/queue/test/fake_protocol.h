@@ -36,6 +36,7 @@
  * @body: of the last command that had one.
  * @body_len: its length.
  * @body_max: limit of what peek returns.
+ * @run_ns: a command takes at least so long.
  * @fail_init: peers cannot be made.
  */
 struct fake_protocol {
@@ -50,6 +51,7 @@ struct fake_protocol {
 	char body[FAKE_BODY_MAX];
 	size_t body_len;
 	size_t body_max;
+	uint64_t run_ns;
 	bool fail_init;
 };
 
