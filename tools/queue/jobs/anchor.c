@@ -13,7 +13,7 @@
  *		so they are no shorter.
  *
  * The ids of the jobs whose delays began are kept in memory, up to MOST_IDS, and no more than one
- * batch of the store may move. If there are more, the clock does not jump: the older jobs are late
+ * batch of the store may move; a job is counted each time its delay begins. If there are more, the clock does not jump: the older jobs are late
  * by the time that the daemon was away.
  *
  * If the daemon ends in doubt, the next start begins at the last time written too, because jobs
@@ -118,7 +118,7 @@ static bool has_room(struct queue *queue)
 	size_t room = begun->room ? 2 * begun->room : FIRST_IDS;
 	uint64_t *ids;
 
-	if (begun->nr == MOST_IDS || begun->nr == store_moves_most(queue->store))
+	if (begun->nr == MOST_IDS || begun->bytes > store_moves_most(queue->store))
 		return false;
 	if (begun->nr < begun->room)
 		return true;
@@ -130,15 +130,16 @@ static bool has_room(struct queue *queue)
 	return true;
 }
 
-void anchor_delay_began(struct queue *queue, uint64_t id)
+void anchor_delay_began(struct queue *queue, const struct job_record *record)
 {
 	struct begun *begun = &queue->begun;
 
 	if (!queue->in_doubt || begun->overflow)
 		return;
+	begun->bytes += store_move_bytes(record);
 	begun->overflow = !has_room(queue);
 	if (!begun->overflow)
-		begun->ids[begun->nr++] = id;
+		begun->ids[begun->nr++] = record->place.id;
 }
 
 void anchor_free(struct queue *queue)

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+struct job_record;
 struct queue;
 
 /* Start the clock, when the store is open; this waits for a wall clock that is behind. */
@@ -15,8 +16,8 @@ void anchor_free(struct queue *queue);
 void anchor_note(struct queue *queue);
 void anchor_note_now(struct queue *queue);
 
-/* A delay of this job has begun. */
-void anchor_delay_began(struct queue *queue, uint64_t id);
+/* A delay of this job has begun, which is in the store like this. */
+void anchor_delay_began(struct queue *queue, const struct job_record *record);
 
 /* The wall clock was set. */
 void anchor_clock_was_set(struct queue *queue);

@@ -276,7 +276,7 @@ void job_become(struct queue *queue, struct job *job, const struct job_record *r
 
 	store_move(queue->store, &old, record);
 	if (place->state == JOB_DELAYED && place->order != old.order)
-		anchor_delay_began(queue, place->id);
+		anchor_delay_began(queue, record);
 	if (record->schedule && place->state == JOB_BURIED)
 		schedule_job_ended(queue, record->schedule);
 	job_displace(queue, job);
@@ -320,7 +320,7 @@ void job_arrived(struct queue *queue, struct tube *tube, const struct job_record
 	tube->total_jobs++;
 	queue->stats.total_jobs++;
 	if (place->state == JOB_DELAYED)
-		anchor_delay_began(queue, place->id);
+		anchor_delay_began(queue, record);
 	/* tube_takes() may have loaded the job already: the store has it. */
 	if ((ready ? !tube_takes(queue, tube, place) : !window_has(queue, place)) ||
 	    job_resident(queue, place->id)) {

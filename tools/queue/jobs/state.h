@@ -216,12 +216,14 @@ struct schedules {
  * @ids: some are there twice.
  * @nr: their number.
  * @room: as many fit.
+ * @bytes: what moving them takes of a batch.
  * @overflow: there are more.
  */
 struct begun {
 	uint64_t *ids;
 	size_t nr;
 	size_t room;
+	size_t bytes;
 	bool overflow;
 };
 

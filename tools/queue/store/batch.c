@@ -20,7 +20,7 @@
 #include "queue/store/writer.h"
 
 #define IDS_SKIPPED	(1ull << 40)
-/* What a move without a key takes of a batch, and some more. */
+/* What a move of a job without a key and a reason takes of a batch, and some more. */
 #define MOVE_BYTES	256
 
 /* --- the batch ---------------------------------------------------------------------------- */
@@ -180,10 +180,15 @@ static void bound_batch(struct store *store)
 		end_batch(store);
 }
 
+size_t store_move_bytes(const struct job_record *record)
+{
+	return MOVE_BYTES + record->key_len + record->reason_len;
+}
+
 /* The batch becomes a table beside the others, for which the reserve has room: rocksdb.c. */
 size_t store_moves_most(const struct store *store)
 {
-	return store->space.reserve / 16 / MOVE_BYTES;
+	return store->space.reserve / 16;
 }
 
 void store_put(struct store *store, const struct job_record *record, const void *body)

@@ -30,7 +30,9 @@ void store_put(struct store *store, const struct job_record *record, const void 
 void store_move(struct store *store, const struct job_place *old,
 		const struct job_record *record);
 
-/* As many moves as one batch should have: 4,096 for each 16 MiB of the reserve. */
+/* How many bytes a move of this job takes of a batch, at most. */
+size_t store_move_bytes(const struct job_record *record);
+/* As many bytes of moves as one batch should have: a sixteenth of the reserve. */
 size_t store_moves_most(const struct store *store);
 
 /* Replace the body of a job. The caller writes the new length with store_move(). */

@@ -975,7 +975,7 @@ TEST(when_too_many_delays_have_begun_the_older_jobs_are_late)
 	size_t i, most;
 
 	boot_behind(true);
-	most = store_moves_most(store);
+	most = store_moves_most(store) / store_move_bytes(&(struct job_record){ 0 });
 	client_put(0, 1, 100 * SEC, LONG);
 	for (i = 1; i < most; i++)
 		client_put(0, 1, 3000 * SEC, LONG);
@@ -993,6 +993,26 @@ TEST(when_too_many_delays_have_begun_the_older_jobs_are_late)
 	job_comes_after(40 * SEC, 3);
 	reboot(DOWN);
 	job_comes_after(1000 * SEC - 100 * SEC - DOWN, 2);
+	queue_remove();
+}
+
+TEST(delays_with_reasons_are_too_many_earlier)
+{
+	struct command fail = { .op = OP_FAIL, .has_body = true, .body_len = JOB_REASON_MAX };
+	static const char reason[JOB_REASON_MAX] = { 'r' };
+	size_t nr = 0;
+
+	boot_behind(true);
+	client_policy(0, "default", 3, 4 * SEC);
+	while (!queue->begun.overflow) {
+		client_put(0, 1, 0, LONG);
+		settle();
+		fail.id = client_reserve(0);
+		ASSERT_SAID(client_run(0, &fail, reason), "RETRY 1 4000");
+		nr++;
+	}
+	ASSERT_EQ(nr - 1, store_moves_most(store) / (store_move_bytes(&(struct job_record){ 0 }) +
+						     JOB_REASON_MAX));
 	queue_remove();
 }
 

@@ -374,6 +374,32 @@ TEST(a_moved_job_is_in_one_index_only)
 	store_close(store);
 }
 
+static size_t batch_bytes(const struct store *store)
+{
+	size_t bytes;
+
+	rocksdb_writebatch_data(store->batch, &bytes);
+	return bytes;
+}
+
+TEST(a_move_takes_no_more_of_a_batch_than_it_says)
+{
+	struct store *store = open_store();
+	struct job_record jobs[] = { make_job(1, JOB_DELAYED, 3, 7, 100), full_job(2) };
+	struct job_place old;
+	size_t i, before;
+
+	for (i = 0; i < ARRAY_SIZE(jobs); i++) {
+		put_job(store, &jobs[i]);
+		old = jobs[i].place;
+		jobs[i].place.order++;
+		before = batch_bytes(store);
+		store_move(store, &old, &jobs[i]);
+		ASSERT_LE(batch_bytes(store) - before, store_move_bytes(&jobs[i]));
+	}
+	store_close(store);
+}
+
 /* Not even if RocksDB makes the writer wait. */
 TEST(commits_do_not_wait_for_the_writer_and_reads_see_them)
 {
