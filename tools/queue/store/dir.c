@@ -209,6 +209,8 @@ void store_dir_close(struct store *store)
 {
 	if (store->syncer.witness_fd >= 0)
 		close(store->syncer.witness_fd);
+	if (store->syncer.log_fd >= 0)
+		close(store->syncer.log_fd);
 	if (store->dir_fd >= 0)
 		close(store->dir_fd);
 }
@@ -293,6 +295,61 @@ int store_witness_open(struct store *store)
 	if (store->syncer.witness_fd < 0)
 		return read_only && errno == ENOENT ? 0 : -errno;
 	return witness_check(store);
+}
+
+/* --- removed files ------------------------------------------------------------------------ */
+
+static bool has_name(int fd)
+{
+	struct stat stat;
+
+	return fd >= 0 && (fstat(fd, &stat) || stat.st_nlink);
+}
+
+/* The number of the newest of RocksDB's logs, which are called NUMBER.log; 0: there is none. */
+static uint64_t newest_log(DIR *list)
+{
+	const struct dirent *file;
+	uint64_t newest = 0, number;
+	char *end;
+
+	while ((file = readdir(list))) {
+		number = strtoull(file->d_name, &end, 10);
+		if (end != file->d_name && !strcmp(end, ".log") && number > newest)
+			newest = number;
+	}
+	return newest;
+}
+
+/*
+ * RocksDB removes a log only when there is a newer one. If the directory cannot be read, as there
+ * are too many open files, nothing was seen to be missing.
+ */
+static bool has_newer_log(struct store *store)
+{
+	struct store_syncer *syncer = &store->syncer;
+	DIR *list = open_list(store->dir_fd, "db");
+	uint64_t newest;
+	char name[32];
+
+	if (!list)
+		return errno != ENOENT;
+	newest = newest_log(list);
+	if (newest > syncer->log_number) {
+		if (syncer->log_fd >= 0)
+			close(syncer->log_fd);
+		snprintf(name, sizeof(name), "%06" PRIu64 ".log", newest);
+		syncer->log_fd = openat(dirfd(list), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		syncer->log_number = syncer->log_fd < 0 ? 0 : newest;
+	}
+	closedir(list);
+	return newest > 0 && (syncer->log_fd < 0 || has_name(syncer->log_fd));
+}
+
+bool store_dir_has_files(struct store *store)
+{
+	return has_name(store->syncer.witness_fd) &&
+		(has_name(store->syncer.log_fd) || has_newer_log(store));
 }
 
 /* --- backups ------------------------------------------------------------------------------ */

@@ -31,7 +31,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/time.h"
@@ -113,9 +112,12 @@ static void wait_for_work(struct store *store, uint64_t next_ns)
 /* Nothing fails if somebody removes the files of a running daemon: look before a promise. */
 static void check_files(struct store *store)
 {
-	struct stat stat;
+	bool there;
 
-	if (!fstat(store->syncer.witness_fd, &stat) && !stat.st_nlink)
+	pthread_mutex_lock(&store->syncer.files_lock);
+	there = store_dir_has_files(store);
+	pthread_mutex_unlock(&store->syncer.files_lock);
+	if (!there)
 		store_die(store, "cannot keep jobs", "its files were removed");
 }
 
@@ -354,6 +356,7 @@ int store_sync_start(struct store *store)
 	if (syncer->event_fd < 0)
 		return -errno;
 	pthread_mutex_init(&syncer->lock, NULL);
+	pthread_mutex_init(&syncer->files_lock, NULL);
 	pthread_cond_init(&syncer->done, NULL);
 	ret = store_monotonic_cond(&syncer->work);
 	if (!ret)
