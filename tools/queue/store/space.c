@@ -68,6 +68,8 @@
 #define UNWRITTEN_MOST	(512u << 10)
 /* Space that a write of the log needs beside its bytes: for its last block and for files. */
 #define MARGIN		(256u << 10)
+/* No file system is known to have larger blocks. */
+#define BLOCK		(64u << 10)
 #define WAIT_US		10000
 /* Retries of a write that has enough space: about 20 s. */
 #define RETRIES		2000
@@ -116,11 +118,13 @@ static void take_ballast(struct store *store)
 	space->held = true;
 }
 
-/* Release up to @bytes of the ballast. */
+/* Release @bytes of the ballast, or all of it. A file keeps the block that it ends in. */
 static void release_part(struct store *store, uint64_t bytes)
 {
 	struct store_space *space = &store->space;
 	uint64_t keep = space->ballast - (bytes < space->ballast ? bytes : space->ballast);
+
+	keep -= keep % BLOCK;
 
 	if (!space->ballast)
 		return;
@@ -354,11 +358,11 @@ static void wait_for_room(struct store *store, uint64_t bytes)
 		pthread_mutex_unlock(&store->space.lock);
 		if (free_bytes(store) >= bytes)
 			break;
-		if (!logged)
-			store_say(store, LOG_ERR,
-				  "%s: the disk is full%s: replies wait", store->dir,
+		if (!logged && (store->space.stuck || !store->space.ballast)) {
+			store_say(store, LOG_ERR, "%s: the disk is full%s: replies wait", store->dir,
 				  store->space.stuck ? "" : ", even without the reserve");
-		logged = true;
+			logged = true;
+		}
 		usleep(WAIT_US);
 	}
 }

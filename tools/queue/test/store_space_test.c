@@ -467,13 +467,18 @@ TEST(replies_that_wait_for_room_are_logged_once)
 	const char *line = "the disk is full, even without the reserve";
 	struct store *store;
 	pthread_t deleting;
+	unsigned int asked;
 
 	make_disk("size=64m");
 	store = open_on_disk();
 	ASSERT_EQ(put_while_room(store, 1, 100), 101);
 	says_full = true;
 	ASSERT_EQ(pthread_create(&deleting, NULL, delete_one, store), 0);
-	while (nr_said_full < 100)
+	while (!strstr(log_text, line))
+		usleep(1000);
+	ASSERT_EQ(store->space.ballast, 0);
+	asked = nr_said_full;
+	while (nr_said_full < asked + 100)
 		usleep(1000);
 	end_waiting(store, deleting, line);
 }
