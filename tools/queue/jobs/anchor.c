@@ -13,8 +13,8 @@
  *		so they are no shorter.
  *
  * The ids of the jobs whose delays began are kept in memory, up to MOST_IDS, and no more than one
- * batch of the store may move; a job is counted each time its delay begins. If there are more, the clock does not jump: the older jobs are late
- * by the time that the daemon was away.
+ * batch of the store may move; a job is counted each time its delay begins. If there are more, the
+ * clock does not jump: the older jobs are late by the time that the daemon was away.
  *
  * If the daemon ends in doubt, the next start begins at the last time written too, because jobs
  * were put by a clock that was behind.

@@ -359,7 +359,8 @@ static void wait_for_room(struct store *store, uint64_t bytes)
 		if (free_bytes(store) >= bytes)
 			break;
 		if (!logged && (store->space.stuck || !store->space.ballast)) {
-			store_say(store, LOG_ERR, "%s: the disk is full%s: replies wait", store->dir,
+			store_say(store, LOG_ERR, "%s: the disk is full%s: replies wait",
+				  store->dir,
 				  store->space.stuck ? "" : ", even without the reserve");
 			logged = true;
 		}
