@@ -59,6 +59,7 @@ enum fault {
 #define USE_BYTES	(AREA_BYTES * KINDS)
 #define THREAD_BYTES	(USE_BYTES * MEMORY_USES)
 #define MEMORY_BASE	0x20000000UL
+#define REGISTER_TRIES	100
 
 static uint8_t copies[THREADS][MEMORY_USES][MEMORY_BYTES] __attribute__((aligned(4096)));
 static atomic_bool damaged[THREADS][MEMORY_USES][KINDS];
@@ -127,6 +128,7 @@ static void map_at(uint64_t address, int protection, int flags, int fd)
 		err(1, "mmap");
 }
 
+/* The provider may unmap it again in between, for a thread of the kernel's that missed it, too. */
 static void map_missing(uint64_t address)
 {
 	struct uffdio_register where = {
@@ -134,9 +136,13 @@ static void map_missing(uint64_t address)
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
 
-	map_at(address, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	if (ioctl(userfault, UFFDIO_REGISTER, &where))
-		err(1, "UFFDIO_REGISTER");
+	unsigned int tries = 0;
+
+	do {
+		if (tries++ == REGISTER_TRIES)
+			err(1, "UFFDIO_REGISTER");
+		map_at(address, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	} while (ioctl(userfault, UFFDIO_REGISTER, &where));
 }
 
 static void map_area(unsigned int thread, enum memory_use use, enum kind kind)
@@ -200,10 +206,11 @@ static void damage(uint64_t address)
 	damaged[thread_at(address)][use_at(address)][kind_at(address)] = true;
 }
 
+/* It counts as damaged after that, so that who maps it again does not do so before. */
 static void unmap_missing(uint64_t page)
 {
-	damage(page);
 	munmap((void *)area(thread_at(page), use_at(page), MISSING), MEMORY_BYTES);
+	damage(page);
 	wake_page(page);
 }
 
