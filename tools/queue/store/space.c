@@ -68,7 +68,7 @@
 #define UNWRITTEN_MOST	(512u << 10)
 /* Space that a write of the log needs beside its bytes: for its last block and for files. */
 #define MARGIN		(256u << 10)
-/* No file system is known to have larger blocks. */
+/* At least a block of nearly every file system. */
 #define BLOCK		(64u << 10)
 #define WAIT_US		10000
 /* Retries of a write that has enough space: about 20 s. */

@@ -128,14 +128,13 @@ static void map_at(uint64_t address, int protection, int flags, int fd)
 		err(1, "mmap");
 }
 
-/* The provider may unmap it again in between, for a thread of the kernel's that missed it, too. */
+/* In between the provider may unmap it again, if a thread of io_uring's has missed a page of it. */
 static void map_missing(uint64_t address)
 {
 	struct uffdio_register where = {
 		.range = { .start = address, .len = MEMORY_BYTES },
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
-
 	unsigned int tries = 0;
 
 	do {
@@ -180,7 +179,7 @@ static void wake_page(uint64_t page)
 	ioctl(userfault, UFFDIO_WAKE, &range);
 }
 
-/* This fails if the page was unmapped after the fault, which does not wake who waits for it. */
+/* If the page was unmapped after the fault, this fails, and wakes nobody. */
 static void copy_page(uint64_t page, bool changed)
 {
 	unsigned long offset = page - area(thread_at(page), use_at(page), MISSING);
@@ -206,7 +205,7 @@ static void damage(uint64_t address)
 	damaged[thread_at(address)][use_at(address)][kind_at(address)] = true;
 }
 
-/* It counts as damaged after that, so that who maps it again does not do so before. */
+/* It is marked as damaged only then: memory_mend() must not map it again before. */
 static void unmap_missing(uint64_t page)
 {
 	munmap((void *)area(thread_at(page), use_at(page), MISSING), MEMORY_BYTES);
