@@ -161,7 +161,7 @@ static void move_delay(struct queue *queue, uint64_t id, uint64_t by_ns)
 	struct job_record record;
 	struct job_place old;
 
-	if (job_resident(queue, id) || store_get(queue->store, id, &record) ||
+	if (job_resident(queue, id) || store_get_unchanged(queue->store, id, &record) ||
 	    record.place.state != JOB_DELAYED)
 		return;
 	old = record.place;
@@ -169,10 +169,12 @@ static void move_delay(struct queue *queue, uint64_t id, uint64_t by_ns)
 	store_move(queue->store, &old, &record);
 }
 
+/* In one batch: after a crash, either all or none are moved. */
 static void move_delays(struct queue *queue, uint64_t by_ns)
 {
 	struct begun *begun = &queue->begun;
 
+	store_hand_over(queue->store);
 	if (begun->nr)
 		qsort(begun->ids, begun->nr, sizeof(*begun->ids), compare_ids);
 	for (size_t i = 0; i < begun->nr; i++)

@@ -79,14 +79,12 @@ uint64_t store_seq(const struct store *store);
 /* The number of the commit that has the last change: once synced, all that reads see is. */
 uint64_t store_last(const struct store *store);
 
+/* End the batch, and pass all changes to RocksDB. May wait as store_writer_drain() does. */
+void store_hand_over(struct store *store);
 
 /* --- for store/ and integrity/ --- */
 
-/*
- * Pass all changes to RocksDB: always, or if they may be of this job or key. May wait as
- * store_writer_drain() does.
- */
-void store_hand_over(struct store *store);
+/* store_hand_over(), if there may be a change of this job or key. */
 void store_hand_over_id(struct store *store, uint64_t id);
 void store_hand_over_key(struct store *store, uint32_t tube, const char *key, size_t len);
 

@@ -33,7 +33,7 @@ static int get_value(struct store *store, const void *key, size_t key_len, const
 	return *value ? 0 : -ENOENT;
 }
 
-int store_get(struct store *store, uint64_t id, struct job_record *record)
+int store_get_unchanged(struct store *store, uint64_t id, struct job_record *record)
 {
 	uint8_t key[STORE_KEY_MAX];
 	rocksdb_pinnableslice_t *value;
@@ -41,7 +41,6 @@ int store_get(struct store *store, uint64_t id, struct job_record *record)
 	size_t len;
 	int ret;
 
-	store_hand_over_id(store, id);
 	ret = get_value(store, key, store_key_id(key, 'j', id), "a job", &value);
 	if (ret)
 		return ret;
@@ -50,6 +49,12 @@ int store_get(struct store *store, uint64_t id, struct job_record *record)
 		ret = store_damaged(store, "a job", NULL);
 	rocksdb_pinnableslice_destroy(value);
 	return ret;
+}
+
+int store_get(struct store *store, uint64_t id, struct job_record *record)
+{
+	store_hand_over_id(store, id);
+	return store_get_unchanged(store, id, record);
 }
 
 int store_get_tube(struct store *store, uint32_t tube, struct tube_record *record)

@@ -15,6 +15,12 @@
 /* Read the record of a job. Returns 0; -ENOENT, there is no such job; -EBADMSG; -EIO. */
 int store_get(struct store *store, uint64_t id, struct job_record *record);
 
+/*
+ * Like store_get(), of a job that has not changed since the last store_hand_over(). The batch goes
+ * on: store_get() may end it for another job's sake.
+ */
+int store_get_unchanged(struct store *store, uint64_t id, struct job_record *record);
+
 /* Read a body. It is valid until the next call of this. Returns as store_get(). */
 int store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
 

@@ -945,6 +945,37 @@ TEST(when_the_clock_is_set_far_delays_are_moved_on_disk_too)
 	queue_remove();
 }
 
+/* Move two delays when the clock is set. Returns how many batches that took. */
+static uint64_t move_two(uint64_t apart)
+{
+	uint64_t before, after, ids[2];
+
+	boot_behind(true);
+	client_put(0, 1, 100 * SEC, LONG);
+	settle();
+	queue->next_id += apart - 1;
+	client_put(0, 1, 110 * SEC, LONG);
+	settle();
+	fake_advance(20 * SEC);
+	settle();
+	before = store->changes;
+	fake_set_wall(BEHIND);
+	settle();
+	ASSERT(!queue->in_doubt);
+	after = store->changes;
+	ASSERT_EQ(drain(ids, 2), 1);
+	job_comes_after(80 * SEC, 3);
+	job_comes_after(10 * SEC, 3 + apart);
+	queue_remove();
+	return after - before;
+}
+
+/* A read in between would end the batch, if the store took one for the other. */
+TEST(when_the_clock_is_set_all_delays_are_moved_in_one_batch)
+{
+	ASSERT_EQ(move_two(TOUCHED_BITS), move_two(1));
+}
+
 TEST(after_a_release_a_delay_began_after_the_start)
 {
 	uint64_t ids[2];
