@@ -124,10 +124,9 @@ static void release_part(struct store *store, uint64_t bytes)
 	struct store_space *space = &store->space;
 	uint64_t keep = space->ballast - (bytes < space->ballast ? bytes : space->ballast);
 
-	keep -= keep % BLOCK;
-
 	if (!space->ballast)
 		return;
+	keep -= keep % BLOCK;
 	if (ftruncate(space->ballast_fd, (off_t)keep)) {
 		if (!space->stuck)
 			store_say(store, LOG_ERR, "%s: cannot release the reserve: %m",

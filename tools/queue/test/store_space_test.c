@@ -356,9 +356,11 @@ TEST(a_store_on_a_full_disk_is_opened_and_its_jobs_deleted)
 
 /* --- a disk that says that it is full ------------------------------------------------------ */
 
-/* The linker calls these in place of fstatvfs(), posix_fallocate() and rocksdb_write(). */
+/* The linker calls these in place of those without a prefix. */
 int __real_fstatvfs(int fd, struct statvfs *fs);
 int __wrap_fstatvfs(int fd, struct statvfs *fs);
+int __real_ftruncate(int fd, off_t len);
+int __wrap_ftruncate(int fd, off_t len);
 int __real_posix_fallocate(int fd, off_t offset, off_t len);
 int __wrap_posix_fallocate(int fd, off_t offset, off_t len);
 void __real_rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
@@ -383,6 +385,16 @@ int __wrap_fstatvfs(int fd, struct statvfs *fs)
 		nr_said_full++;
 	}
 	return ret;
+}
+
+static unsigned int nr_truncated;
+
+/* Of the reserve. A file system gives back whole blocks only, which are up to 64 kB. */
+int __wrap_ftruncate(int fd, off_t len)
+{
+	ASSERT_EQ(len % 65536, 0);
+	nr_truncated++;
+	return __real_ftruncate(fd, len);
 }
 
 TEST(there_is_no_room_for_jobs_before_the_reserve_could_be_allocated)
@@ -477,6 +489,7 @@ TEST(replies_that_wait_for_room_are_logged_once)
 	while (!strstr(log_text, line))
 		usleep(1000);
 	ASSERT_EQ(store->space.ballast, 0);
+	ASSERT_GE(nr_truncated, 2);
 	asked = nr_said_full;
 	while (nr_said_full < asked + 100)
 		usleep(1000);
