@@ -15,6 +15,15 @@
 #define LOST_NS		(120 * SECOND_NS)
 #define ENTRIES		CALL_RECORDS_MAX
 
+/*
+ * The moment in which a file's last records are read: by its clock, and by the wall clock if that
+ * had always been as far back against CLOCK_MONOTONIC as it ever was in this round.
+ */
+struct moment {
+	uint64_t now;
+	uint64_t lowest_wall;
+};
+
 static unsigned int read_some(int *log, unsigned int number, int fd)
 {
 	struct call *call = call_begin(log, number, 0, CALL_RECORDS_MAX);
@@ -52,22 +61,26 @@ static int list(int fd, uint64_t *cursor, struct twheel_entry *entries)
 
 /*
  * Is its time over? An event waits until the highest time that its word had, since a store of an
- * earlier one tells nobody. A relative time on the wall clock does not move with that.
+ * earlier one tells nobody. A relative time on the wall clock does not move with that clock: its
+ * due_ns is what the clock would show then if it were not set after the arming.
  */
-static bool is_overdue(const struct file *file, const struct twheel_entry *entry, uint64_t now)
+static bool is_overdue(const struct file *file, const struct twheel_entry *entry,
+		       const struct moment *moment)
 {
-	uint64_t due_ns = entry->due_ns;
+	uint64_t due_ns = entry->due_ns, now = moment->now;
 
-	if (entry->state != TWHEEL_ARMED ||
-	    (file->clock == CLOCK_REALTIME && !(entry->flags & (TWHEEL_ABS | TWHEEL_DEADLINE))))
+	if (entry->state != TWHEEL_ARMED)
 		return false;
+	if (file->clock == CLOCK_REALTIME && !entry->interval_ns &&
+	    !(entry->flags & (TWHEEL_ABS | TWHEEL_DEADLINE)))
+		now = moment->lowest_wall;
 	if (entry->deadline && file->highest_ns[entry->deadline - 1] > due_ns)
 		due_ns = file->highest_ns[entry->deadline - 1];
 	return due_ns < now && entry->slack_ns + MILLISECOND_NS < now - due_ns;
 }
 
 /* The id of an event that waits although its time is over, or 0. */
-static uint64_t find_overdue(unsigned int number, int fd, uint64_t now)
+static uint64_t find_overdue(unsigned int number, int fd, const struct moment *moment)
 {
 	struct twheel_entry entries[ENTRIES];
 	uint64_t cursor = 0;
@@ -75,7 +88,7 @@ static uint64_t find_overdue(unsigned int number, int fd, uint64_t now)
 
 	while ((nr = list(fd, &cursor, entries)) > 0)
 		for (i = 0; i < nr; i++)
-			if (is_overdue(&ledger->files[number], &entries[i], now))
+			if (is_overdue(&ledger->files[number], &entries[i], moment))
 				return entries[i].id;
 	return 0;
 }
@@ -137,12 +150,16 @@ static uint64_t patience_ns = LOST_NS;
 void drain(int *log, unsigned int number, int fd)
 {
 	struct file *file = &ledger->files[number];
-	uint64_t now = clock_ns(file->clock), until_ns = now_ns() + patience_ns, id;
+	uint64_t until_ns = now_ns() + patience_ns, id;
+	struct moment moment = {
+		.now = clock_ns(file->clock),
+		.lowest_wall = now_ns() + lowest_wall_offset_ns(),
+	};
 
 	for (;;) {
 		while (read_some(log, number, fd))
 			;
-		id = find_overdue(number, fd, now);
+		id = find_overdue(number, fd, &moment);
 		if (!id)
 			break;
 		if (now_ns() > until_ns) {

@@ -190,6 +190,19 @@ int64_t wall_offset_ns(void)
 	return clock_ns(CLOCK_REALTIME) - monotonic_ns;
 }
 
+int64_t lowest_wall_offset_ns(void)
+{
+	int64_t lowest_ns = wall_offset_ns();
+	unsigned int i;
+
+	if (ledger->offset_ns < lowest_ns)
+		lowest_ns = ledger->offset_ns;
+	for (i = 0; i < ledger->nr_sets; i++)
+		if (ledger->sets[i].offset_ns < lowest_ns)
+			lowest_ns = ledger->sets[i].offset_ns;
+	return lowest_ns;
+}
+
 /* One process at a time does this: see disturb.c. */
 int note_clock_set(int set)
 {
