@@ -256,14 +256,29 @@ static void note_lag(struct base_run *run, bool used_up)
 		lag->since_ns = run->time.start_ns;
 }
 
-/* Is the base of that kind for CLOCK_MONOTONIC due on this CPU, and in no pause? */
+/* Are nodes of that role due on this CPU?  @now_ns: CLOCK_MONOTONIC. */
+static bool is_role_due(enum base_kind kind, enum base_clock clock, u64 now_ns)
+{
+	const struct base *base = base_get(smp_processor_id(), base_role(kind, clock));
+
+	if (!base)
+		return false;
+	if (clock != BASE_MONOTONIC)
+		now_ns = base_clock_ns(clock);
+	return READ_ONCE(base->programmed_tick) <= base_tick_at(now_ns);
+}
+
+/* Are nodes of that kind due on this CPU, and is there no pause for them? */
 static bool is_kind_due(enum base_kind kind, u64 now_ns)
 {
-	const struct base *base = base_get(smp_processor_id(),
-					   base_role(kind, BASE_MONOTONIC));
+	enum base_clock clock;
 
-	return base && READ_ONCE(base->programmed_tick) <= base_tick_at(now_ns) &&
-	       !budget_has_pause(kind);
+	if (budget_has_pause(kind))
+		return false;
+	for (clock = 0; clock < BASE_CLOCKS; clock++)
+		if (is_role_due(kind, clock, now_ns))
+			return true;
+	return false;
 }
 
 /*

@@ -475,6 +475,82 @@ static void crowd_that_is_postponed_keeps_its_order(struct kunit *test)
 	attempt_in_time(test, NSEC_PER_SEC, postpone_in_order);
 }
 
+/* Add a plain event to a context on CLOCK_REALTIME, due when CLOCK_MONOTONIC is @due_ns. */
+static void add_by_wall(struct kunit *test, struct context *wall, u64 due_ns)
+{
+	struct twheel_config config = { .clockid = CLOCK_REALTIME };
+	struct twheel_cmd cmd = {
+		.op = TWHEEL_OP_ADD,
+		.flags = TWHEEL_ABS,
+		.time_ns = due_ns + ktime_get_real_ns() - ktime_get_ns(),
+	};
+	struct context *mine = test->priv;
+
+	test->priv = wall;
+	KUNIT_EXPECT_EQ(test, twheel_context_configure(wall, &config), 0);
+	KUNIT_EXPECT_EQ(test, run(test, &cmd), 0);
+	test->priv = mine;
+}
+
+/* When the next record's event became READY, on CLOCK_MONOTONIC. */
+static u64 read_fired_ns(struct kunit *test, struct context *context)
+{
+	struct twheel_record record = {};
+	struct context *mine = test->priv;
+
+	test->priv = context;
+	sleep_until(twheel_context_readable(context), 500);
+	read_record(test, &record, CONTEXT_NONBLOCK);
+	test->priv = mine;
+	if (context->clock != BASE_REALTIME)
+		return record.fired_ns;
+	return record.fired_ns - (ktime_get_real_ns() - ktime_get_ns());
+}
+
+/* Let softirqs run on this CPU only when a time has passed; false: it had before. */
+static bool keep_softirqs_until(u64 time_ns)
+{
+	bool in_time;
+
+	while (ktime_get_ns() + NSEC_PER_MSEC < time_ns)
+		usleep_range(100, 200);
+	local_bh_disable();
+	in_time = ktime_get_ns() < time_ns;
+	while (ktime_get_ns() < time_ns + 5 * NSEC_PER_MSEC)
+		cpu_relax();
+	local_bh_enable();
+	return in_time;
+}
+
+static bool let_pass(struct kunit *test, u64 lead_ns)
+{
+	struct context *wall = twheel_context_create();
+	u64 soon_ns, fired_ns, last_ns = 0;
+	unsigned int i;
+	bool in_time;
+
+	KUNIT_ASSERT_NOT_NULL(test, wall);
+	migrate_disable();
+	soon_ns = make_crowd(test, 0, lead_ns, 0);
+	add_by_wall(test, wall, soon_ns);
+	in_time = keep_softirqs_until(soon_ns);
+	migrate_enable();
+	fired_ns = read_fired_ns(test, wall);
+	for (i = 0; i < CROWD; i++)
+		last_ns = read_fired_ns(test, test->priv);
+	twheel_context_destroy(wall);
+	if (in_time)
+		KUNIT_EXPECT_LT(test, fired_ns, last_ns);
+	return in_time;
+}
+
+/* Both are due at once, and the kernel calls hrtimers of CLOCK_MONOTONIC first. */
+static void crowd_lets_an_event_of_another_clock_pass(struct kunit *test)
+{
+	make_words(test, CROWD);
+	attempt_in_time(test, SOON_NS, let_pass);
+}
+
 /* --- anything goes ---------------------------------------------------------- */
 
 /* One step in a hundred, or more, saw that an event had been postponed. */
@@ -769,6 +845,7 @@ static struct kunit_case deadline_cases[] = {
 	KUNIT_CASE(setting_the_clock_back_makes_no_word_early),
 	KUNIT_CASE(crowd_that_waits_on_wakes_nobody_and_does_not_expire),
 	KUNIT_CASE(crowd_that_is_postponed_keeps_its_order),
+	KUNIT_CASE(crowd_lets_an_event_of_another_clock_pass),
 	KUNIT_CASE(events_agree_with_plain_arrays_at_every_step),
 	KUNIT_CASE(stores_of_all_cpus_are_seen_in_time_and_lose_nothing),
 	{}
