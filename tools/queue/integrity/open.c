@@ -236,7 +236,6 @@ static struct store *new_store(const struct store_config *config)
 	store->space.ballast_fd = -1;
 	store->syncer.event_fd = -1;
 	store->syncer.witness_fd = -1;
-	store->syncer.log_fd = -1;
 	store->dir = strdup(config->dir);
 	if (!store->dir || asprintf(&store->db_path, "%s/db", config->dir) < 0)
 		abort();

@@ -19,6 +19,9 @@
  * never newer than the log, and after a crash of the process alone it is exact. It shows that
  * synced changes are missing where RocksDB sees nothing wrong, for example when the log was
  * cut at the end of a record.
+ *
+ * A daemon whose files somebody removes sees no error. So the witness and RocksDB's newest log are
+ * looked for before each promise: store_dir_has_files().
  */
 #include <dirent.h>
 #include <errno.h>
@@ -209,8 +212,6 @@ void store_dir_close(struct store *store)
 {
 	if (store->syncer.witness_fd >= 0)
 		close(store->syncer.witness_fd);
-	if (store->syncer.log_fd >= 0)
-		close(store->syncer.log_fd);
 	if (store->dir_fd >= 0)
 		close(store->dir_fd);
 }
@@ -285,6 +286,7 @@ static int witness_check(struct store *store)
 int store_witness_open(struct store *store)
 {
 	bool read_only = store->config.read_only;
+	struct stat stat;
 
 	/* The witness of a store whose creation was interrupted is not valid. */
 	if (store->fresh)
@@ -294,16 +296,55 @@ int store_witness_open(struct store *store)
 					  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (store->syncer.witness_fd < 0)
 		return read_only && errno == ENOENT ? 0 : -errno;
+	if (fstat(store->syncer.witness_fd, &stat))
+		return -errno;
+	store->syncer.witness_inode = stat.st_ino;
 	return witness_check(store);
 }
 
 /* --- removed files ------------------------------------------------------------------------ */
 
-static bool has_name(int fd)
+/* A list of db/ may have none of the logs if RocksDB goes on to another one meanwhile. */
+#define LOOKS		3
+
+static void log_name(char name[32], uint64_t number)
+{
+	snprintf(name, 32, "db/%06" PRIu64 ".log", number);
+}
+
+/*
+ * Is the file of that name still the one with this inode? An open descriptor would keep the space
+ * of a log that RocksDB has removed. Errors but ENOENT do not say that it has gone.
+ */
+static bool has_file(const struct store *store, const char *name, ino_t inode)
 {
 	struct stat stat;
 
-	return fd >= 0 && (fstat(fd, &stat) || stat.st_nlink);
+	if (fstatat(store->dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW))
+		return errno != ENOENT;
+	return stat.st_ino == inode;
+}
+
+static bool has_log(const struct store *store)
+{
+	char name[32];
+
+	log_name(name, store->syncer.log_number);
+	return store->syncer.log_number && has_file(store, name, store->syncer.log_inode);
+}
+
+/* From now on look for this log. Returns false if it has gone. */
+static bool note_log(struct store *store, uint64_t number)
+{
+	struct stat stat;
+	char name[32];
+
+	log_name(name, number);
+	if (fstatat(store->dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW))
+		return errno != ENOENT;
+	store->syncer.log_number = number;
+	store->syncer.log_inode = stat.st_ino;
+	return true;
 }
 
 /* The number of the newest of RocksDB's logs, which are called NUMBER.log; 0: there is none. */
@@ -322,34 +363,31 @@ static uint64_t newest_log(DIR *list)
 }
 
 /*
- * RocksDB removes a log only when there is a newer one. If the directory cannot be read, as there
- * are too many open files, nothing was seen to be missing.
+ * RocksDB removes a log only when there is a newer one. If the directory cannot be read, because
+ * too many files are open, assume that nothing is missing.
  */
 static bool has_newer_log(struct store *store)
 {
-	struct store_syncer *syncer = &store->syncer;
-	DIR *list = open_list(store->dir_fd, "db");
 	uint64_t newest;
-	char name[32];
+	DIR *list;
+	int i;
 
-	if (!list)
-		return errno != ENOENT;
-	newest = newest_log(list);
-	if (newest > syncer->log_number) {
-		if (syncer->log_fd >= 0)
-			close(syncer->log_fd);
-		snprintf(name, sizeof(name), "%06" PRIu64 ".log", newest);
-		syncer->log_fd = openat(dirfd(list), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-		syncer->log_number = syncer->log_fd < 0 ? 0 : newest;
+	for (i = 0; i < LOOKS; i++) {
+		list = open_list(store->dir_fd, "db");
+		if (!list)
+			return errno != ENOENT;
+		newest = newest_log(list);
+		closedir(list);
+		if (newest > store->syncer.log_number && note_log(store, newest))
+			return true;
 	}
-	closedir(list);
-	return newest > 0 && (syncer->log_fd < 0 || has_name(syncer->log_fd));
+	return false;
 }
 
 bool store_dir_has_files(struct store *store)
 {
-	return has_name(store->syncer.witness_fd) &&
-		(has_name(store->syncer.log_fd) || has_newer_log(store));
+	return has_file(store, WITNESS, store->syncer.witness_inode) &&
+		(has_log(store) || has_newer_log(store));
 }
 
 /* --- backups ------------------------------------------------------------------------------ */

@@ -37,8 +37,8 @@ void store_witness_write(struct store *store, uint64_t changes);
 /* The number of the last synced change; 0 if the witness cannot be read. */
 uint64_t store_witness(const struct store *store);
 /*
- * Are the files that have the changes still there? Looks at the witness and RocksDB's newest log.
- * Called by one thread at a time.
+ * Are the files that have the changes still there? Looks for the witness, and for the log that was
+ * RocksDB's newest one when the log before it had gone. Called by one thread at a time.
  */
 bool store_dir_has_files(struct store *store);
 /* Write the absolute path of the directory, as far as it is known. */

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <rocksdb/c.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 #include <syslog.h>
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
@@ -90,9 +91,10 @@ RB_HEAD(store_tubes, store_tube);
  * @signalled: @event_fd is readable, or is about to be.
  * @event_fd: eventfd that is readable when @synced has grown.
  * @witness_fd: file with the number of the last synced batch, see dir.c.
+ * @witness_inode: its inode.
  * @files_lock: guards the next two fields.
- * @log_fd: a log of RocksDB's that was the newest one when the one before it was removed; or -1.
- * @log_number: its number; 0, none.
+ * @log_number: RocksDB's log that was the newest one when db/ was listed; 0, db/ was not yet.
+ * @log_inode: its inode.
  * @syncs: number of syncs.
  * @sync_ns: total time of the syncs.
  * @sync_max_ns: time of the longest sync.
@@ -119,9 +121,10 @@ struct store_syncer {
 	_Atomic bool signalled;
 	int event_fd;
 	int witness_fd;
+	ino_t witness_inode;
 	pthread_mutex_t files_lock;
-	int log_fd;
 	uint64_t log_number;
+	ino_t log_inode;
 	_Atomic uint64_t syncs;
 	_Atomic uint64_t sync_ns;
 	_Atomic uint64_t sync_max_ns;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tests of the store: jobs that were put are there after a restart, in order and counted. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -335,6 +337,78 @@ TEST(a_backup_that_cannot_get_its_name_says_why_and_is_removed)
 	}
 	rename_error = 0;
 	ASSERT_EQ(back_up(store, "one"), 0);
+	store_close(store);
+}
+
+int __real_fstatat(int dir_fd, const char *name, struct stat *stat, int flags);
+int __wrap_fstatat(int dir_fd, const char *name, struct stat *stat, int flags);
+
+/* Goes on to another log as soon as one of its logs is found. */
+static struct store *_Atomic to_switch;
+
+/* RocksDB goes on to another log and removes the one that it has. */
+static void switch_logs(struct store *store)
+{
+	rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+	char *error = NULL;
+
+	rocksdb_flush(store->db, options, &error);
+	rocksdb_flushoptions_destroy(options);
+	ASSERT(!error);
+}
+
+int __wrap_fstatat(int dir_fd, const char *name, struct stat *stat, int flags)
+{
+	const char *end = strrchr(name, '.');
+	int ret = __real_fstatat(dir_fd, name, stat, flags);
+
+	if (ret || !to_switch || !end || strcmp(end, ".log"))
+		return ret;
+	switch_logs(to_switch);
+	to_switch = NULL;
+	return __real_fstatat(dir_fd, name, stat, flags);
+}
+
+/* Does this process have a log open that was removed? */
+static bool keeps_a_removed_log(void)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	bool keeps = false;
+	char file[300];
+	ssize_t len;
+
+	ASSERT(fds);
+	while ((entry = readdir(fds))) {
+		len = readlinkat(dirfd(fds), entry->d_name, file, sizeof(file) - 1);
+		file[len < 0 ? 0 : len] = '\0';
+		keeps |= !!strstr(file, ".log (deleted)");
+	}
+	closedir(fds);
+	return keeps;
+}
+
+TEST(logs_that_rocksdb_itself_removes_are_neither_missed_nor_kept)
+{
+	struct store *store = open_store();
+	uint64_t first;
+
+	for (int i = 1; i <= 10; i++) {
+		struct job_record job = make_job(i, JOB_READY, 1, 0, 0);
+
+		put_job(store, &job);
+		store_flush(store);
+		first = store->syncer.log_number;
+		switch_logs(store);
+		job = make_job(100 + i, JOB_READY, 1, 0, 0);
+		to_switch = store;
+		put_job(store, &job);
+		store_flush(store);
+		ASSERT(!to_switch);
+		ASSERT_GE(store->syncer.log_number, first + 2);
+		switch_logs(store);
+		ASSERT(!keeps_a_removed_log());
+	}
 	store_close(store);
 }
 

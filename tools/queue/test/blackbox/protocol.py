@@ -13,6 +13,7 @@ import paths  # pylint: disable=unused-import,wrong-import-order
 import re
 import shutil
 import socket
+import subprocess
 import threading
 import time
 
@@ -529,6 +530,13 @@ def remove_logs(directory):
         os.unlink(name)
 
 
+def remove_what_a_copy_has(directory):
+    """With links to all of it elsewhere, as programs for backups make them."""
+    subprocess.run(["cp", "-al", directory, directory + ".copy"], check=True)
+    for kept in glob.glob(os.path.join(directory, "db", "*")):
+        os.unlink(kept)
+
+
 def remove_database(directory):
     """All but the daemon's own files."""
     shutil.rmtree(os.path.join(directory, "db"))
@@ -552,7 +560,7 @@ def says_nothing_of_puts_without_its_files(sync, remove):
 @suite.test
 def nothing_is_promised_after_files_are_removed():
     for sync in "always", "10s", "never":
-        for remove in shutil.rmtree, remove_database, remove_logs:
+        for remove in shutil.rmtree, remove_database, remove_logs, remove_what_a_copy_has:
             says_nothing_of_puts_without_its_files(sync, remove)
 
 
