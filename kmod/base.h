@@ -75,8 +75,8 @@ struct base_due {
 
 /**
  * struct base_lag - how far a base is behind with its nodes
- * @since_ns: when the first of the runs began that used up their time without a run in
- *	between that did not, on CLOCK_MONOTONIC; 0: the last run handled all nodes.
+ * @since_ns: when a run began that used up its time and left nodes, if no run since then has
+ *	handled all; the first such run, on CLOCK_MONOTONIC; 0: no nodes are left.
  * @length_ns: how long that was ago when a batch began; a limit if it was
  *	longer.
  */
@@ -108,8 +108,8 @@ struct base_ops {
 	/* Wake the contexts on the list.  Called with no spinlock held. */
 	void (*wake)(struct list_head *wake);
 	/*
-	 * The same in hard interrupt context: only few tasks are looked at.  The contexts that
-	 * have more stay on the list.
+	 * The same in hard interrupt context: only few tasks are looked at.  Contexts for
+	 * which there are more stay on the list.
 	 */
 	void (*wake_few)(struct list_head *wake);
 };

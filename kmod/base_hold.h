@@ -294,9 +294,9 @@ static inline u64 base_due_tick(u64 due_ns, u64 slack_ns)
  * @tick: the tick, on the base's clock.
  *
  * Return: true if the tick was in the future when the clock was last read, and the
- * hrtimer is set for it or for an earlier tick, or a kick that sets it is in flight.  The
- * next run takes the node out.  False during a run, which would also handle nodes that
- * have become due meanwhile.
+ * hrtimer is set for it or for an earlier tick, or a kick that sets it is in flight, or
+ * @rest is scheduled.  The next run takes the node out.  False during a run, which would
+ * also handle nodes that have become due meanwhile.
  */
 static inline bool base_sees_to(const struct base_hold *hold, u64 tick)
 {

@@ -20,7 +20,7 @@
  * struct deadlines - an array of words
  * @account: the account that is charged, besides a memory cgroup; or NULL.
  * @nr_pages: how many pages they take.
- * @nr_lent: how many of these, the first ones, other words of the context are charged for.
+ * @nr_lent: how many of the first pages are charged to the words that these replace.
  * @pages: the pages; they need not be contiguous.
  */
 struct deadlines {

@@ -27,7 +27,7 @@
 #include "event_time.h"
 #include "ready.h"
 
-/* How many tasks are looked at in hard interrupt context that then are not woken. */
+/* In hard interrupt context, the search ends at this many tasks that are not woken. */
 #define LOOKS_FEW	8
 
 /* An event goes from one list to the other without being unlinked: context_due(). */
@@ -311,8 +311,8 @@ void context_put(struct context *context)
 
 /*
  * Wake the tasks that wait.  Of those that read() or are in ENTER one is woken, the first that
- * has enough.  @looks: how many others may be looked at before it; NULL: all.  It gets less by
- * those that were, and is 0 if the search was given up.
+ * has enough.  @looks: the search ends at so many that have not; NULL: it goes through all.  It is
+ * counted down for each, and is 0 if the search was given up.
  */
 static void wake_waiters(struct context *context, unsigned int *looks)
 {

@@ -215,7 +215,7 @@ static struct wheel *wheel_for(struct wheels *wheels, u64 due, u64 now)
 	/* This clock never goes back: two CPUs have read it at the same moment. */
 	if (wheels->nr == 1 && !wheels->may_grow)
 		return nearest(wheels);
-	/* If the wheels have gone on since the first node came to limbo, its end is later now. */
+	/* The wheels may have advanced since the first node came to limbo: the end moves on. */
 	wheels->limbo_end_tick = nearest(wheels)->clk;
 	return NULL;
 }

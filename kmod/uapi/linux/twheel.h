@@ -103,8 +103,8 @@
  * SIGNAL's @result is the number of operations it ended.  It ends all of them in this one
  * command, however long that takes; only the end of the calling process stops it early.
  * With TWHEEL_QUIET it ends all operations that watch the key, without records; a watch
- * that is satisfied watches its key no longer.  COMPLETE ends any armed event, with a
- * record.  After a MODIFY, an armed operation keeps its watches, and what they have counted;
+ * that is satisfied does not count as watching its key.  COMPLETE ends any armed event,
+ * with a record.  After a MODIFY, an armed operation keeps its watches, and what they have counted;
  * one that expired starts again, without watches.
  *
  * Errors, in @result: -EINVAL, malformed, or a period together with watches or a
@@ -358,7 +358,7 @@ struct twheel_enter {
  * @cursor: 0 in the first call, then the value that was written back.
  * @entries: address of a buffer for the entries.
  *
- * Returns how many entries were written, 0 at the end; fewer than @nr are not the
+ * Returns how many entries were written, 0 at the end; fewer than @nr do not mean the
  * end.  An event that exists during all calls is listed exactly once.
  *
  * Errors: -EINVAL, malformed; -EFAULT; -E2BIG; -EINTR.

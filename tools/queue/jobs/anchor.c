@@ -118,7 +118,7 @@ static bool has_room(struct queue *queue)
 	size_t room = begun->room ? 2 * begun->room : FIRST_IDS;
 	uint64_t *ids;
 
-	if (begun->nr == MOST_IDS || begun->bytes > store_moves_most(queue->store))
+	if (begun->nr == MOST_IDS || begun->bytes > store_move_bytes_most(queue->store))
 		return false;
 	if (begun->nr < begun->room)
 		return true;

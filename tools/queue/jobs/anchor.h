@@ -16,7 +16,7 @@ void anchor_free(struct queue *queue);
 void anchor_note(struct queue *queue);
 void anchor_note_now(struct queue *queue);
 
-/* A delay of this job has begun, which is in the store like this. */
+/* A delay of this job has begun. @record is what the store has of it. */
 void anchor_delay_began(struct queue *queue, const struct job_record *record);
 
 /* The wall clock was set. */

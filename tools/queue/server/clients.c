@@ -13,7 +13,7 @@
 
 /* The clients' part of a turn ends with the first command after this time. */
 #define TURN_NS			1000000ULL
-/* All clients in the run list have a share of this: so long one of them waits for the others. */
+/* The clients in the run list share this time: one waits about so long for its next turn. */
 #define ROUND_NS		20000000ULL
 
 void client_queue_run(struct client *client)
@@ -133,11 +133,12 @@ bool clients_stalled(const struct clients *clients)
 void clients_run(struct clients *clients)
 {
 	struct client *last = TAILQ_LAST(&clients->run, client_list);
-	uint64_t now_ns = time_now_ns(CLOCK_MONOTONIC);
-	uint64_t end_ns = now_ns + TURN_NS;
+	uint64_t now_ns, end_ns;
 	struct client *client;
 
 	end_stalls(clients);
+	now_ns = time_now_ns(CLOCK_MONOTONIC);
+	end_ns = now_ns + TURN_NS;
 	while ((client = TAILQ_FIRST(&clients->run))) {
 		clients->share_end_ns = now_ns + ROUND_NS / clients->nr_run;
 		if (clients->share_end_ns > end_ns)

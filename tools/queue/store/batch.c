@@ -21,7 +21,7 @@
 
 #define IDS_SKIPPED	(1ull << 40)
 /* What a move of a job without a key and a reason takes of a batch, and some more. */
-#define MOVE_BYTES	256
+#define MOVE_BYTES	320
 
 /* --- the batch ---------------------------------------------------------------------------- */
 
@@ -185,8 +185,8 @@ size_t store_move_bytes(const struct job_record *record)
 	return MOVE_BYTES + record->key_len + record->reason_len;
 }
 
-/* The batch becomes a table beside the others, for which the reserve has room: rocksdb.c. */
-size_t store_moves_most(const struct store *store)
+/* A batch becomes one table; the reserve has room for a table of this size: rocksdb.c. */
+size_t store_move_bytes_most(const struct store *store)
 {
 	return store->space.reserve / 16;
 }

@@ -30,10 +30,10 @@ void store_put(struct store *store, const struct job_record *record, const void 
 void store_move(struct store *store, const struct job_place *old,
 		const struct job_record *record);
 
-/* How many bytes a move of this job takes of a batch, at most. */
+/* How many bytes a move of this job takes of a batch, at most, with the counts of its tube. */
 size_t store_move_bytes(const struct job_record *record);
 /* As many bytes of moves as one batch should have: a sixteenth of the reserve. */
-size_t store_moves_most(const struct store *store);
+size_t store_move_bytes_most(const struct store *store);
 
 /* Replace the body of a job. The caller writes the new length with store_move(). */
 void store_replace_body(struct store *store, uint64_t id, const void *body, size_t len);

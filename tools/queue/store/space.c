@@ -68,7 +68,7 @@
 #define UNWRITTEN_MOST	(512u << 10)
 /* Space that a write of the log needs beside its bytes: for its last block and for files. */
 #define MARGIN		(256u << 10)
-/* At least a block of nearly every file system. */
+/* Few file systems have larger blocks. */
 #define BLOCK		(64u << 10)
 #define WAIT_US		10000
 /* Retries of a write that has enough space: about 20 s. */
@@ -118,7 +118,7 @@ static void take_ballast(struct store *store)
 	space->held = true;
 }
 
-/* Release @bytes of the ballast, or all of it. A file keeps the block that it ends in. */
+/* Release at least @bytes of the ballast, in whole blocks, as a file keeps the one it ends in. */
 static void release_part(struct store *store, uint64_t bytes)
 {
 	struct store_space *space = &store->space;
@@ -347,20 +347,21 @@ bool store_has_room(struct store *store)
 
 static void wait_for_room(struct store *store, uint64_t bytes)
 {
-	bool logged = false;
+	bool logged = false, stuck, used;
 	uint64_t there;
 
 	while ((there = free_bytes(store)) < bytes) {
 		pthread_mutex_lock(&store->space.lock);
 		store->space.room = false;
 		release_part(store, bytes - there);
+		stuck = store->space.stuck;
+		used = !store->space.ballast;
 		pthread_mutex_unlock(&store->space.lock);
 		if (free_bytes(store) >= bytes)
 			break;
-		if (!logged && (store->space.stuck || !store->space.ballast)) {
+		if (!logged && (stuck || used)) {
 			store_say(store, LOG_ERR, "%s: the disk is full%s: replies wait",
-				  store->dir,
-				  store->space.stuck ? "" : ", even without the reserve");
+				  store->dir, stuck ? "" : ", even without the reserve");
 			logged = true;
 		}
 		usleep(WAIT_US);

@@ -1006,7 +1006,7 @@ TEST(when_too_many_delays_have_begun_the_older_jobs_are_late)
 	size_t i, most;
 
 	boot_behind(true);
-	most = store_moves_most(store) / store_move_bytes(&(struct job_record){ 0 });
+	most = store_move_bytes_most(store) / store_move_bytes(&(struct job_record){ 0 });
 	client_put(0, 1, 100 * SEC, LONG);
 	for (i = 1; i < most; i++)
 		client_put(0, 1, 3000 * SEC, LONG);
@@ -1042,8 +1042,8 @@ TEST(delays_with_reasons_are_too_many_earlier)
 		ASSERT_SAID(client_run(0, &fail, reason), "RETRY 1 4000");
 		nr++;
 	}
-	ASSERT_EQ(nr - 1, store_moves_most(store) / (store_move_bytes(&(struct job_record){ 0 }) +
-						     JOB_REASON_MAX));
+	ASSERT_EQ(nr - 1, store_move_bytes_most(store) /
+		  (store_move_bytes(&(struct job_record){ 0 }) + JOB_REASON_MAX));
 	queue_remove();
 }
 
