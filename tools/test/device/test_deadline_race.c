@@ -341,7 +341,6 @@ static void check_race(struct race *race)
 	printf("# %lld records, %lld had waited, %lld until after the last of %zu stores\n",
 	       records, waited, late, race->stores);
 	printf("# %lld cancelled, %lld postponed\n", cancels, count_postponed(race->fd));
-	ASSERT_GT(count_postponed(race->fd), 0);
 }
 
 static void prepare_race(struct race *race, size_t events)
@@ -363,13 +362,14 @@ static void prepare_race(struct race *race, size_t events)
 	}
 }
 
-TEST(deadline_race_of_stores_and_commands_and_reads_ends_each_event_once)
+/* Returns whether an event was postponed: on a busy machine, all stores may come too late. */
+static bool run_race(size_t events)
 {
 	pthread_t storers[STORERS], commanders[COMMANDERS], reader;
 	struct race *race = map_pages(sizeof(*race));
 	size_t i;
 
-	prepare_race(race, test_count(100000));
+	prepare_race(race, events);
 	for (i = 0; i < STORERS; i++)
 		storers[i] = start_thread(run_storer, race);
 	for (i = 0; i < COMMANDERS; i++)
@@ -387,6 +387,13 @@ TEST(deadline_race_of_stores_and_commands_and_reads_ends_each_event_once)
 	for (i = 0; i < WORDS; i++)
 		race->stores += race->history[i].nr - 1;
 	check_race(race);
+	return count_postponed(race->fd) > 0;
+}
+
+TEST(deadline_race_of_stores_and_commands_and_reads_ends_each_event_once)
+{
+	while (!run_race(test_count(100000)))
+		;
 }
 
 /* --- operations that are postponed ------------------------------------------ */
