@@ -19,6 +19,7 @@
 #include "queue/cli/load.h"
 #include "queue/integrity/open.h"
 #include "queue/store/batch.h"
+#include "queue/store/fault.h"
 #include "queue/store/read.h"
 #include "queue/store/schedule.h"
 #include "queue/store/space.h"

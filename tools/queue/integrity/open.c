@@ -76,7 +76,7 @@ static int open_db(struct store *store, bool read_only)
 		store->db = rocksdb_open_for_read_only(store->options, store->db_path, 0, &error);
 	else
 		store->db = rocksdb_open(store->options, store->db_path, &error);
-	return error ? open_error(store, error) : 0;
+	return error ? open_error(store, error) : store_dir_note_db(store);
 }
 
 /* Remove the files of an interrupted creation: nothing in them was promised to a client. */
@@ -237,7 +237,7 @@ static struct store *new_store(const struct store_config *config)
 	store->syncer.event_fd = -1;
 	store->syncer.witness_fd = -1;
 	store->dir = strdup(config->dir);
-	if (!store->dir || asprintf(&store->db_path, "%s/db", config->dir) < 0)
+	if (!store->dir)
 		abort();
 	return store;
 }
@@ -269,6 +269,7 @@ static void free_store(struct store *store)
 	store_space_close(store);
 	store_dir_close(store);
 	free(store->db_path);
+	free(store->path);
 	free(store->dir);
 	free(store);
 }

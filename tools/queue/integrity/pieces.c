@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "queue/integrity/pieces.h"
+#include "queue/store/fault.h"
 #include "queue/store/state.h"
 
 #define PIECES		"db.pieces"

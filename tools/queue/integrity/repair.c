@@ -18,6 +18,7 @@
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
 #include "queue/store/dir.h"
+#include "queue/store/fault.h"
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"

@@ -31,6 +31,7 @@
 #include "queue/store/backup.h"
 #include "queue/store/batch.h"
 #include "queue/store/dir.h"
+#include "queue/store/fault.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
 
@@ -57,7 +58,7 @@ static int make_checkpoint(struct store *store)
 	checkpoint = rocksdb_checkpoint_object_create(store->db, &error);
 	if (error)
 		return checkpoint_error(store, error);
-	if (asprintf(&path, "%s/" BACKUPS_DIR "/" UNFINISHED "/db", store->dir) < 0)
+	if (asprintf(&path, "%s/" BACKUPS_DIR "/" UNFINISHED "/db", store->path) < 0)
 		abort();
 	/* 0: write all that is in memory to tables before. */
 	rocksdb_checkpoint_create(checkpoint, path, 0, &error);

@@ -20,8 +20,8 @@
  * synced changes are missing where RocksDB sees nothing wrong, for example when the log was
  * cut at the end of a record.
  *
- * A daemon whose files somebody removes sees no error. So the witness and RocksDB's newest log are
- * looked for before each promise: store_dir_has_files().
+ * A daemon whose files somebody removes or replaces sees no error. So the directory, the witness
+ * and RocksDB's newest log are looked for before each promise: store_dir_has_files().
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,6 +36,7 @@
 
 #include "common/tree.h"
 #include "queue/store/dir.h"
+#include "queue/store/fault.h"
 #include "queue/store/keys.h"
 #include "queue/store/state.h"
 
@@ -195,8 +196,24 @@ static int check_marker(struct store *store)
 	return -EPROTO;
 }
 
+/*
+ * RocksDB opens, makes and removes files by their paths. If the path of the directory leads to
+ * another store meanwhile, as after a mount or a rename, these must not be the other's.
+ */
+static void choose_path(struct store *store)
+{
+	char by_fd[40];
+
+	snprintf(by_fd, sizeof(by_fd), STORE_FD_PATHS "%d", store->dir_fd);
+	store->path = strdup(store->config.read_only || access(by_fd, X_OK) ? store->dir : by_fd);
+	if (!store->path || asprintf(&store->db_path, "%s/db", store->path) < 0)
+		abort();
+}
+
 int store_dir_open(struct store *store)
 {
+	struct stat stat;
+
 	if (store->config.create && !store->config.read_only &&
 	    mkdir(store->dir, 0700) && errno != EEXIST)
 		return -errno;
@@ -205,6 +222,11 @@ int store_dir_open(struct store *store)
 		return -errno;
 	if (flock(store->dir_fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (fstat(store->dir_fd, &stat))
+		return -errno;
+	store->dir_device = stat.st_dev;
+	store->dir_inode = stat.st_ino;
+	choose_path(store);
 	return check_marker(store);
 }
 
@@ -384,9 +406,30 @@ static bool has_newer_log(struct store *store)
 	return false;
 }
 
+/* Whoever starts the daemon again would find another store, or none. */
+static bool is_where_it_was(const struct store *store)
+{
+	struct stat stat_of;
+
+	if (stat(store->dir, &stat_of))
+		return errno != ENOENT && errno != ENOTDIR;
+	return stat_of.st_dev == store->dir_device && stat_of.st_ino == store->dir_inode;
+}
+
+int store_dir_note_db(struct store *store)
+{
+	struct stat stat;
+
+	if (fstatat(store->dir_fd, "db", &stat, 0))
+		return -errno;
+	store->db_inode = stat.st_ino;
+	return 0;
+}
+
 bool store_dir_has_files(struct store *store)
 {
-	return has_file(store, WITNESS, store->syncer.witness_inode) &&
+	return is_where_it_was(store) && has_file(store, "db", store->db_inode) &&
+		has_file(store, WITNESS, store->syncer.witness_inode) &&
 		(has_log(store) || has_newer_log(store));
 }
 

@@ -37,10 +37,13 @@ void store_witness_write(struct store *store, uint64_t changes);
 /* The number of the last synced change; 0 if the witness cannot be read. */
 uint64_t store_witness(const struct store *store);
 /*
- * Are the files that have the changes still there? Looks for the witness, and for the log that was
- * RocksDB's newest one when the log before it had gone. Called by one thread at a time.
+ * Are the files that have the changes still there, and found by the path of the store? Looks for
+ * the directories, the witness, and the log that was RocksDB's newest one when the log before it
+ * had gone. Called by one thread at a time.
  */
 bool store_dir_has_files(struct store *store);
+/* Note the db/ that RocksDB has opened, for store_dir_has_files(). Returns 0 or negative errno. */
+int store_dir_note_db(struct store *store);
 /* Write the absolute path of the directory, as far as it is known. */
 void store_dir_path(const struct store *store, char *path, size_t size);
 /* Disk space that the store takes, in bytes, without the ballast. */

@@ -1,12 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Errors of RocksDB: damage, and errors that end the process. */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "queue/store/dir.h"
 #include "queue/store/fault.h"
 #include "queue/store/state.h"
+
+void store_shorten_paths(char *text)
+{
+	char *end;
+
+	while ((text = strstr(text, STORE_FD_PATHS))) {
+		end = text + strlen(STORE_FD_PATHS);
+		end += strspn(end, "0123456789");
+		end += *end == '/';
+		memmove(text, end, strlen(end) + 1);
+	}
+}
+
+void store_say(const struct store *store, int priority, const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(&text, format, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	store_shorten_paths(text);
+	store->config.log(priority, "%s", text);
+	free(text);
+}
 
 void store_die(struct store *store, const char *what, const char *error)
 {

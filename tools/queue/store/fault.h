@@ -5,10 +5,22 @@
 
 #include "queue/store/config.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* RocksDB's paths of a store that is in use begin with this and a descriptor: see dir.c. */
+#define STORE_FD_PATHS	"/proc/self/fd/"
+
+/* Log a line. RocksDB's paths in it become relative to the store. Any thread may call it. */
+void store_say(const struct store *store, int priority, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Make all of RocksDB's paths in a text relative to the store. */
+void store_shorten_paths(char *text);
+
 /* Log the failed action @what and RocksDB's @error, and end the process. */
 void store_die(struct store *store, const char *what, const char *error)
 	__attribute__((noreturn));
-
 
 /*
  * Log a failed read of @what, and free RocksDB's @error; NULL stands for invalid contents.
@@ -22,5 +34,9 @@ bool store_is_damage(const char *error);
 void store_mark_damage(struct store *store, const char *what);
 /* Returns whether damage was marked since the store was opened. Any thread may call it. */
 bool store_is_damaged(const struct store *store);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* QUEUE_STORE_FAULT_H */

@@ -15,6 +15,7 @@
 
 #include <rocksdb/env.h>
 
+#include "queue/store/fault.h"
 #include "queue/store/info_log.h"
 
 /* As in RocksDB's db/c.cc. */
@@ -103,6 +104,7 @@ class Log : public rocksdb::Logger {
 		for (end = line + strlen(line); end > line && end[-1] == '\n'; )
 			*--end = '\0';
 		std::replace(line, end, '\n', ' ');
+		store_shorten_paths(line);
 		log_(LOG_WARNING, "%s: %s", what, line);
 	}
 

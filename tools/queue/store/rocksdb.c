@@ -19,6 +19,7 @@
  * (61,000 puts/s, compared with 110,000 with 12). A queue deletes all jobs that it puts, so a
  * table in which half of the entries of a window are deletes is compacted at once.
  */
+#include "queue/store/fault.h"
 #include "queue/store/info_log.h"
 #include "queue/store/rocksdb.h"
 #include "queue/store/state.h"

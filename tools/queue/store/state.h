@@ -235,7 +235,12 @@ struct store_backup {
 struct store {
 	struct store_config config;
 	char *dir;
+	/* The directory, and db/, by a descriptor; by name if it is only read, or without /proc. */
+	char *path;
 	char *db_path;
+	dev_t dir_device;
+	ino_t dir_inode;
+	ino_t db_inode;
 	int dir_fd;
 	/* The directory had no store before this open. */
 	bool fresh;
@@ -295,7 +300,5 @@ struct store {
 	struct store_backup backup;
 	struct store_space space;
 };
-
-#define store_say(store, priority, ...) ((store)->config.log(priority, __VA_ARGS__))
 
 #endif /* QUEUE_STORE_STATE_H */

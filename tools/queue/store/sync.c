@@ -109,7 +109,7 @@ static void wait_for_work(struct store *store, uint64_t next_ns)
 		pthread_cond_wait(&syncer->work, &syncer->lock);
 }
 
-/* Nothing fails if somebody removes the files of a running daemon: look before a promise. */
+/* Nothing fails if somebody removes or replaces the files: look before each promise. */
 static void check_files(struct store *store)
 {
 	bool there;
@@ -118,7 +118,7 @@ static void check_files(struct store *store)
 	there = store_dir_has_files(store);
 	pthread_mutex_unlock(&store->syncer.files_lock);
 	if (!there)
-		store_die(store, "cannot keep jobs", "its files were removed");
+		store_die(store, "cannot keep jobs", "its files were removed, moved or replaced");
 }
 
 /* The log has all commits up to @changes: sync it. Returns how long that took. */

@@ -412,6 +412,50 @@ TEST(logs_that_rocksdb_itself_removes_are_neither_missed_nor_kept)
 	store_close(store);
 }
 
+static void rename_dir(const char *from, const char *to)
+{
+	char old[256], new[256];
+
+	snprintf(old, sizeof(old), "%s%s", test_dir(), from);
+	snprintf(new, sizeof(new), "%s%s", test_dir(), to);
+	ASSERT_EQ(rename(old, new), 0);
+}
+
+/* Both have files with the same numbers. */
+static void flush_some(struct store *store, uint64_t id)
+{
+	for (int i = 0; i < 5; i++) {
+		struct job_record job = make_job(id + i, JOB_READY, 1, 0, 0);
+
+		put_job(store, &job);
+		store_flush(store);
+		switch_logs(store);
+	}
+}
+
+TEST(a_store_in_the_place_of_another_keeps_its_files)
+{
+	struct store *store = open_store(), *other;
+	struct job_record job;
+
+	flush_some(store, 1);
+	rename_dir("", ".away");
+	other = open_store();
+	flush_some(other, 100);
+	store_close(other);
+	rocksdb_compact_range(store->db, NULL, 0, NULL, 0);
+	other = open_store();
+	for (int i = 0; i < 5; i++) {
+		ASSERT_EQ(store_get(other, 100 + i, &job), 0);
+		ASSERT_EQ(store_get(store, 1 + i, &job), 0);
+	}
+	store_close(other);
+	rename_dir("", ".other");
+	rename_dir(".away", "");
+	rename_dir(".other", "/other");
+	store_close(store);
+}
+
 TEST(the_end_of_a_backup_is_told_once)
 {
 	struct job_record job = make_job(1, JOB_READY, 1, 0, 0);

@@ -12,6 +12,7 @@ import os
 import paths  # pylint: disable=unused-import,wrong-import-order
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -537,6 +538,19 @@ def remove_what_a_copy_has(directory):
         os.unlink(kept)
 
 
+def put_another_in_its_place(directory):
+    """As somebody does who restores a backup and forgets to stop the daemon."""
+    os.rename(directory, directory + ".old")
+    shutil.copytree(directory + ".old", directory)
+
+
+def replace_database(directory):
+    """With a copy."""
+    database = os.path.join(directory, "db")
+    os.rename(database, database + ".old")
+    shutil.copytree(database + ".old", database)
+
+
 def remove_database(directory):
     """All but the daemon's own files."""
     shutil.rmtree(os.path.join(directory, "db"))
@@ -554,14 +568,36 @@ def says_nothing_of_puts_without_its_files(sync, remove):
                 said = None
             equal(said, None, f"what was said of a put with --sync {sync}, {remove.__name__}")
         holds(daemon.process.wait(60) > 0, "it ended well")
-        holds("its files were removed" in daemon.said(), daemon.said())
+        holds("its files were removed, moved or replaced" in daemon.said(), daemon.said())
 
 
 @suite.test
 def nothing_is_promised_after_files_are_removed():
     for sync in "always", "10s", "never":
-        for remove in shutil.rmtree, remove_database, remove_logs, remove_what_a_copy_has:
+        for remove in (shutil.rmtree, remove_database, remove_logs, remove_what_a_copy_has,
+                       put_another_in_its_place, replace_database):
             says_nothing_of_puts_without_its_files(sync, remove)
+
+
+@suite.test
+def a_store_in_the_place_of_another_is_left_alone():
+    """Tables are made and removed meanwhile, of which the other has some with the same names."""
+    with Twheelq(options=["--sync", "never", "--memory", "32M"]) as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            jobs = [client.put(b"x" * 60000) for _ in range(300)]
+            daemon.process.send_signal(signal.SIGSTOP)
+            put_another_in_its_place(daemon.directory)
+            daemon.process.send_signal(signal.SIGCONT)
+            with contextlib.suppress(OSError):
+                for job in jobs:
+                    client.send(f"delete {job}\r\n".encode())
+                    client.send(b"put 0 0 60 60000\r\n" + b"x" * 60000 + b"\r\n")
+        daemon.process.wait(60)
+        for directory in daemon.directory, daemon.directory + ".old":
+            daemon.directory = directory
+            checked = daemon.tool("check")
+            equal(checked.returncode, 0, checked.stderr + checked.stdout)
 
 
 @suite.test
