@@ -2,13 +2,18 @@
 /* Memory for incomplete bodies, which all clients share. */
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
+#include "common/log.h"
 #include "queue/server/body.h"
 
-/* A client that sends nothing for this long loses its memory to others. */
-#define BODY_IDLE_NS		(5 * NSEC_PER_SEC)
-
-/* So does one whose body is not complete after this time: it may send a byte now and then. */
+/*
+ * If memory is short, a client whose body comes more slowly than this, counted from its beginning,
+ * loses its memory to others, but not in the first second. So does one whose body is not complete
+ * after half a minute.
+ */
+#define BODY_BYTES_PER_MS	16
+#define BODY_YOUNG_NS		NSEC_PER_SEC
 #define BODY_WHOLE_NS		(30 * NSEC_PER_SEC)
 
 size_t client_body_memory(uint64_t len)
@@ -20,7 +25,6 @@ void client_body_free(struct client *client)
 {
 	if (!client->body)
 		return;
-	TAILQ_REMOVE(&client->clients->filling, client, filling_entry);
 	TAILQ_REMOVE(&client->clients->begun, client, begun_entry);
 	client->clients->bodies -= client_body_memory(client->body->command.body_len);
 	free(client->body);
@@ -34,42 +38,42 @@ void client_swallow(struct client *client, uint64_t len, const char *reply)
 	client->swallow_reply = reply;
 }
 
-/* The first client whose body is incomplete, from @client on. */
-static struct client *next_filling(struct client *client)
+static bool is_slow(const struct body *body, uint64_t age_ns)
 {
-	while (client && client->state == CLIENT_STALLED)
-		client = TAILQ_NEXT(client, filling_entry);
-	return client;
-}
-
-static struct client *next_begun(struct client *client)
-{
-	while (client && client->state == CLIENT_STALLED)
-		client = TAILQ_NEXT(client, begun_entry);
-	return client;
+	return age_ns >= BODY_WHOLE_NS || body->got < age_ns / NSEC_PER_MSEC * BODY_BYTES_PER_MS;
 }
 
 /* A client that has to make room for others; NULL: there is none. */
 static struct client *slow_client(struct clients *clients)
 {
 	uint64_t now = time_now_ns(CLOCK_MONOTONIC);
-	struct client *client = next_filling(TAILQ_FIRST(&clients->filling));
+	struct client *client;
 
-	if (client && now - client->body->moved_ns >= BODY_IDLE_NS)
-		return client;
-	client = next_begun(TAILQ_FIRST(&clients->begun));
-	return client && now - client->body->began_ns >= BODY_WHOLE_NS ? client : NULL;
+	TAILQ_FOREACH(client, &clients->begun, begun_entry) {
+		if (now - client->body->began_ns < BODY_YOUNG_NS)
+			break;
+		/* The body of a stalled one is complete. */
+		if (client->state != CLIENT_STALLED &&
+		    is_slow(client->body, now - client->body->began_ns))
+			return client;
+	}
+	return NULL;
 }
 
 /* Free the memory of bodies whose clients are too slow. */
 static void free_slow_bodies(struct clients *clients, size_t needed)
 {
 	struct client *client;
+	unsigned long times;
 
 	while (clients->bodies + needed > clients->max_bodies) {
 		client = slow_client(clients);
 		if (!client)
 			return;
+		times = log_limit(&clients->say_trickles);
+		if (times)
+			log_say(LOG_WARNING, "memory is short: refused bodies that come slowly: %lu",
+				times);
 		client_swallow(client, client->body->len - client->body->got, "OUT_OF_MEMORY");
 		client_body_free(client);
 	}
@@ -92,7 +96,6 @@ static struct body *body_alloc(struct clients *clients, const struct command *co
 	body->len = command->body_len + CRLF_LEN;
 	body->got = 0;
 	body->began_ns = time_now_ns(CLOCK_MONOTONIC);
-	body->moved_ns = body->began_ns;
 	return body;
 }
 
@@ -102,7 +105,6 @@ static bool give_body(struct client *client, const struct command *command)
 	if (!client->body)
 		return false;
 	client->state = CLIENT_BODY;
-	TAILQ_INSERT_TAIL(&client->clients->filling, client, filling_entry);
 	TAILQ_INSERT_TAIL(&client->clients->begun, client, begun_entry);
 	return true;
 }

@@ -255,9 +255,6 @@ static void body_moved(struct client *client, size_t len)
 	struct body *body = client->body;
 
 	body->got += len;
-	body->moved_ns = time_now_ns(CLOCK_MONOTONIC);
-	TAILQ_REMOVE(&client->clients->filling, client, filling_entry);
-	TAILQ_INSERT_TAIL(&client->clients->filling, client, filling_entry);
 	if (body->got == body->len)
 		end_body(client);
 }

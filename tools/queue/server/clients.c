@@ -95,7 +95,6 @@ void clients_init(struct clients *clients, const struct clients_config *config,
 	TAILQ_INIT(&clients->held);
 	TAILQ_INIT(&clients->full);
 	TAILQ_INIT(&clients->stalled);
-	TAILQ_INIT(&clients->filling);
 	TAILQ_INIT(&clients->begun);
 	TAILQ_INIT(&clients->dead);
 }

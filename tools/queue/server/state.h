@@ -38,7 +38,6 @@ enum client_state {
  * @len: its bytes with the \r\n.
  * @got: the bytes that have come.
  * @began_ns: when its line came.
- * @moved_ns: when the last of them came.
  * @data: these bytes.
  */
 struct body {
@@ -46,7 +45,6 @@ struct body {
 	size_t len;
 	size_t got;
 	uint64_t began_ns;
-	uint64_t moved_ns;
 	char data[];
 };
 
@@ -101,7 +99,6 @@ struct client {
 	TAILQ_ENTRY(client) all_entry;
 	TAILQ_ENTRY(client) run_entry;	/* also of clients.dead */
 	TAILQ_ENTRY(client) out_entry;
-	TAILQ_ENTRY(client) filling_entry;
 	TAILQ_ENTRY(client) begun_entry;
 	TAILQ_ENTRY(client) stalled_entry;
 };
@@ -124,12 +121,12 @@ struct client {
  * @full: clients with something to send, whose socket is full; the one whose socket took
  *	something last is at the end.
  * @stalled: clients whose complete body waits for the store; the first one is served first.
- * @filling: clients with a body; the one that got bytes last is at the end.
- * @begun: the same clients; the one whose body began last is at the end.
+ * @begun: clients with a body; the one whose body began last is at the end.
  * @dead: clients that are to be destroyed.
  * @nr: number of clients.
  * @stopping: run no more commands.
  * @say_slow: limits a log message: slow clients were disconnected.
+ * @say_trickles: limits a log message: bodies that come slowly were refused.
  * @scratch: the buffer of reads.
  */
 struct clients {
@@ -148,12 +145,12 @@ struct clients {
 	struct client_list held;
 	struct client_list full;
 	struct client_list stalled;
-	struct client_list filling;
 	struct client_list begun;
 	struct client_list dead;
 	unsigned int nr;
 	bool stopping;
 	struct log_limit say_slow;
+	struct log_limit say_trickles;
 	char scratch[CLIENT_READ_SIZE];
 };
 

@@ -798,10 +798,10 @@ TEST(clients_that_do_not_read_are_disconnected_when_memory_is_short)
 }
 
 /* As in body.c. */
-#define BODY_IDLE_NS	(5 * NSEC_PER_SEC)
+#define BODY_YOUNG_NS	NSEC_PER_SEC
 #define BODY_WHOLE_NS	(30 * NSEC_PER_SEC)
 
-/* Two clients begin a body. There is memory for the first one, which is not idle yet. */
+/* Two clients begin a body. There is memory for the first one, which is not slow yet. */
 static void begin_two_bodies(int *one, int *two)
 {
 	uint64_t begin_ns;
@@ -816,7 +816,7 @@ static void begin_two_bodies(int *one, int *two)
 		say(*two, "put 0 0 1 30000\r\nabc");
 		turns();
 		ASSERT_LE(clients.bodies, 50000);
-		if (time_now_ns(CLOCK_MONOTONIC) < begin_ns + BODY_IDLE_NS)
+		if (time_now_ns(CLOCK_MONOTONIC) < begin_ns + BODY_YOUNG_NS)
 			return;
 		close(*one);
 		close(*two);
@@ -872,33 +872,83 @@ static void check_makes_room(int slow, int other)
 	expect_nothing_left();
 }
 
-TEST(an_idle_body_loses_its_memory_to_other_clients)
+/* The first client's body, as if it had begun long ago. */
+static void age_body(uint64_t by_ns)
 {
-	int idle;
-
-	begin_with(100000, 40000);
-	idle = connect_client();
-	say(idle, "put 0 0 1 30000\r\nabc");
-	turns();
-	usleep(BODY_IDLE_NS / 1000 + 100000);
-	check_makes_room(idle, connect_client());
+	TAILQ_FIRST(&clients.begun)->body->began_ns -= by_ns;
 }
 
 TEST(a_body_that_trickles_loses_its_memory_to_other_clients)
 {
-	struct client *client;
 	int slow;
 
 	begin_with(100000, 40000);
 	slow = connect_client();
 	say(slow, "put 0 0 1 30000\r\nab");
 	turns();
-	/* As if it had begun long ago; it is not idle. */
-	client = TAILQ_FIRST(&clients.begun);
-	client->body->began_ns -= BODY_WHOLE_NS;
+	age_body(BODY_YOUNG_NS);
 	say(slow, "c");
 	turns();
 	check_makes_room(slow, connect_client());
+}
+
+/* Send bytes of a body. */
+static void say_bytes(int fd, size_t nr)
+{
+	static char text[10001];
+
+	memset(text, 'x', sizeof(text) - 1);
+	for (; nr; nr -= sizeof(text) - 1) {
+		say(fd, text);
+		turns();
+	}
+}
+
+/* However fast it came in the beginning. */
+TEST(a_body_that_takes_long_loses_its_memory_to_other_clients)
+{
+	int slow, other;
+
+	begin_with(2400000, 1000000);
+	slow = connect_client();
+	other = connect_client();
+	say(slow, "put 0 0 1 1000000\r\n");
+	say_bytes(slow, 900000);
+	age_body(BODY_WHOLE_NS);
+	say(other, "put 0 0 1 500000\r\n");
+	say_bytes(other, 500000);
+	say(other, "\r\n");
+	expect(other, "INSERTED 1\r\n");
+	close(slow);
+	close(other);
+	expect_nothing_left();
+}
+
+/* Unless the machine stands still for half a minute. */
+TEST(a_body_that_comes_fast_enough_keeps_its_memory)
+{
+	uint64_t began_ns;
+	int fast, other;
+
+	begin_with(2400000, 1000000);
+	fast = connect_client();
+	other = connect_client();
+	say(fast, "put 0 0 1 1000000\r\n");
+	say_bytes(fast, 500000);
+	age_body(BODY_YOUNG_NS);
+	began_ns = TAILQ_FIRST(&clients.begun)->body->began_ns;
+	say(other, "put 0 0 1 500000\r\n");
+	say_bytes(other, 500000);
+	say(other, "\r\n");
+	if (time_now_ns(CLOCK_MONOTONIC) - began_ns < BODY_WHOLE_NS) {
+		expect(other, "OUT_OF_MEMORY\r\n");
+		say_bytes(fast, 500000);
+		say(fast, "\r\n");
+		expect(fast, "INSERTED 1\r\n");
+	}
+	close(fast);
+	close(other);
+	expect_nothing_left();
 }
 
 /* --- a store that is behind ---------------------------------------------------------------- */
@@ -1008,8 +1058,7 @@ TEST(a_body_that_waits_for_the_store_keeps_its_memory)
 	strcpy(text + 10000, "\r\n");
 	say(waits, text);
 	turns();
-	TAILQ_FIRST(&clients.begun)->body->began_ns -= BODY_WHOLE_NS;
-	TAILQ_FIRST(&clients.begun)->body->moved_ns -= BODY_IDLE_NS;
+	age_body(BODY_WHOLE_NS);
 	/* There is no room for this one, and none is made. */
 	say(other, "put 0 0 1 40000\r\n");
 	memset(text, 'o', 40000);
