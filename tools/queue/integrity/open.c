@@ -65,17 +65,30 @@ static int open_error(struct store *store, char *error)
 	return ret;
 }
 
-static int open_db(struct store *store, bool read_only)
+/* Returns RocksDB's error, or NULL. */
+static char *open_rocksdb(struct store *store, bool read_only)
 {
 	char *error = NULL;
 
-	/* RocksDB makes it too, and logs an error before. */
-	if (store->fresh && !read_only)
-		mkdir(store->db_path, 0700);
 	if (read_only)
 		store->db = rocksdb_open_for_read_only(store->options, store->db_path, 0, &error);
 	else
 		store->db = rocksdb_open(store->options, store->db_path, &error);
+	return error;
+}
+
+static int open_db(struct store *store, bool read_only)
+{
+	char *error;
+
+	/* RocksDB makes it too, and logs an error before. */
+	if (store->fresh && !read_only)
+		mkdir(store->db_path, 0700);
+	error = open_rocksdb(store, read_only);
+	while (error && strstr(error, "No space") && store_space_open_again(store)) {
+		rocksdb_free(error);
+		error = open_rocksdb(store, read_only);
+	}
 	return error ? open_error(store, error) : store_dir_note_db(store);
 }
 

@@ -461,14 +461,22 @@ void store_dir_path(const struct store *store, char *path, size_t size)
 	char link[32];
 	ssize_t len;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", store->dir_fd);
+	snprintf(link, sizeof(link), STORE_FD_PATHS "%d", store->dir_fd);
 	len = readlink(link, path, size - 1);
 	path[len > 0 ? len : 0] = '\0';
 }
 
 /* --- disk usage --------------------------------------------------------------------------- */
 
-static uint64_t list_bytes(int dir_fd, const char *name)
+static bool ends_with(const char *name, const char *end)
+{
+	size_t len = strlen(name), end_len = strlen(end);
+
+	return len >= end_len && !strcmp(name + len - end_len, end);
+}
+
+/* Of files whose names end so. */
+static uint64_t list_bytes(int dir_fd, const char *name, const char *end)
 {
 	DIR *list = open_list(dir_fd, name);
 	const struct dirent *file;
@@ -478,7 +486,7 @@ static uint64_t list_bytes(int dir_fd, const char *name)
 	if (!list)
 		return 0;
 	while ((file = readdir(list)))
-		if (strcmp(file->d_name, "reserve") &&
+		if (strcmp(file->d_name, "reserve") && ends_with(file->d_name, end) &&
 		    !fstatat(dirfd(list), file->d_name, &stat, AT_SYMLINK_NOFOLLOW) &&
 		    S_ISREG(stat.st_mode))
 			bytes += (uint64_t)stat.st_blocks * 512;
@@ -488,5 +496,10 @@ static uint64_t list_bytes(int dir_fd, const char *name)
 
 uint64_t store_dir_bytes(struct store *store)
 {
-	return list_bytes(store->dir_fd, ".") + list_bytes(store->dir_fd, "db");
+	return list_bytes(store->dir_fd, ".", "") + list_bytes(store->dir_fd, "db", "");
+}
+
+uint64_t store_dir_log_bytes(struct store *store)
+{
+	return list_bytes(store->dir_fd, "db", ".log");
 }

@@ -48,5 +48,7 @@ int store_dir_note_db(struct store *store);
 void store_dir_path(const struct store *store, char *path, size_t size);
 /* Disk space that the store takes, in bytes, without the ballast. */
 uint64_t store_dir_bytes(struct store *store);
+/* Of that, what RocksDB's logs take. */
+uint64_t store_dir_log_bytes(struct store *store);
 
 #endif /* QUEUE_STORE_DIR_H */

@@ -43,6 +43,7 @@
 #include <unistd.h>
 
 #include "common/time.h"
+#include "queue/store/dir.h"
 #include "queue/store/fault.h"
 #include "queue/store/rocksdb.h"
 #include "queue/store/space.h"
@@ -66,7 +67,7 @@
 #define RESERVE_MOST	(1ull << 30)
 /* Bytes of the log that may be in memory; RocksDB itself writes them at twice that. */
 #define UNWRITTEN_MOST	(512u << 10)
-/* Space that a write of the log needs beside its bytes: for its last block and for files. */
+/* Space that a write of the log, or opening, needs beside its bytes: for last blocks and files. */
 #define MARGIN		(256u << 10)
 /* Few file systems have larger blocks. */
 #define BLOCK		(64u << 10)
@@ -174,7 +175,7 @@ static void check_space(struct store *store)
 	uint64_t bytes = free_bytes(store), owed = owed_bytes(store);
 
 	space->added = 0;
-	if (bytes < space->reserve / 8 && space->spent >= store->write_buffer) {
+	if (bytes < space->reserve / 8 && space->spent > store->write_buffer) {
 		release_part(store, space->reserve / 8 - bytes);
 	} else if (!space->held && !space->lack_s &&
 		   bytes + space->ballast > space->reserve / 2 * 3) {
@@ -422,12 +423,33 @@ static void set_ballast(struct store_space *space, const struct stat *file)
 	space->held = space->ballast == space->reserve;
 }
 
-/* Opening a store on a full disk needs the space of the ballast. */
+/* Opening makes a table of what is in the logs, a new log and a new manifest. */
+static uint64_t opening_bytes(struct store *store)
+{
+	uint64_t bytes = 2 * store_dir_log_bytes(store) + MARGIN;
+
+	return bytes < store->space.reserve / 2 ? bytes : store->space.reserve / 2;
+}
+
+bool store_space_open_again(struct store *store)
+{
+	struct store_space *space = &store->space;
+
+	if (!space->ballast || space->stuck)
+		return false;
+	release_part(store, space->reserve / 8);
+	return !space->stuck;
+}
+
+/*
+ * Opening a store on a full disk needs space of the ballast. No more than that is released: another
+ * program that takes it would have all after some restarts.
+ */
 int store_space_open(struct store *store)
 {
 	struct store_space *space = &store->space;
 	struct stat file;
-	uint64_t there;
+	uint64_t there, needed;
 
 	pthread_mutex_init(&space->lock, NULL);
 	space->reserve = store->config.reserve;
@@ -443,8 +465,9 @@ int store_space_open(struct store *store)
 	if (ftruncate(space->ballast_fd, (off_t)space->ballast))
 		return -errno;
 	there = free_bytes(store);
-	if (there < space->reserve / 2)
-		release_part(store, space->reserve / 2 - there);
+	needed = opening_bytes(store);
+	if (there < needed)
+		release_part(store, needed - there);
 	check_space(store);
 	return 0;
 }

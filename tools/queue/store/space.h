@@ -11,10 +11,11 @@
  */
 bool store_has_room(struct store *store);
 
-
 /* --- for store/ and integrity/ --- */
 
 int store_space_open(struct store *store);
+/* RocksDB could not be opened for lack of space: release more. False: there is no more. */
+bool store_space_open_again(struct store *store);
 void store_space_close(struct store *store);
 /* Check the free space, and release the ballast or take it back. */
 void store_space_check(struct store *store);

@@ -354,6 +354,31 @@ TEST(a_store_on_a_full_disk_is_opened_and_its_jobs_deleted)
 	store_close(store);
 }
 
+/* Another program takes each time what the restart has released. */
+TEST(restarts_on_a_full_disk_do_not_use_up_the_reserve)
+{
+	struct store *store;
+	struct job_record job;
+	uint64_t end;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	end = put_while_room(store, 1, 2000);
+	store_close(store);
+	for (int i = 0; i < 8; i++) {
+		fill_disk();
+		store = open_on_disk();
+		ASSERT_EQ(store_next_id(store), end);
+		ASSERT_EQ(store_get(store, 1, &job), 0);
+		store_close(store);
+	}
+	store = open_on_disk();
+	printf("# %llu of %llu KiB are left\n", (unsigned long long)store->space.ballast >> 10,
+	       (unsigned long long)store->space.reserve >> 10);
+	ASSERT_GT(store->space.ballast, RESERVE / 2);
+	store_close(store);
+}
+
 /* --- a disk that says that it is full ------------------------------------------------------ */
 
 /* The linker calls these in place of those without a prefix. */
