@@ -157,7 +157,8 @@ static bool is_own_topic(const struct relay_rules *rules, const char *name)
 	if (strncmp(name, rules->topic, len))
 		return false;
 	return !*rest || !strcmp(rest, RELAY_DONE_SUFFIX) ||
-		!strcmp(rest, RELAY_CANCELLED_SUFFIX) || is_bucket_rest(rest);
+		!strcmp(rest, RELAY_CANCELLED_SUFFIX) || !strcmp(rest, RELAY_INVALID_SUFFIX) ||
+		is_bucket_rest(rest);
 }
 
 static bool has_suffix(const char *name, const char *suffix)

@@ -145,6 +145,7 @@ TEST(a_record_with_wrong_headers_is_refused_with_the_reason)
 		{ "delays-b99999999999s", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "delays-done", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "delays-cancelled", NULL, "1", NULL, "twheel-target is a topic of" },
+		{ "delays.invalid", NULL, "1", NULL, "twheel-target is a topic of" },
 		{ "__consumer_offsets", NULL, "1", NULL, "twheel-target begins with __" },
 		{ "__", NULL, "1", NULL, "twheel-target begins with __" },
 		{ "t", NULL, NULL, NULL, "there is no twheel-deliver-at" },
