@@ -246,6 +246,7 @@ static struct store *new_store(const struct store_config *config)
 	store->config = *config;
 	store_writer_init(store);
 	store->dir_fd = -1;
+	store->db_fd = -1;
 	store->space.ballast_fd = -1;
 	store->syncer.event_fd = -1;
 	store->syncer.witness_fd = -1;

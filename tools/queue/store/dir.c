@@ -234,6 +234,8 @@ void store_dir_close(struct store *store)
 {
 	if (store->syncer.witness_fd >= 0)
 		close(store->syncer.witness_fd);
+	if (store->db_fd >= 0)
+		close(store->db_fd);
 	if (store->dir_fd >= 0)
 		close(store->dir_fd);
 }
@@ -329,14 +331,9 @@ int store_witness_open(struct store *store)
 /* A list of db/ may have none of the logs if RocksDB goes on to another one meanwhile. */
 #define LOOKS		3
 
-static void log_name(char name[32], uint64_t number)
-{
-	snprintf(name, 32, "db/%06" PRIu64 ".log", number);
-}
-
 /*
- * Is the file of that name still the one with this inode? An open descriptor would keep the space
- * of a log that RocksDB has removed. Errors but ENOENT do not say that it has gone.
+ * Is the file of that name still the one with this inode? A descriptor of it is open: some file
+ * systems number inodes anew otherwise. Errors but ENOENT do not say that it has gone.
  */
 static bool has_file(const struct store *store, const char *name, ino_t inode)
 {
@@ -347,26 +344,16 @@ static bool has_file(const struct store *store, const char *name, ino_t inode)
 	return stat.st_ino == inode;
 }
 
-static bool has_log(const struct store *store)
-{
-	char name[32];
-
-	log_name(name, store->syncer.log_number);
-	return store->syncer.log_number && has_file(store, name, store->syncer.log_inode);
-}
-
-/* From now on look for this log. Returns false if it has gone. */
-static bool note_log(struct store *store, uint64_t number)
+/* By its name: a descriptor would keep the space of a log that RocksDB has removed. */
+static bool has_log(const struct store *store, uint64_t number)
 {
 	struct stat stat;
 	char name[32];
 
-	log_name(name, number);
-	if (fstatat(store->dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW))
-		return errno != ENOENT;
-	store->syncer.log_number = number;
-	store->syncer.log_inode = stat.st_ino;
-	return true;
+	if (!number)
+		return false;
+	snprintf(name, sizeof(name), "db/%06" PRIu64 ".log", number);
+	return !fstatat(store->dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW) || errno != ENOENT;
 }
 
 /* The number of the newest of RocksDB's logs, which are called NUMBER.log; 0: there is none. */
@@ -400,8 +387,10 @@ static bool has_newer_log(struct store *store)
 			return errno != ENOENT;
 		newest = newest_log(list);
 		closedir(list);
-		if (newest > store->syncer.log_number && note_log(store, newest))
+		if (newest > store->syncer.log_number && has_log(store, newest)) {
+			store->syncer.log_number = newest;
 			return true;
+		}
 	}
 	return false;
 }
@@ -420,7 +409,11 @@ int store_dir_note_db(struct store *store)
 {
 	struct stat stat;
 
-	if (fstatat(store->dir_fd, "db", &stat, 0))
+	/* A repair has put another one in its place. */
+	if (store->db_fd >= 0)
+		close(store->db_fd);
+	store->db_fd = openat(store->dir_fd, "db", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (store->db_fd < 0 || fstat(store->db_fd, &stat))
 		return -errno;
 	store->db_inode = stat.st_ino;
 	return 0;
@@ -430,7 +423,7 @@ bool store_dir_has_files(struct store *store)
 {
 	return is_where_it_was(store) && has_file(store, "db", store->db_inode) &&
 		has_file(store, WITNESS, store->syncer.witness_inode) &&
-		(has_log(store) || has_newer_log(store));
+		(has_log(store, store->syncer.log_number) || has_newer_log(store));
 }
 
 /* --- backups ------------------------------------------------------------------------------ */

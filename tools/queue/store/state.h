@@ -92,9 +92,8 @@ RB_HEAD(store_tubes, store_tube);
  * @event_fd: eventfd that is readable when @synced has grown.
  * @witness_fd: file with the number of the last synced batch, see dir.c.
  * @witness_inode: its inode.
- * @files_lock: guards the next two fields.
+ * @files_lock: guards the next field.
  * @log_number: RocksDB's log that was the newest one when db/ was listed; 0, db/ was not yet.
- * @log_inode: its inode.
  * @syncs: number of syncs.
  * @sync_ns: total time of the syncs.
  * @sync_max_ns: time of the longest sync.
@@ -124,7 +123,6 @@ struct store_syncer {
 	ino_t witness_inode;
 	pthread_mutex_t files_lock;
 	uint64_t log_number;
-	ino_t log_inode;
 	_Atomic uint64_t syncs;
 	_Atomic uint64_t sync_ns;
 	_Atomic uint64_t sync_max_ns;
@@ -240,6 +238,7 @@ struct store {
 	char *db_path;
 	dev_t dir_device;
 	ino_t dir_inode;
+	int db_fd;
 	ino_t db_inode;
 	int dir_fd;
 	/* The directory had no store before this open. */
