@@ -20,8 +20,8 @@
  * synced changes are missing where RocksDB sees nothing wrong, for example when the log was
  * cut at the end of a record.
  *
- * A daemon whose files somebody removes or replaces sees no error. So the directory, the witness
- * and RocksDB's newest log are looked for before each promise: store_dir_has_files().
+ * A daemon whose files somebody removes or replaces sees no error. So db/ and RocksDB's newest log
+ * are looked for before each promise: store_dir_has_files().
  */
 #include <dirent.h>
 #include <errno.h>
@@ -206,14 +206,13 @@ static void choose_path(struct store *store)
 
 	snprintf(by_fd, sizeof(by_fd), STORE_FD_PATHS "%d", store->dir_fd);
 	store->path = strdup(store->config.read_only || access(by_fd, X_OK) ? store->dir : by_fd);
-	if (!store->path || asprintf(&store->db_path, "%s/db", store->path) < 0)
+	if (!store->path || asprintf(&store->db_path, "%s/db", store->path) < 0 ||
+	    asprintf(&store->db_name, "%s/db", store->dir) < 0)
 		abort();
 }
 
 int store_dir_open(struct store *store)
 {
-	struct stat stat;
-
 	if (store->config.create && !store->config.read_only &&
 	    mkdir(store->dir, 0700) && errno != EEXIST)
 		return -errno;
@@ -222,10 +221,6 @@ int store_dir_open(struct store *store)
 		return -errno;
 	if (flock(store->dir_fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	if (fstat(store->dir_fd, &stat))
-		return -errno;
-	store->dir_device = stat.st_dev;
-	store->dir_inode = stat.st_ino;
 	choose_path(store);
 	return check_marker(store);
 }
@@ -310,7 +305,6 @@ static int witness_check(struct store *store)
 int store_witness_open(struct store *store)
 {
 	bool read_only = store->config.read_only;
-	struct stat stat;
 
 	/* The witness of a store whose creation was interrupted is not valid. */
 	if (store->fresh)
@@ -320,9 +314,6 @@ int store_witness_open(struct store *store)
 					  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (store->syncer.witness_fd < 0)
 		return read_only && errno == ENOENT ? 0 : -errno;
-	if (fstat(store->syncer.witness_fd, &stat))
-		return -errno;
-	store->syncer.witness_inode = stat.st_ino;
 	return witness_check(store);
 }
 
@@ -330,19 +321,6 @@ int store_witness_open(struct store *store)
 
 /* A list of db/ may have none of the logs if RocksDB goes on to another one meanwhile. */
 #define LOOKS		3
-
-/*
- * Is the file of that name still the one with this inode? A descriptor of it is open: some file
- * systems number inodes anew otherwise. Errors but ENOENT do not say that it has gone.
- */
-static bool has_file(const struct store *store, const char *name, ino_t inode)
-{
-	struct stat stat;
-
-	if (fstatat(store->dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW))
-		return errno != ENOENT;
-	return stat.st_ino == inode;
-}
 
 /* By its name: a descriptor would keep the space of a log that RocksDB has removed. */
 static bool has_log(const struct store *store, uint64_t number)
@@ -352,8 +330,8 @@ static bool has_log(const struct store *store, uint64_t number)
 
 	if (!number)
 		return false;
-	snprintf(name, sizeof(name), "db/%06" PRIu64 ".log", number);
-	return !fstatat(store->dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW) || errno != ENOENT;
+	snprintf(name, sizeof(name), "%06" PRIu64 ".log", number);
+	return !fstatat(store->db_fd, name, &stat, AT_SYMLINK_NOFOLLOW) || errno != ENOENT;
 }
 
 /* The number of the newest of RocksDB's logs, which are called NUMBER.log; 0: there is none. */
@@ -382,7 +360,7 @@ static bool has_newer_log(struct store *store)
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		list = open_list(store->dir_fd, "db");
+		list = open_list(store->db_fd, ".");
 		if (!list)
 			return errno != ENOENT;
 		newest = newest_log(list);
@@ -395,16 +373,6 @@ static bool has_newer_log(struct store *store)
 	return false;
 }
 
-/* Whoever starts the daemon again would find another store, or none. */
-static bool is_where_it_was(const struct store *store)
-{
-	struct stat stat_of;
-
-	if (stat(store->dir, &stat_of))
-		return errno != ENOENT && errno != ENOTDIR;
-	return stat_of.st_dev == store->dir_device && stat_of.st_ino == store->dir_inode;
-}
-
 int store_dir_note_db(struct store *store)
 {
 	struct stat stat;
@@ -412,17 +380,29 @@ int store_dir_note_db(struct store *store)
 	/* A repair has put another one in its place. */
 	if (store->db_fd >= 0)
 		close(store->db_fd);
+	/* While it is open, its inode keeps its number, on each file system. */
 	store->db_fd = openat(store->dir_fd, "db", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (store->db_fd < 0 || fstat(store->db_fd, &stat))
 		return -errno;
+	store->db_device = stat.st_dev;
 	store->db_inode = stat.st_ino;
 	return 0;
 }
 
+/* Else whoever starts the daemon again would find another store, or none. */
+static bool is_db_where_it_was(const struct store *store)
+{
+	struct stat db;
+
+	/* Other errors do not say that it has gone. */
+	if (stat(store->db_name, &db))
+		return errno != ENOENT && errno != ENOTDIR;
+	return db.st_dev == store->db_device && db.st_ino == store->db_inode;
+}
+
 bool store_dir_has_files(struct store *store)
 {
-	return is_where_it_was(store) && has_file(store, "db", store->db_inode) &&
-		has_file(store, WITNESS, store->syncer.witness_inode) &&
+	return is_db_where_it_was(store) &&
 		(has_log(store, store->syncer.log_number) || has_newer_log(store));
 }
 

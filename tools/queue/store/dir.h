@@ -37,9 +37,9 @@ void store_witness_write(struct store *store, uint64_t changes);
 /* The number of the last synced change; 0 if the witness cannot be read. */
 uint64_t store_witness(const struct store *store);
 /*
- * Are the files that have the changes still there, and found by the path of the store? Looks for
- * the directories, the witness, and the log that was RocksDB's newest one when the log before it
- * had gone. Called by one thread at a time.
+ * Are the files that have the changes still there, and found by their names? Looks for db/, and for
+ * the log that was RocksDB's newest one when the log before it had gone. Called by one thread at a
+ * time.
  */
 bool store_dir_has_files(struct store *store);
 /* Note the db/ that RocksDB has opened, for store_dir_has_files(). Returns 0 or negative errno. */

@@ -91,7 +91,6 @@ RB_HEAD(store_tubes, store_tube);
  * @signalled: @event_fd is readable, or is about to be.
  * @event_fd: eventfd that is readable when @synced has grown.
  * @witness_fd: file with the number of the last synced batch, see dir.c.
- * @witness_inode: its inode.
  * @files_lock: guards the next field.
  * @log_number: RocksDB's log that was the newest one when db/ was listed; 0, db/ was not yet.
  * @syncs: number of syncs.
@@ -120,7 +119,6 @@ struct store_syncer {
 	_Atomic bool signalled;
 	int event_fd;
 	int witness_fd;
-	ino_t witness_inode;
 	pthread_mutex_t files_lock;
 	uint64_t log_number;
 	_Atomic uint64_t syncs;
@@ -236,9 +234,10 @@ struct store {
 	/* The directory, and db/, by a descriptor; by name if it is only read, or without /proc. */
 	char *path;
 	char *db_path;
-	dev_t dir_device;
-	ino_t dir_inode;
+	/* The name of db/, which has to lead to this inode. */
+	char *db_name;
 	int db_fd;
+	dev_t db_device;
 	ino_t db_inode;
 	int dir_fd;
 	/* The directory had no store before this open. */
