@@ -72,8 +72,8 @@ static void free_slow_bodies(struct clients *clients, size_t needed)
 			return;
 		times = log_limit(&clients->say_trickles);
 		if (times)
-			log_say(LOG_WARNING, "memory is short: refused bodies that come slowly: %lu",
-				times);
+			log_say(LOG_WARNING,
+				"memory is short: refused bodies that come slowly: %lu", times);
 		client_swallow(client, client->body->len - client->body->got, "OUT_OF_MEMORY");
 		client_body_free(client);
 	}
