@@ -104,8 +104,8 @@
  * command, however long that takes; only the end of the calling process stops it early.
  * With TWHEEL_QUIET it ends all operations that watch the key, without records; a watch
  * that is satisfied does not count as watching its key.  COMPLETE ends any armed event,
- * with a record.  After a MODIFY, an armed operation keeps its watches, and what they have counted;
- * one that expired starts again, without watches.
+ * with a record.  After a MODIFY, an armed operation keeps its watches, and what they have
+ * counted; one that expired starts again, without watches.
  *
  * Errors, in @result: -EINVAL, malformed, or a period together with watches or a
  * quorum; -E2BIG, a newer struct whose additional part is not 0; -ENOENT, no such event

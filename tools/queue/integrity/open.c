@@ -282,9 +282,6 @@ static void free_store(struct store *store)
 	store_tubes_free(store);
 	store_space_close(store);
 	store_dir_close(store);
-	free(store->db_name);
-	free(store->db_path);
-	free(store->path);
 	free(store->dir);
 	free(store);
 }

@@ -233,6 +233,9 @@ void store_dir_close(struct store *store)
 		close(store->db_fd);
 	if (store->dir_fd >= 0)
 		close(store->dir_fd);
+	free(store->db_name);
+	free(store->db_path);
+	free(store->path);
 }
 
 /* --- the witness -------------------------------------------------------------------------- */

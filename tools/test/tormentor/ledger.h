@@ -226,7 +226,7 @@ int note_clock_set(int set);
 /* The most that the wall clock is ahead of CLOCK_MONOTONIC. */
 int64_t wall_offset_ns(void);
 
-/* The least of wall_offset_ns() now and after each set of the clock in this round. */
+/* The least of wall_offset_ns() at the round's begin, after each set of the clock, and now. */
 int64_t lowest_wall_offset_ns(void);
 
 #endif /* TORMENTOR_LEDGER_H */
