@@ -28,6 +28,7 @@
 # check_functions	plan and check all functions between the lines "# --- tests" and
 #			"# --- main" of the script. Their names are those of the tests.
 # subtests COMMAND...	run a program that prints TAP with a plan of its own
+# none_skipped		a filter of such a program's output: a test that it skipped has failed
 # failed_before		succeeds if a test has failed so far
 # tests_done		end the script. The status is 1 if a test failed, if there was none,
 #			or if there were more or fewer than planned.
@@ -133,6 +134,13 @@ check_functions() {
 subtests() {
 	tap_subtests=yes
 	"$@" || tap_failed=yes
+}
+
+none_skipped() {
+	awk '
+		/^ok .* # SKIP/	{ sub(/^ok/, "not ok"); sub(/# SKIP/, "# not to be skipped here:"); failed = 1 }
+				{ print; fflush() }
+		END		{ exit failed }'
 }
 
 failed_before() {
