@@ -29,13 +29,26 @@ void context_lock_init(struct context *context)
 	INIT_LIST_HEAD(&context->batch.wake);
 }
 
+/*
+ * Fail, as another task holds the mutex.  Readers that are told of changes only, by epoll's
+ * edge or a multishot read of io_uring, take -EAGAIN for "not readable" and wait: so that
+ * task wakes them, when it drops the mutex.
+ */
+static int lock_nowait(struct context *context)
+{
+	WRITE_ONCE(context->poll_again, 1);
+	/* Pairs with context_unlock(): if that has not seen @poll_again, the mutex is free. */
+	smp_mb();
+	return mutex_trylock(&context->mutex) ? 0 : -EAGAIN;
+}
+
 /* The slow path of context_lock(): the mutex is locked by another task. */
 int context_lock_contended(struct context *context, unsigned int how)
 {
 	int ret;
 
 	if (how & CONTEXT_NOWAIT)
-		return -EAGAIN;
+		return lock_nowait(context);
 	atomic_inc(&context->nr_locking);
 	ret = mutex_lock_interruptible(&context->mutex) ? -ERESTARTSYS : 0;
 	if (!ret)

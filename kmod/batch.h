@@ -58,15 +58,17 @@ static inline int context_lock(struct context *context, unsigned int how)
  * @context: the context.
  *
  * If the clock was set while the mutex was held, the work of @notice could not take it;
- * so the notice is given again.
+ * so the notice is given again.  The same for readers that did not wait for it.
  */
 static inline void context_unlock(struct context *context)
 {
 	mutex_unlock(&context->mutex);
-	/* Pairs with the trylock in context_clock_set(). */
+	/* Pairs with lock_nowait(), and with the trylock in context_clock_set(). */
 	smp_mb();
 	if (context_wants_sweep(context))
 		clock_notice_give(&context->notice);
+	if (unlikely(READ_ONCE(context->poll_again)))
+		context_poll_again(context);
 }
 
 int twheel_context_begin(struct context *context, unsigned int how);

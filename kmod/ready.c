@@ -309,6 +309,12 @@ void context_put(struct context *context)
 		kfree(context);
 }
 
+static void wake_pollers(struct context *context)
+{
+	if (wq_has_sleeper(&context->pollers) && twheel_context_readable(context))
+		wake_up_interruptible_poll(&context->pollers, EPOLLIN | EPOLLRDNORM);
+}
+
 /*
  * Wake the tasks that wait.  Of those that read() or are in ENTER one is woken, the first that
  * has enough.  @looks: the search ends at so many that have not; NULL: it goes through all.  It is
@@ -318,9 +324,18 @@ static void wake_waiters(struct context *context, unsigned int *looks)
 {
 	if (wq_has_sleeper(&context->readers))
 		__wake_up(&context->readers, TASK_INTERRUPTIBLE, 1, looks);
-	if (wq_has_sleeper(&context->pollers) && twheel_context_readable(context))
-		wake_up_interruptible_poll(&context->pollers,
-					   EPOLLIN | EPOLLRDNORM);
+	wake_pollers(context);
+}
+
+/**
+ * context_poll_again() - wake those that poll, as a read of theirs did not get the mutex
+ * @context: the context, whose mutex was just dropped.
+ */
+void context_poll_again(struct context *context)
+{
+	/* Whoever sets it again after this was in the queue before, and is woken. */
+	xchg(&context->poll_again, 0);
+	wake_pollers(context);
 }
 
 /* Take the first context off a wake list.  Its reference goes to the caller. */

@@ -40,6 +40,7 @@ static inline bool context_has_armed(const struct context *context)
 void want_wake_unlocked(struct context *context, struct list_head *wake);
 void context_wake(struct list_head *wake);
 void wake_next(struct context *context);
+void context_poll_again(struct context *context);
 int twheel_context_wait(struct context *context);
 int context_wait_for(struct context *context, u64 nr, bool at_hand, ktime_t *until);
 

@@ -3,10 +3,14 @@
  * Calls of others while one thread is in the middle of a call and cannot go on, as the
  * memory that it was given is not there: what needs no lock does not wait for it.
  */
+#include <errno.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
 
 #include "device.h"
 #include "missing_page.h"
+#include "stuck.h"
 #include "util.h"
 
 /* A thread in SUBMIT or read(), and what came of it. */
@@ -147,4 +151,29 @@ TEST(read_of_nothing_ready_does_not_wait_for_a_call_that_is_held)
 	missing_page_resolve(&held.page, &cmd, sizeof(cmd));
 	join_thread(thread);
 	ASSERT_EQ(held.ret, 1);
+}
+
+/* By edge, epoll shows once that the context is readable: then it says so again. */
+TEST(epoll_by_edge_is_woken_again_if_a_read_met_a_call_that_was_held)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int fd = device_open(O_RDWR), epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct twheel_record record;
+	struct iovec iov = { .iov_base = &record, .iov_len = sizeof(record) };
+	struct stuck stuck;
+
+	ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
+	add(fd, 0, 0, 7);
+	ASSERT_EQ(epoll_wait(epoll, &event, 1, FOR_EVER), 1);
+	start_stuck(&stuck, fd);
+	ASSERT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT), -1);
+	if (errno == EOPNOTSUPP)
+		test_skip("no RWF_NOWAIT");
+	ASSERT_EQ(errno, EAGAIN);
+	ASSERT_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+	finish_stuck(&stuck);
+	ASSERT_EQ(epoll_wait(epoll, &event, 1, FOR_EVER), 1);
+	ASSERT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT), sizeof(record));
+	ASSERT_EQ(record.data, 7);
+	close(epoll);
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "device.h"
-#include "missing_page.h"
+#include "stuck.h"
 #include "util.h"
 #include "waiter.h"
 
@@ -257,36 +257,6 @@ TEST(read_under_signals_waits_for_an_event_with_sa_restart)
 }
 
 /* --- calls that wait for one that cannot go on ------------------------------ */
-
-/* A thread whose SUBMIT has begun and cannot go on. */
-struct stuck {
-	struct missing_page page;
-	struct waiter caller;
-	pthread_t thread;
-};
-
-static void start_stuck(struct stuck *stuck, int fd)
-{
-	stuck->page = missing_page_map();
-	stuck->caller = (struct waiter){
-		.fd = fd,
-		.cmds = stuck->page.memory,
-		.nr_cmds = 1,
-	};
-	stuck->thread = start_thread(wait_in_submit, &stuck->caller);
-	missing_page_wait(&stuck->page);
-}
-
-static void finish_stuck(struct stuck *stuck)
-{
-	struct twheel_cmd cmd = make_add(0, FAR_NS, 1);
-
-	ASSERT(!stuck->caller.done);
-	missing_page_resolve(&stuck->page, &cmd, sizeof(cmd));
-	join_thread(stuck->thread);
-	ASSERT_EQ(stuck->caller.ret, 1);
-	ASSERT_EQ(((struct twheel_cmd *)stuck->page.memory)->result, 0);
-}
 
 /*
  * Check that a call which another keeps waiting is interrupted by a signal, and

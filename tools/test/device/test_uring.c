@@ -17,6 +17,7 @@
 
 #include "device.h"
 #include "flipped_page.h"
+#include "stuck.h"
 #include "util.h"
 
 #define RING_ENTRIES	64
@@ -169,6 +170,48 @@ TEST(uring_read_with_rwf_nowait_does_not_wait)
 	cqe = ring_wait(&ring);
 	ASSERT_EQ(cqe.res, sizeof(record));
 	check_record(&record);
+	io_uring_queue_exit(&ring);
+}
+
+/* As IORING_OP_READ_MULTISHOT of Linux 6.7, which liburing 2.3 does not know. */
+#define READ_MULTISHOT	49
+
+/* The kernel tries the read when the event comes, and again when the other call ends. */
+TEST(uring_multishot_read_goes_on_after_it_met_a_call_that_was_held)
+{
+	static _Alignas(4096) char buffers[4096];
+	struct io_uring_buf_ring *group = (struct io_uring_buf_ring *)buffers;
+	struct io_uring_buf_reg where = { .ring_addr = (uintptr_t)buffers, .ring_entries = 1 };
+	int fd = device_open(O_RDWR);
+	struct twheel_record record;
+	struct io_uring_sqe *sqe;
+	struct completion cqe;
+	struct io_uring ring;
+	struct stuck stuck;
+
+	ring_open(&ring, 0);
+	if (io_uring_register_buf_ring(&ring, &where, 0))
+		test_skip("no rings of buffers");
+	io_uring_buf_ring_init(group);
+	io_uring_buf_ring_add(group, &record, sizeof(record), 0, 0, 0);
+	io_uring_buf_ring_advance(group, 1);
+	sqe = ring_sqe(&ring);
+	io_uring_prep_rw(READ_MULTISHOT, sqe, fd, NULL, 0, 0);
+	sqe->flags |= IOSQE_BUFFER_SELECT;
+	ring_submit(&ring, 1);
+	if (!io_uring_peek_cqe(&ring, &(struct io_uring_cqe *){ 0 })) {
+		cqe = ring_wait(&ring);
+		ASSERT_EQ(cqe.res, -EINVAL);
+		test_skip("no multishot reads");
+	}
+	add(fd, 0, SOON_NS, 7);
+	start_stuck(&stuck, fd);
+	wait_readable(fd);
+	ASSERT_EQ(io_uring_get_events(&ring), 0);
+	finish_stuck(&stuck);
+	cqe = ring_wait(&ring);
+	ASSERT_EQ(cqe.res, sizeof(record));
+	ASSERT_EQ(record.data, 7);
 	io_uring_queue_exit(&ring);
 }
 
