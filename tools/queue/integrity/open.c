@@ -52,7 +52,7 @@ static int open_error(struct store *store, char *error)
 	/* The store was made: it has had all of its files. */
 	if (!store->fresh && strstr(error, "No such file"))
 		ret = -EBADMSG;
-	if (strstr(error, "No space"))
+	if (store_is_no_space(error))
 		ret = -ENOSPC;
 	else if (strstr(error, "Permission denied"))
 		ret = -EACCES;
@@ -84,8 +84,10 @@ static int open_db(struct store *store, bool read_only)
 	/* RocksDB makes it too, and logs an error before. */
 	if (store->fresh && !read_only)
 		mkdir(store->db_path, 0700);
+	if (!read_only)
+		store_space_for_opening(store);
 	error = open_rocksdb(store, read_only);
-	while (error && strstr(error, "No space") && store_space_open_again(store)) {
+	while (error && store_is_no_space(error) && store_space_open_again(store)) {
 		rocksdb_free(error);
 		error = open_rocksdb(store, read_only);
 	}
@@ -157,6 +159,7 @@ static int open_repaired(struct store *store)
 
 	close_db(store);
 	store_say(store, LOG_WARNING, "%s: repairing", store->dir);
+	store_space_for_files(store, 0);
 	if (!store_dir_mark(store, MARK_UNFINISHED))
 		return -EIO;
 	ret = store_salvage(store);

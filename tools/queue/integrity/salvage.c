@@ -42,6 +42,7 @@
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/rocksdb.h"
+#include "queue/store/space.h"
 #include "queue/store/state.h"
 
 #define COPY		"db.copy"
@@ -335,7 +336,7 @@ static int say_error(struct salvage *salvage)
 	int ret = 0;
 
 	if (salvage->error) {
-		ret = strstr(salvage->error, "No space") ? -ENOSPC : -EIO;
+		ret = store_is_no_space(salvage->error) ? -ENOSPC : -EIO;
 		store_say(salvage->store, LOG_ERR, "%s: cannot be copied: %s",
 			  salvage->path, salvage->error);
 	}
@@ -393,6 +394,7 @@ static int make_copy(struct salvage *salvage)
 	rocksdb_options_t *options = rocksdb_options_create_copy(salvage->store->options);
 	int ret;
 
+	salvage->entries = 0;
 	rocksdb_options_set_create_if_missing(options, 1);
 	/* What an earlier attempt has left goes; it is an error if there is no directory. */
 	if (!mkdir(salvage->path, 0700) || errno == EEXIST)
@@ -482,7 +484,9 @@ int store_salvage(struct store *store)
 		return say_rename(store, install_copy(store));
 	if (asprintf(&salvage.path, "%s/" COPY, store->dir) < 0)
 		abort();
-	ret = make_copy(&salvage);
+	do {
+		ret = make_copy(&salvage);
+	} while (ret == -ENOSPC && store_space_copy_again(store));
 	free(salvage.path);
 	if (ret)
 		return ret;

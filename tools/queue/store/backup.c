@@ -41,7 +41,7 @@
 
 static int checkpoint_error(struct store *store, char *error)
 {
-	int ret = strstr(error, "No space") || strstr(error, "quota") ? -ENOSPC : -EIO;
+	int ret = store_is_no_space(error) ? -ENOSPC : -EIO;
 
 	if (!store->backup.stop)
 		store_say(store, ret == -ENOSPC ? LOG_WARNING : LOG_ERR,

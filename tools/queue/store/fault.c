@@ -55,6 +55,11 @@ bool store_is_damage(const char *error)
 	return !error || strstr(error, "Corruption") || strstr(error, "Input/output error");
 }
 
+bool store_is_no_space(const char *error)
+{
+	return strstr(error, "No space") || strstr(error, "Space limit") || strstr(error, "quota");
+}
+
 /* If the mark cannot be written, the next damage tries again. */
 void store_mark_damage(struct store *store, const char *what)
 {

@@ -72,8 +72,11 @@
 /* Few file systems have larger blocks. */
 #define BLOCK		(64u << 10)
 #define WAIT_US		10000
-/* Retries of a write that has enough space: about 20 s. */
-#define RETRIES		2000
+/*
+ * Retries of a write that has enough space: about a minute. RocksDB looks for space every 5 s, and
+ * the rest of the ballast is released LACK_S after a fourth of it.
+ */
+#define RETRIES		6000
 
 /* Called for each write: an error of some ms does not matter. */
 static uint64_t coarse_ns(void)
@@ -423,12 +426,25 @@ static void set_ballast(struct store_space *space, const struct stat *file)
 	space->held = space->ballast == space->reserve;
 }
 
-/* Opening makes a table of what is in the logs, a new log and a new manifest. */
-static uint64_t opening_bytes(struct store *store)
+void store_space_for_files(struct store *store, uint64_t bytes)
 {
-	uint64_t bytes = 2 * store_dir_log_bytes(store) + MARGIN;
+	uint64_t there = free_bytes(store);
 
-	return bytes < store->space.reserve / 2 ? bytes : store->space.reserve / 2;
+	if (there < bytes + MARGIN)
+		release_part(store, bytes + MARGIN - there);
+}
+
+/*
+ * Opening makes a table of what is in the logs, a new log and a new manifest. No more than that is
+ * released: another program that takes it would have all after some restarts.
+ */
+void store_space_for_opening(struct store *store)
+{
+	uint64_t bytes = 2 * store_dir_log_bytes(store), half = store->space.reserve / 2;
+
+	if (bytes + MARGIN > half)
+		bytes = half > MARGIN ? half - MARGIN : 0;
+	store_space_for_files(store, bytes);
 }
 
 bool store_space_open_again(struct store *store)
@@ -442,14 +458,26 @@ bool store_space_open_again(struct store *store)
 }
 
 /*
- * Opening a store on a full disk needs space of the ballast. No more than that is released: another
- * program that takes it would have all after some restarts.
+ * A copy takes as much as the store at most, and while it is made a fourth of the reserve for
+ * compactions (rocksdb.c). If so much is free, it was a quota, which does not show.
  */
+bool store_space_copy_again(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t keep = space->reserve / 8, there = free_bytes(store), needed, most;
+
+	if (space->ballast <= keep || space->stuck)
+		return false;
+	most = space->ballast - keep;
+	needed = store_dir_bytes(store) + space->reserve / 4 + MARGIN;
+	release_part(store, there < needed && needed - there < most ? needed - there : most);
+	return !space->stuck;
+}
+
 int store_space_open(struct store *store)
 {
 	struct store_space *space = &store->space;
 	struct stat file;
-	uint64_t there, needed;
 
 	pthread_mutex_init(&space->lock, NULL);
 	space->reserve = store->config.reserve;
@@ -464,10 +492,6 @@ int store_space_open(struct store *store)
 	set_ballast(space, &file);
 	if (ftruncate(space->ballast_fd, (off_t)space->ballast))
 		return -errno;
-	there = free_bytes(store);
-	needed = opening_bytes(store);
-	if (there < needed)
-		release_part(store, needed - there);
 	check_space(store);
 	return 0;
 }

@@ -14,8 +14,14 @@ bool store_has_room(struct store *store);
 /* --- for store/ and integrity/ --- */
 
 int store_space_open(struct store *store);
+/* On a full disk, release what opening for writing needs. */
+void store_space_for_opening(struct store *store);
+/* The same for files of so many bytes, and some small ones. */
+void store_space_for_files(struct store *store, uint64_t bytes);
 /* RocksDB could not be opened for lack of space: release more. False: there is no more. */
 bool store_space_open_again(struct store *store);
+/* The same for a copy of the store, by a repair. What opening needs after that is kept. */
+bool store_space_copy_again(struct store *store);
 void store_space_close(struct store *store);
 /* Check the free space, and release the ballast or take it back. */
 void store_space_check(struct store *store);

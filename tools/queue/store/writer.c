@@ -49,9 +49,10 @@ struct store_taken {
 	STAILQ_ENTRY(store_taken) entry;
 };
 
+/* RocksDB goes on by itself after a lack of space, but not after the end of a quota. */
 static bool is_full(const char *error)
 {
-	return strstr(error, "No space") || strstr(error, "Space limit");
+	return store_is_no_space(error) && !strstr(error, "quota");
 }
 
 /*

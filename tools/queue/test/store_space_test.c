@@ -22,6 +22,7 @@
 #include "queue/integrity/open.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
+#include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/space.h"
 #include "queue/store/state.h"
@@ -379,6 +380,50 @@ TEST(restarts_on_a_full_disk_do_not_use_up_the_reserve)
 	store_close(store);
 }
 
+/* What is lost is an entry of an index: the jobs can be read, and are copied. */
+static void damage_one(uint64_t id)
+{
+	struct store *store = open_on_disk();
+	uint8_t key[STORE_KEY_MAX];
+	struct job_record job;
+
+	ASSERT_EQ(store_get(store, id, &job), 0);
+	lose(store, key, store_key_place(key, &job.place));
+	store_close(store);
+}
+
+TEST(a_damaged_store_on_a_full_disk_is_repaired)
+{
+	struct store_config config;
+	struct store *store;
+	struct job_record job;
+	uint64_t end, id;
+	int ret;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	end = put_while_room(store, 1, 8000);
+	ASSERT_EQ(end, 8001);
+	store_close(store);
+	damage_one(end / 2);
+	fill_disk();
+	config = test_config(dir);
+	config.reserve = 0;
+	ASSERT_EQ(store_open(&store, &config), -EBADMSG);
+	config.repair = true;
+	*log_text = '\0';
+	fill_disk();
+	ret = store_open(&store, &config);
+	test_about("%s", log_text);
+	ASSERT_EQ(ret, 0);
+	ASSERT(strstr(log_text, "cannot be copied"));
+	for (id = 1; id < end; id++)
+		ASSERT_EQ(store_get(store, id, &job), 0);
+	ASSERT(!store_has_room(store));
+	delete_all(store, 1, end);
+	store_close(store);
+}
+
 /* --- a disk that says that it is full ------------------------------------------------------ */
 
 /* The linker calls these in place of those without a prefix. */
@@ -392,6 +437,9 @@ void __real_rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
 			  rocksdb_writebatch_t *batch, char **error);
 void __wrap_rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
 			  rocksdb_writebatch_t *batch, char **error);
+
+rocksdb_t *__real_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
+rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
 
 static _Atomic bool says_full, allocates_nothing;
 static _Atomic unsigned int nr_said_full;
@@ -410,6 +458,43 @@ int __wrap_fstatvfs(int fd, struct statvfs *fs)
 		nr_said_full++;
 	}
 	return ret;
+}
+
+/* If not negative: opening succeeds only while the file system has so many bytes free. */
+static int64_t quota = -1;
+
+rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error)
+{
+	struct statvfs fs;
+
+	ASSERT_EQ(statvfs(disk, &fs), 0);
+	if ((int64_t)(fs.f_bavail * fs.f_frsize) >= quota)
+		return __real_rocksdb_open(options, name, error);
+	*error = strdup("IO error: Disk quota exceeded: While appending to file: 000009.log");
+	return NULL;
+}
+
+/* The free bytes that the file system shows are then those of others. */
+TEST(a_store_whose_quota_is_used_up_is_opened_with_a_part_of_the_reserve)
+{
+	struct store *store;
+	struct statvfs fs;
+	uint64_t end;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	end = put_while_room(store, 1, 100);
+	store_close(store);
+	ASSERT_EQ(statvfs(disk, &fs), 0);
+	quota = (int64_t)(fs.f_bavail * fs.f_frsize) + (3 << 20);
+	allocates_nothing = true;
+	store = open_on_disk();
+	ASSERT(!store_has_room(store));
+	ASSERT_GT(store->space.ballast, RESERVE / 2);
+	delete_all(store, 1, end);
+	allocates_nothing = false;
+	wait_for_room(store);
+	store_close(store);
 }
 
 static unsigned int nr_truncated;
