@@ -26,6 +26,7 @@
 #include "queue/jobs/window.h"
 #include "queue/store/batch.h"
 #include "queue/store/read.h"
+#include "queue/store/writer.h"
 
 /* This many watches are allowed in all with any amount of memory. */
 #define MIN_WATCHES	1000
@@ -124,24 +125,27 @@ static void one_alarm(struct queue *queue, uint64_t id)
 	}
 }
 
-void queue_alarms(struct queue *queue)
+bool queue_alarms(struct queue *queue)
 {
 	uint64_t ids[TAKE_IDS];
+	bool behind = false;
 	unsigned int turn;
 	size_t nr, i;
 
-	for (turn = 0; turn < TAKE_TURNS; turn++) {
+	for (turn = 0; turn < TAKE_TURNS && !behind; turn++) {
 		nr = alarms_take(queue->alarms, ids, TAKE_IDS);
 		for (i = 0; i < nr; i++)
 			one_alarm(queue, ids[i]);
 		if (nr < TAKE_IDS)
 			break;
+		behind = store_writer_is_behind(queue->store);
 	}
 	if (alarms_clock_was_set(queue->alarms)) {
 		anchor_clock_was_set(queue);
 		schedules_clock_was_set(queue);
 	}
 	queue_serve(queue);
+	return behind;
 }
 
 /* --- a turn of the loop --------------------------------------------------------------- */

@@ -90,8 +90,11 @@ void queue_drain(struct queue *queue);
 
 bool queue_is_draining(const struct queue *queue);
 
-/* alarms_fd() is readable: handle everything that is due. */
-void queue_alarms(struct queue *queue);
+/*
+ * alarms_fd() is readable: handle what is due. Returns true if some may be left, because the
+ * store's writer is behind; the caller should wait for that before the next call.
+ */
+bool queue_alarms(struct queue *queue);
 
 /*
  * End a turn of the loop: hand changes to the kernel and to the store, and continue work

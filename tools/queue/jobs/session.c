@@ -28,6 +28,8 @@
 
 /* Limit of the tubes that a session watches: each takes memory, and time in each reserve. */
 #define MAX_WATCHES	1000
+/* So many each session may have, whatever others have: "watch" and then "ignore default" works. */
+#define OWN_WATCHES	2
 
 /* A kick continues in the next turn after this many jobs. */
 #define KICK_PIECE	64
@@ -50,7 +52,9 @@ int session_watch(struct session *session, struct tube *tube)
 
 	if (session_find_watch(session, tube))
 		return 0;
-	if (session->nr_watches >= MAX_WATCHES ||
+	if (session->nr_watches >= MAX_WATCHES)
+		return -ENOMEM;
+	if (session->nr_watches >= OWN_WATCHES &&
 	    session->queue->nr_watches >= session->queue->max_watches)
 		return -ENOMEM;
 	watch = calloc(1, sizeof(*watch));
@@ -59,8 +63,8 @@ int session_watch(struct session *session, struct tube *tube)
 	watch->session = session;
 	watch->tube = tube;
 	TAILQ_INSERT_TAIL(&session->watches, watch, entry);
-	session->nr_watches++;
-	session->queue->nr_watches++;
+	if (++session->nr_watches > OWN_WATCHES)
+		session->queue->nr_watches++;
 	tube->nr_watching++;
 	return 0;
 }
@@ -71,8 +75,8 @@ void session_ignore(struct session *session, struct watch *watch)
 
 	TAILQ_REMOVE(&session->watches, watch, entry);
 	free(watch);
-	session->nr_watches--;
-	session->queue->nr_watches--;
+	if (session->nr_watches-- > OWN_WATCHES)
+		session->queue->nr_watches--;
 	tube->nr_watching--;
 	tube_put(session->queue, tube);
 }

@@ -267,7 +267,7 @@ struct job_chunk;
  * @purge_pauses: how often they have waited without going on.
  * @orphans: holders of sessions that have ended.
  * @nr_sessions: number of sessions.
- * @nr_watches: tubes that they watch, in all.
+ * @nr_watches: tubes that they watch, in all, without the first ones of each session.
  * @max_watches: limit of @nr_watches.
  * @draining: puts are refused.
  * @stopping: sessions that end do not give their jobs back.

@@ -33,14 +33,17 @@
 #include "queue/server/replies.h"
 #include "queue/server/state.h"
 #include "queue/store/sync.h"
+#include "queue/store/writer.h"
 
 #define MAX_EVENTS		256
 /* The clients that one listener accepts in a turn. */
 #define MAX_ACCEPTS		64
 #define ACCEPT_PAUSE_MS		100
 #define STOP_MS			5000
-/* While a put waits for the store, look this often whether it may go on. */
+/* While a put or alarms wait for the store, look this often whether they may go on. */
 #define STALL_MS		1
+/* The rest of very many alarms waits no longer than this until the writer has caught up. */
+#define HOLD_MS			200
 
 struct server {
 	const struct server_config *config;
@@ -51,6 +54,10 @@ struct server {
 	struct source extra;
 	struct clients clients;
 	bool alarmed;		/* call queue_alarms() */
+	bool more_alarms;	/* some were left, as the store's writer was behind */
+	bool held;		/* so @alarms are out of epoll */
+	uint64_t held_ms;	/* since when */
+	bool clients_first;	/* clients have their turn before more alarms */
 	bool later;		/* the store has commits that are synced later */
 	bool accepts;		/* the listeners are in epoll */
 	uint64_t accept_ms;	/* when they come back, if files are short */
@@ -292,7 +299,7 @@ static int timeout_ms(const struct server *server, bool busy)
 		timeout = sooner(timeout, until_ms(server->accept_ms));
 	if (server->stopping)
 		timeout = sooner(timeout, until_ms(server->stop_ms));
-	if (clients_stalled(&server->clients))
+	if (server->held || clients_stalled(&server->clients))
 		timeout = sooner(timeout, STALL_MS);
 	if (server->later)
 		timeout = sooner(timeout, STORE_LATER_MS);
@@ -315,16 +322,53 @@ static void handle_events(struct server *server, int timeout)
 		run_extra(server);
 }
 
+static void hold_alarms(struct server *server, bool hold)
+{
+	struct epoll_event event = {
+		.events = hold ? 0 : EPOLLIN,
+		.data.ptr = &server->alarms,
+	};
+
+	if (hold == server->held)
+		return;
+	server->held = hold;
+	server->held_ms = now_ms();
+	epoll_ctl(server->epoll, EPOLL_CTL_MOD, server->alarms.fd, &event);
+}
+
+/*
+ * Very many alarms at once keep the store's writer busy. The next ones wait until it has caught up,
+ * as clients with bodies do; and then they and these clients take turns, as either has enough for
+ * it to be behind again.
+ */
+static bool alarms_must_wait(struct server *server)
+{
+	if (!server->more_alarms || (server->held && now_ms() - server->held_ms >= HOLD_MS))
+		return false;
+	if (store_writer_is_behind(server->config->store))
+		return true;
+	server->clients_first = !server->clients_first && clients_stalled(&server->clients);
+	return server->clients_first;
+}
+
+static void run_alarms(struct server *server)
+{
+	bool hold = server->alarmed && alarms_must_wait(server);
+
+	hold_alarms(server, hold);
+	if (!server->alarmed || hold)
+		return;
+	server->alarmed = false;
+	server->more_alarms = queue_alarms(server->config->protocol->queue);
+	clients_send_at_once(&server->clients);
+}
+
 /* Returns true if there is more to do at once. */
 static bool server_turn(struct server *server)
 {
 	bool busy;
 
-	if (server->alarmed) {
-		server->alarmed = false;
-		queue_alarms(server->config->protocol->queue);
-		clients_send_at_once(&server->clients);
-	}
+	run_alarms(server);
 	clients_run(&server->clients);
 	clients_send_at_once(&server->clients);
 	store_sync_waiting(server->config->store, clients_held(&server->clients));

@@ -14,7 +14,6 @@ struct store;
  */
 bool store_writer_is_behind(const struct store *store);
 
-
 /* --- for store/ and integrity/ --- */
 
 void store_writer_init(struct store *store);

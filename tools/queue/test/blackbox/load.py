@@ -11,6 +11,7 @@ import contextlib
 import os
 import resource
 import selectors
+import signal
 import threading
 import time
 
@@ -261,6 +262,27 @@ def reserve_all(client, count):
     return times
 
 
+@suite.test
+def puts_go_on_while_the_ttrs_of_100000_jobs_end():
+    count, ttr_s, puts = 100000, 20, 0
+    with Twheelq() as daemon:
+        daemon.start()
+        put_many(daemon, count, lambda _: b"put 5 0 %d 1\r\nx\r\n" % ttr_s)
+        with daemon.client() as owner, daemon.client() as other, daemon.client() as look:
+            other.ask("use other")
+            pipeline(owner, [b"reserve-with-timeout 0\r\n"] * count, count)
+            # So that all end at once.
+            daemon.process.send_signal(signal.SIGSTOP)
+            time.sleep(ttr_s)
+            daemon.process.send_signal(signal.SIGCONT)
+            other.put(b"x", pri=0, delay=600)
+            while look.stats("stats-tube default")["current-jobs-reserved"] != "0":
+                puts += 1
+                other.put(b"x", pri=0, delay=600)
+    note(f"{puts} puts while they ended")
+    holds(puts >= 5, puts)
+
+
 @suite.together
 def a_job_is_with_one_client_at_a_time():
     with Twheelq() as daemon:
@@ -495,6 +517,24 @@ def a_client_that_watches_100000_tubes_costs_a_bounded_amount():
         note(f"it was answered with {words}")
         holds(set(words) <= {"WATCHING", "OUT_OF_MEMORY"}, words)
         client.tell("reserve")
+
+
+@suite.test
+def clients_that_watch_all_that_can_be_watched_lock_out_nobody():
+    with under_attack("all is watched") as (daemon, stack):
+        words = set()
+        while "OUT_OF_MEMORY" not in words:
+            client, words = stack.enter_context(daemon.client()), set()
+            pipeline(client, (b"watch tube-%d\r\n" % n for n in range(999)), 999,
+                     lambda reply, words=words: words.add(reply.line.split()[0]))
+        with daemon.client() as client:
+            equal(client.ask("use mine").line, "USING mine")
+            client.put(b"x")
+            equal(client.ask("watch mine").line, "WATCHING 2")
+            equal(client.ask("ignore default").line, "WATCHING 1")
+            equal(client.reserve()[1], b"x")
+            equal(client.ask("watch default").line, "WATCHING 2")
+            equal(client.ask("watch tube-1").line, "OUT_OF_MEMORY")
 
 
 @suite.test
