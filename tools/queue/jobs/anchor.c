@@ -19,6 +19,7 @@
  * If the daemon ends in doubt, the next start begins at the last time written too, because jobs
  * were put by a clock that was behind.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -155,6 +156,22 @@ static int compare_ids(const void *a, const void *b)
 	return id_a < id_b ? -1 : id_a > id_b;
 }
 
+/* A delay that is not moved would end too early. */
+static bool are_readable(struct queue *queue)
+{
+	struct job_record record;
+	size_t i;
+	int ret;
+
+	store_hand_over(queue->store);
+	for (i = 0; i < queue->begun.nr; i++) {
+		ret = store_get_unchanged(queue->store, queue->begun.ids[i], &record);
+		if (ret && ret != -ENOENT)
+			return false;
+	}
+	return true;
+}
+
 /* A job in memory is due: the others were evicted. */
 static void move_delay(struct queue *queue, uint64_t id, uint64_t by_ns)
 {
@@ -182,12 +199,19 @@ static void move_delays(struct queue *queue, uint64_t by_ns)
 			move_delay(queue, begun->ids[i], by_ns);
 }
 
-/* Forget that the clock was wrong, unless it still is, or too many delays have begun. */
+/*
+ * Forget that the clock was wrong, unless it still is, or too many delays have begun, or one of
+ * them cannot be read.
+ */
 static bool go_on_by_wall(struct queue *queue)
 {
-	uint64_t skew_ns = skew_of(queue), before_ns = clock_now_ns(&queue->clock);
+	uint64_t skew_ns, before_ns;
 
-	if (!queue->in_doubt || queue->begun.overflow || clock_behind_ns(skew_ns, before_ns))
+	if (!queue->in_doubt || queue->begun.overflow || !are_readable(queue))
+		return false;
+	skew_ns = skew_of(queue);
+	before_ns = clock_now_ns(&queue->clock);
+	if (clock_behind_ns(skew_ns, before_ns))
 		return false;
 	window_reload(queue);
 	clock_start(&queue->clock, skew_ns);

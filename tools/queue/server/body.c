@@ -2,6 +2,7 @@
 /* Memory for incomplete bodies, which all clients share. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <syslog.h>
 
 #include "common/log.h"
@@ -38,9 +39,17 @@ void client_swallow(struct client *client, uint64_t len, const char *reply)
 	client->swallow_reply = reply;
 }
 
-static bool is_slow(const struct body *body, uint64_t age_ns)
+/* The daemon may have stood still: what its socket has came, too. */
+static bool is_slow(const struct client *client, uint64_t age_ns)
 {
-	return age_ns >= BODY_WHOLE_NS || body->got < age_ns / NSEC_PER_MSEC * BODY_BYTES_PER_MS;
+	uint64_t expected = age_ns / NSEC_PER_MSEC * BODY_BYTES_PER_MS;
+	size_t got = client->body->got;
+	int unread;
+
+	if (age_ns >= BODY_WHOLE_NS)
+		return true;
+	return got < expected &&
+		(ioctl(client->source.fd, FIONREAD, &unread) || got + (size_t)unread < expected);
 }
 
 /* A client that has to make room for others; NULL: there is none. */
@@ -54,7 +63,7 @@ static struct client *slow_client(struct clients *clients)
 			break;
 		/* The body of a stalled one is complete. */
 		if (client->state != CLIENT_STALLED &&
-		    is_slow(client->body, now - client->body->began_ns))
+		    is_slow(client, now - client->body->began_ns))
 			return client;
 	}
 	return NULL;

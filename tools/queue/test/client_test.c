@@ -951,6 +951,37 @@ TEST(a_body_that_comes_fast_enough_keeps_its_memory)
 	expect_nothing_left();
 }
 
+/* The daemon has stood still. Its events are in the order in which they came. */
+TEST(a_body_that_has_come_and_was_not_read_keeps_its_memory)
+{
+	static char body[29998];
+	uint64_t began_ns;
+	int fast, other;
+
+	begin_with(100000, 40000);
+	memset(body, 'x', sizeof(body) - 1);
+	fast = connect_client();
+	other = connect_client();
+	say(fast, "put 0 0 1 30000\r\nabc");
+	turns();
+	age_body(BODY_YOUNG_NS);
+	began_ns = TAILQ_FIRST(&clients.begun)->body->began_ns;
+	say(other, "put 0 0 1 30000\r\nabc");
+	say(fast, body);
+	turns();
+	/* Unless it really stands still. */
+	if (time_now_ns(CLOCK_MONOTONIC) - began_ns < BODY_YOUNG_NS / 2 * 3) {
+		say(fast, "\r\n");
+		expect(fast, "INSERTED 1\r\n");
+		say(other, body);
+		say(other, "\r\n");
+		expect(other, "OUT_OF_MEMORY\r\n");
+	}
+	close(fast);
+	close(other);
+	expect_nothing_left();
+}
+
 /* --- a store that is behind ---------------------------------------------------------------- */
 
 TEST(puts_wait_while_the_store_is_behind_and_others_do_not)

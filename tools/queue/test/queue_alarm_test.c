@@ -3,6 +3,7 @@
  * The queue with clocks that the test sets: which delayed jobs are in memory, times to run,
  * and the wall clock.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -888,6 +889,34 @@ TEST(when_the_clock_is_set_delays_are_as_if_it_had_been_right)
 	fake_advance(100 * SEC);
 	reboot(DOWN);
 	job_comes_after(1000 * SEC - 2 * DOWN - 120 * SEC, 2);
+	queue_remove();
+}
+
+/* The linker calls this in place of the one without a prefix. */
+int __real_store_get_unchanged(struct store *store, uint64_t id, struct job_record *record);
+int __wrap_store_get_unchanged(struct store *store, uint64_t id, struct job_record *record);
+
+static bool reads_fail;
+
+int __wrap_store_get_unchanged(struct store *store, uint64_t id, struct job_record *record)
+{
+	return reads_fail ? -EIO : __real_store_get_unchanged(store, id, record);
+}
+
+/* The delays go on then, as if the clock had not been set. */
+TEST(a_delay_that_cannot_be_read_when_the_clock_is_set_is_no_shorter)
+{
+	boot_behind(true);
+	client_put(0, 1, 100 * SEC, LONG);
+	settle();
+	reads_fail = true;
+	fake_set_wall(BEHIND);
+	settle();
+	reads_fail = false;
+	ASSERT(!queue->in_doubt);
+	job_comes_after(60 * SEC, 1);
+	job_comes_after(40 * SEC, 3);
+	job_comes_after(900 * SEC, 2);
 	queue_remove();
 }
 
