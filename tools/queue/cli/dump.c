@@ -103,10 +103,15 @@ static void set_numbers(json_t *object, const struct job_record *job)
 
 static int write_line(struct dump *dump, json_t *object)
 {
-	int ret = json_dumpf(object, dump->out, JSON_COMPACT);
+	int ret;
+
+	errno = 0;
+	ret = json_dumpf(object, dump->out, JSON_COMPACT);
 
 	json_decref(object);
-	return ret || fputc('\n', dump->out) == EOF ? -EIO : 0;
+	if (!ret && fputc('\n', dump->out) != EOF)
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
 static int set_tube(struct dump *dump, json_t *object, const char *name, uint32_t number)
@@ -232,5 +237,5 @@ int store_dump(struct store *store, FILE *out)
 		ret = store_scan_entries(store, 'e', dump_next_schedule, &dump);
 	if (!ret)
 		ret = dump.ret;
-	return !ret && fflush(out) ? -EIO : ret;
+	return !ret && fflush(out) ? -errno : ret;
 }

@@ -92,6 +92,7 @@ int dump_main(int argc, char **argv)
 		.memory = MAINTAIN_MEMORY,
 		.log = log_say,
 	};
+	bool unwritten = false;
 	struct store *store;
 	FILE *file;
 	int error;
@@ -103,17 +104,22 @@ int dump_main(int argc, char **argv)
 	if (error)
 		return store_cannot_open(arguments.dir, error);
 	file = open_file(arguments.file, "w", stdout);
-	error = file ? store_dump(store, file) : 0;
+	if (file) {
+		error = store_dump(store, file);
+		unwritten = ferror(file);
+		if (fclose(file) && !error) {
+			error = -errno;
+			unwritten = true;
+		}
+	}
 	store_close(store);
 	if (!file)
 		return EXIT_CANNOT;
-	if (error)
-		return store_cannot_open(arguments.dir, error);
-	if (fclose(file)) {
-		log_say(LOG_ERR, "cannot write the jobs: %m");
+	if (unwritten) {
+		log_say(LOG_ERR, "cannot write the jobs: %s", strerror(-error));
 		return EX_IOERR;
 	}
-	return 0;
+	return error ? store_cannot_open(arguments.dir, error) : 0;
 }
 
 int load_main(int argc, char **argv)

@@ -477,6 +477,7 @@ bool store_space_copy_again(struct store *store)
 int store_space_open(struct store *store)
 {
 	struct store_space *space = &store->space;
+	struct statvfs disk;
 	struct stat file;
 
 	pthread_mutex_init(&space->lock, NULL);
@@ -489,6 +490,10 @@ int store_space_open(struct store *store)
 		return -errno;
 	if (fstat(space->ballast_fd, &file))
 		return -errno;
+	if (!fstatvfs(store->dir_fd, &disk) && space->reserve > disk.f_blocks * disk.f_frsize)
+		store_say(store, LOG_WARNING,
+			  "%s: the reserve is larger than the file system: all puts are refused",
+			  store->dir);
 	set_ballast(space, &file);
 	if (ftruncate(space->ballast_fd, (off_t)space->ballast))
 		return -errno;

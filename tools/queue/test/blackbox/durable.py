@@ -677,6 +677,19 @@ def all_but_puts_goes_on(client, jobs):
         equal(client.ask(f"delete {jobs.pop()}").line, "DELETED")
 
 
+@suite.test
+def a_dump_that_cannot_be_written_says_so():
+    with Twheelq() as daemon:
+        daemon.start()
+        with daemon.client() as client:
+            client.put(b"x")
+        daemon.stop()
+        result = subprocess.run([TWHEELQ, "dump", daemon.directory, "/dev/full"],
+                                capture_output=True, text=True, check=False, timeout=1000)
+        equal(result.returncode, 74)
+        holds("cannot write the jobs: No space left" in result.stderr, result.stderr)
+
+
 @suite.together
 def a_dump_of_what_cannot_be_read_leaves_the_file_as_it_was():
     with Twheelq() as daemon:
