@@ -30,9 +30,9 @@ void context_lock_init(struct context *context)
 }
 
 /*
- * Fail, as another task holds the mutex.  Readers that are told of changes only, by epoll's
- * edge or a multishot read of io_uring, take -EAGAIN for "not readable" and wait: so that
- * task wakes them, when it drops the mutex.
+ * Fail if another task holds the mutex.  A reader that is only told of changes, by epoll's
+ * edge or as a multishot read of io_uring, takes -EAGAIN for "not readable" and waits for
+ * the next change.  So that task wakes it when it drops the mutex.
  */
 static int lock_nowait(struct context *context)
 {

@@ -333,7 +333,7 @@ static void wake_waiters(struct context *context, unsigned int *looks)
  */
 void context_poll_again(struct context *context)
 {
-	/* Whoever sets it again after this was in the queue before, and is woken. */
+	/* Who has set it before is woken now; who sets it after this meets another holder. */
 	xchg(&context->poll_again, 0);
 	wake_pollers(context);
 }
