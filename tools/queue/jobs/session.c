@@ -337,12 +337,18 @@ static size_t find_jobs(struct queue *queue, const struct job_place *from,
 	return found.nr;
 }
 
+/* Jobs that are reserved while they are delayed or buried stay in these indexes. */
+static bool has_jobs(const struct session *session, enum job_state state)
+{
+	return session->used->nr[state == JOB_BURIED ? IS_BURIED : IS_DELAYED];
+}
+
 bool session_first_job(struct session *session, enum job_state state,
 		       struct job_place *place)
 {
 	struct job_place from = first_place(session, state);
 
-	return find_jobs(session->queue, &from, place, 1);
+	return has_jobs(session, state) && find_jobs(session->queue, &from, place, 1);
 }
 
 /* --- kick ------------------------------------------------------------------------------ */
@@ -404,10 +410,11 @@ static bool kick_continue(struct session *session)
 
 bool session_kick(struct session *session, uint64_t most)
 {
-	session->kicks_left = most;
+	enum job_state state = has_jobs(session, JOB_BURIED) ? JOB_BURIED : JOB_DELAYED;
+
+	session->kicks_left = has_jobs(session, state) ? most : 0;
 	session->kicked = 0;
-	session->kick_from = first_place(session, session->used->nr[IS_BURIED] ? JOB_BURIED :
-								   JOB_DELAYED);
+	session->kick_from = first_place(session, state);
 	if (kick_continue(session))
 		return true;
 	TAILQ_INSERT_TAIL(&session->queue->kicking, session, kicking);

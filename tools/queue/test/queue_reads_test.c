@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How often commands read the record of a job: once, wherever the job is. The linker has all
- * calls of store_get() go through __wrap_store_get().
+ * How often commands read the record of a job: once, wherever the job is; and that none walks
+ * where there is nothing to find. The linker has all calls of store_get() go through
+ * __wrap_store_get(), and so on.
  */
 #include <string.h>
 
@@ -19,6 +20,23 @@ int __wrap_store_get(struct store *store, uint64_t id, struct job_record *record
 {
 	nr_reads++;
 	return __real_store_get(store, id, record);
+}
+
+static unsigned int nr_walks;
+
+int __real_store_walk_tube(struct store *store, const struct job_place *from,
+			   bool (*each)(void *context, const struct job_place *place),
+			   void *context);
+int __wrap_store_walk_tube(struct store *store, const struct job_place *from,
+			   bool (*each)(void *context, const struct job_place *place),
+			   void *context);
+
+int __wrap_store_walk_tube(struct store *store, const struct job_place *from,
+			   bool (*each)(void *context, const struct job_place *place),
+			   void *context)
+{
+	nr_walks++;
+	return __real_store_walk_tube(store, from, each, context);
 }
 
 /* Put a job with a key; one that is due late is on disk only. */
@@ -101,5 +119,25 @@ TEST(delete_of_a_job_in_memory_without_a_key_reads_no_record)
 	nr_reads = 0;
 	ASSERT_SAID(client_run_id(0, OP_DELETE, id), "DELETED");
 	ASSERT_EQ(nr_reads, 0);
+	queue_remove();
+}
+
+/* They stay in the index of delayed jobs: a walk would pass all of them. */
+TEST(no_command_walks_past_jobs_that_are_reserved_while_delayed)
+{
+	struct command command = { .op = OP_PEEK_DELAYED };
+	uint64_t id;
+
+	open_queue();
+	id = client_put(0, 1, 1000 * NSEC_PER_SEC, LONG);
+	ASSERT_SAID(client_run_id(0, OP_RESERVE_JOB, id), "RESERVED 1 1");
+	nr_walks = 0;
+	ASSERT_SAID(client_run(0, &command, NULL), "NOT_FOUND");
+	command = (struct command){ .op = OP_KICK, .count = 1 };
+	ASSERT_SAID(client_run(0, &command, NULL), "KICKED 0");
+	ASSERT_EQ(nr_walks, 0);
+	id = client_put(0, 1, 1000 * NSEC_PER_SEC, LONG);
+	ASSERT_SAID(client_run(0, &command, NULL), "KICKED 1");
+	ASSERT_GT(nr_walks, 0);
 	queue_remove();
 }
