@@ -402,8 +402,8 @@ TEST(a_damaged_store_on_a_full_disk_is_repaired)
 
 	make_disk("size=64m");
 	store = open_on_disk();
-	end = put_while_room(store, 1, 8000);
-	ASSERT_EQ(end, 8001);
+	end = put_while_room(store, 1, 3000);
+	ASSERT_EQ(end, 3001);
 	store_close(store);
 	damage_one(end / 2);
 	fill_disk();
