@@ -11,7 +11,8 @@
  * log that is missing, or shorter than it was when it was synced, RocksDB notices itself.
  *
  * The witness is not synced. After a crash of the machine it may be some seconds old, and
- * damage behind it looks like a torn end; RocksDB logs how many bytes it drops.
+ * damage behind it looks like a torn end; RocksDB logs how many bytes it drops, unless a record
+ * seems to be of a log that was used before, as its type is another.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -117,6 +117,7 @@ static struct shared {
 	uint64_t prints[STEPS + 1];
 	unsigned int refused;
 	unsigned int older;
+	unsigned int silent;
 	unsigned int unharmed;
 	unsigned int copies;
 } *shared;
@@ -308,7 +309,10 @@ static void see_content(uint64_t print)
 	for (n = 0; n < STEPS && shared->prints[n] != print; n++)
 		;
 	ASSERT_EQ(shared->prints[n], print);
-	if (n < STEPS)
+	/* RocksDB says nothing of a record that seems to be of a log that was used before. */
+	if (n < STEPS && log_only)
+		shared->silent += !*log_text;
+	else if (n < STEPS)
 		ASSERT_NE(*log_text, 0);
 	/* Damage behind the witness looks like a torn end. */
 	if (log_only)
@@ -434,6 +438,9 @@ TEST(a_changed_byte_of_the_log_takes_only_what_is_behind_the_witness)
 	log_only = true;
 	see_all(flip, restore);
 	ASSERT_EQ(shared->refused, 0);
+	printf("# of %u nothing was said\n", shared->silent);
+	/* One byte of each record is its type. */
+	ASSERT_LE(shared->silent, STEPS);
 }
 
 /* RocksDB's type of a record that is in a log that was used before. */
