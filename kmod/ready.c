@@ -328,7 +328,7 @@ static void wake_waiters(struct context *context, unsigned int *looks)
 }
 
 /**
- * context_poll_again() - wake those that poll, as a read of theirs did not get the mutex
+ * context_poll_again() - wake those that poll, as a read of theirs may have missed the mutex
  * @context: the context, whose mutex was just dropped.
  */
 void context_poll_again(struct context *context)

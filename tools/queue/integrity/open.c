@@ -82,11 +82,12 @@ static int open_db(struct store *store, bool read_only)
 {
 	char *error;
 
-	/* RocksDB makes it too, and logs an error before. */
-	if (store->fresh && !read_only)
-		mkdir(store->db_path, 0700);
-	if (!read_only)
+	if (!read_only) {
+		/* RocksDB makes it too, and logs an error before. */
+		if (store->fresh)
+			mkdir(store->db_path, 0700);
 		store_space_for_opening(store);
+	}
 	error = open_rocksdb(store, read_only);
 	while (error && store_is_no_space(error) && store_space_open_again(store)) {
 		rocksdb_free(error);
