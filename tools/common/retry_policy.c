@@ -39,19 +39,21 @@ static bool next_factor(struct text *text, double *factor)
 	    !text_fraction(&word, parts, &fraction) || !text_empty(&word))
 		return false;
 	*factor = (double)whole + (double)fraction / (double)parts;
-	return *factor >= 1 && *factor <= FACTOR_MAX;
+	return true;
 }
 
-static bool next_jitter(struct text *text, uint32_t *percent)
+bool retry_policy_is_valid(const struct retry_policy *policy)
 {
-	return text_u32(text, percent) && *percent <= JITTER_MAX;
+	return policy->max_attempts && policy->factor >= 1 && policy->factor <= FACTOR_MAX &&
+		policy->base_ns <= TEXT_DURATION_MAX_NS &&
+		policy->cap_ns <= TEXT_DURATION_MAX_NS && policy->jitter_percent <= JITTER_MAX;
 }
 
 bool retry_policy_parse(struct retry_policy *policy, struct text *text)
 {
-	return text_u32(text, &policy->max_attempts) && policy->max_attempts &&
+	return text_u32(text, &policy->max_attempts) &&
 		text_next_duration(text, &policy->base_ns) &&
 		next_factor(text, &policy->factor) &&
 		text_next_duration(text, &policy->cap_ns) &&
-		next_jitter(text, &policy->jitter_percent);
+		text_u32(text, &policy->jitter_percent) && retry_policy_is_valid(policy);
 }

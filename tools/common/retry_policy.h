@@ -37,6 +37,9 @@ extern const struct retry_policy retry_policy_default;
  */
 uint64_t retry_policy_delay_ns(const struct retry_policy *policy, uint32_t k, double share);
 
+/* Are its numbers within the limits? Those of a text are. The name of @dead is not looked at. */
+bool retry_policy_is_valid(const struct retry_policy *policy);
+
 /*
  * Parse "MAX_ATTEMPTS BASE FACTOR CAP JITTER_PERCENT" from the front of a text. Returns false
  * if the text does not begin with that; @policy is undefined then.

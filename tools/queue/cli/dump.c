@@ -5,7 +5,7 @@
  * A tube with a policy is a line {"tube": name, "policy": {...}}, before all jobs. A job is
  *
  *	{"id", "tube", "state": "ready" | "delayed" | "wall" | "buried", "pri",
- *	 "due_ns" (delayed, wall) or "order" (buried), "delay_ns", "ttr_ns", "created_ns",
+ *	 "due_ns" (delayed, wall) or "order" (buried), "created_ns", "delay_ns", "ttr_ns",
  *	 "reserves", "timeouts", "releases", "buries", "kicks", "attempts",
  *	 "origin", "died_ns", "schedule", "missed", "reason", "key", "body"}
  *
@@ -40,7 +40,6 @@ const struct store_json_number store_json_numbers[NR_STORE_JSON_NUMBERS] = {
 	{ "pri", offsetof(struct job_record, place.pri), 4 },
 	{ "delay_ns", offsetof(struct job_record, delay_ns), 8 },
 	{ "ttr_ns", offsetof(struct job_record, ttr_ns), 8 },
-	{ "created_ns", offsetof(struct job_record, created_ns), 8 },
 	{ "reserves", offsetof(struct job_record, reserves), 4 },
 	{ "timeouts", offsetof(struct job_record, timeouts), 4 },
 	{ "releases", offsetof(struct job_record, releases), 4 },
@@ -137,28 +136,27 @@ static int set_place(struct dump *dump, json_t *object, const struct job_place *
 	return set_tube(dump, object, "tube", place->tube);
 }
 
-static int dump_job(struct dump *dump, const struct job_record *record)
+static int dump_job(struct dump *dump, const struct job_record *job)
 {
-	struct job_record job = *record;
 	json_t *object = json_object();
 	const void *body;
 	size_t len;
-	int ret = store_get_body(dump->store, job.place.id, &body, &len);
+	int ret = store_get_body(dump->store, job->place.id, &body, &len);
 
-	job.created_ns += dump->skew_ns;
 	if (!ret)
-		ret = set_place(dump, object, &job.place);
-	if (!ret && job.origin)
-		ret = set_tube(dump, object, "origin", job.origin);
+		ret = set_place(dump, object, &job->place);
+	if (!ret && job->origin)
+		ret = set_tube(dump, object, "origin", job->origin);
 	if (ret) {
 		json_decref(object);
 		return ret == -ENOENT ? -EBADMSG : ret;
 	}
-	set_numbers(object, &job);
-	if (job.reason_len)
-		set_bytes(object, "reason", job.reason, job.reason_len);
-	if (job.key_len)
-		set_bytes(object, "key", job.key, job.key_len);
+	set_u64(object, "created_ns", job->created_ns + dump->skew_ns);
+	set_numbers(object, job);
+	if (job->reason_len)
+		set_bytes(object, "reason", job->reason, job->reason_len);
+	if (job->key_len)
+		set_bytes(object, "key", job->key, job->key_len);
 	set_bytes(object, "body", body, len);
 	return write_line(dump, object);
 }

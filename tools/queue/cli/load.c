@@ -14,12 +14,14 @@
 #include <string.h>
 
 #include "common/text.h"
+#include "common/time.h"
 #include "queue/cli/base64.h"
 #include "queue/cli/dump.h"
 #include "queue/cli/load.h"
 #include "queue/integrity/open.h"
 #include "queue/store/batch.h"
 #include "queue/store/fault.h"
+#include "queue/store/name.h"
 #include "queue/store/read.h"
 #include "queue/store/schedule.h"
 #include "queue/store/space.h"
@@ -27,6 +29,8 @@
 #include "queue/store/sync.h"
 
 #define JOBS_A_COMMIT	1000
+/* There have to be ids above it: for later jobs, and for the gaps of repairs and backups. */
+#define LOAD_ID_MAX	((1ull << 61) - 1)
 
 /* An id or the hash of a key, and the line that has it. */
 struct seen {
@@ -94,6 +98,49 @@ wrong(const struct load *load, const char *format, ...)
 	return -EINVAL;
 }
 
+/* --- fields ------------------------------------------------------------------------------- */
+
+/* Text without a NUL; NULL: there is no such field. */
+static const char *get_text(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+	const char *text = json_string_value(value);
+
+	return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+/* 0 if there is no such field. */
+static bool get_u64(const json_t *object, const char *name, uint64_t *number)
+{
+	const json_t *value = json_object_get(object, name);
+
+	*number = (uint64_t)json_integer_value(value);
+	return !value || (json_is_integer(value) && json_integer_value(value) >= 0);
+}
+
+static int get_id(struct load *load, const json_t *object, uint64_t *id)
+{
+	if (get_u64(object, "id", id) && *id && *id <= LOAD_ID_MAX)
+		return 0;
+	return wrong(load, "need an \"id\" of 1 to %llu", LOAD_ID_MAX);
+}
+
+/* Of no time to run "put" makes a second. */
+static uint64_t ttr_ns(uint64_t ns)
+{
+	return ns ? ns : NSEC_PER_SEC;
+}
+
+/* A time on the wall clock, which may have been set, becomes one on the queue's clock. */
+static uint64_t queue_time_ns(const struct load *load, int64_t wall_ns)
+{
+	int64_t skew_ns = (int64_t)load->skew_ns, ns;
+
+	if (__builtin_sub_overflow(wall_ns, skew_ns, &ns))
+		return skew_ns < 0 ? INT64_MAX : 0;
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
 /* --- tubes -------------------------------------------------------------------------------- */
 
 static struct load_tube *add_tube(struct load *load, const struct tube_record *record)
@@ -115,64 +162,63 @@ static bool take_tube(void *context, const struct tube_record *record)
 	return true;
 }
 
-/* Find or create the tube with a name; NULL if the name is not valid. */
-static struct load_tube *get_tube(struct load *load, const char *name)
+/* Find or create the tube whose name is the field @field. */
+static int get_tube(struct load *load, const json_t *object, const char *field,
+		    struct load_tube **tube)
 {
-	struct load_tube key = { .record.tube = load->next_tube }, *tube;
-	size_t len = name ? strlen(name) : 0;
+	struct load_tube key = { .record.tube = load->next_tube };
+	const char *name = get_text(object, field);
 
-	if (!len || len > TUBE_NAME_MAX)
-		return NULL;
-	memcpy(key.record.name, name, len);
-	tube = RB_FIND(load_tubes, &load->tubes, &key);
-	if (tube)
-		return tube;
-	tube = add_tube(load, &key.record);
+	if (!name || !name_is_tube(name, strlen(name)))
+		return wrong(load, "need the name of a tube as \"%s\"", field);
+	strcpy(key.record.name, name);
+	*tube = RB_FIND(load_tubes, &load->tubes, &key);
+	if (*tube)
+		return 0;
+	*tube = add_tube(load, &key.record);
 	if (load->put) {
-		store_put_tube(load->store, &tube->record);
+		store_put_tube(load->store, &(*tube)->record);
 		store_put_number(load->store, NUMBER_TUBE, load->next_tube);
 	}
-	return tube;
+	return 0;
 }
 
-static int load_policy(struct load *load, const char *name, const json_t *object)
+static bool get_policy(const json_t *object, struct retry_policy *policy)
 {
-	struct load_tube *tube = get_tube(load, name);
-	json_int_t attempts = 0, base = 0, cap = 0, jitter = 0;
-	struct retry_policy *policy;
-	const char *dead = "";
-	double factor = 0;
+	const char *dead = get_text(object, "dead");
+	uint64_t attempts, jitter;
 
-	if (!tube)
-		return wrong(load, "need a \"tube\" of 1 to %d bytes", TUBE_NAME_MAX);
-	if (json_unpack((json_t *)object, "{s:I, s:I, s:F, s:I, s:I, s:s}", "max_attempts",
-			&attempts, "base_ns", &base, "factor", &factor, "cap_ns", &cap,
-			"jitter_percent", &jitter, "dead", &dead) ||
-	    attempts < 1 || attempts > UINT32_MAX || jitter < 0 || jitter > 100 ||
-	    strlen(dead) > TUBE_NAME_MAX)
-		return wrong(load, "the policy is not one");
-	policy = &tube->record.policy;
+	memset(policy, 0, sizeof(*policy));
+	if (!get_u64(object, "max_attempts", &attempts) || attempts > UINT32_MAX ||
+	    !get_u64(object, "base_ns", &policy->base_ns) ||
+	    !get_u64(object, "cap_ns", &policy->cap_ns) ||
+	    !get_u64(object, "jitter_percent", &jitter) || jitter > UINT32_MAX ||
+	    !dead || (*dead && !name_is_tube(dead, strlen(dead))))
+		return false;
 	policy->max_attempts = (uint32_t)attempts;
-	policy->base_ns = (uint64_t)base;
-	policy->factor = factor;
-	policy->cap_ns = (uint64_t)cap;
+	policy->factor = json_number_value(json_object_get(object, "factor"));
 	policy->jitter_percent = (uint32_t)jitter;
-	memset(policy->dead, 0, sizeof(policy->dead));
-	memcpy(policy->dead, dead, strlen(dead));
+	strcpy(policy->dead, dead);
+	return retry_policy_is_valid(policy);
+}
+
+static int load_policy(struct load *load, const json_t *object)
+{
+	struct retry_policy policy;
+	struct load_tube *tube;
+	int ret = get_tube(load, object, "tube", &tube);
+
+	if (ret)
+		return ret;
+	if (!get_policy(json_object_get(object, "policy"), &policy))
+		return wrong(load, "the policy is not one");
+	tube->record.policy = policy;
 	if (load->put)
 		store_put_tube(load->store, &tube->record);
 	return 0;
 }
 
 /* --- jobs --------------------------------------------------------------------------------- */
-
-static bool get_u64(const json_t *object, const char *name, uint64_t *number)
-{
-	const json_t *value = json_object_get(object, name);
-
-	*number = value ? (uint64_t)json_integer_value(value) : 0;
-	return !value || json_is_integer(value);
-}
 
 static int get_numbers(struct load *load, const json_t *object, struct job_record *job)
 {
@@ -191,6 +237,7 @@ static int get_numbers(struct load *load, const json_t *object, struct job_recor
 		memcpy(bytes + number->at, number->size == 4 ? (void *)&u32 : (void *)&u64,
 		       number->size);
 	}
+	job->ttr_ns = ttr_ns(job->ttr_ns);
 	return 0;
 }
 
@@ -233,41 +280,70 @@ static int get_field(struct load *load, const json_t *object, const char *name, 
 	return ok ? 0 : wrong(load, "\"%s\" is not text of at most %zu bytes", name, most);
 }
 
+/* The state, or a negative number. */
+static int state_of(const char *name)
+{
+	int state = JOB_BURIED;
+
+	while (state >= 0 && (!name || strcmp(name, store_state_names[state])))
+		state--;
+	return state;
+}
+
 static int get_state(struct load *load, const json_t *object, struct job_place *place)
 {
-	const char *name = json_string_value(json_object_get(object, "state"));
+	const json_t *due = json_object_get(object, "due_ns");
+	int state = state_of(get_text(object, "state"));
 
-	for (place->state = 0; place->state <= JOB_BURIED; place->state++) {
-		if (!name || strcmp(name, store_state_names[place->state]))
-			continue;
-		if (place->state == JOB_READY)
-			return 0;
-		if (!get_u64(object, place->state == JOB_BURIED ? "order" : "due_ns",
-			     &place->order))
-			break;
-		if (place->state == JOB_DELAYED)
-			place->order -= load->skew_ns;
+	if (state < 0)
+		return wrong(load, "need a \"state\": ready, delayed, wall or buried");
+	place->state = (uint8_t)state;
+	if (state == JOB_BURIED && !get_u64(object, "order", &place->order))
+		return wrong(load, "\"order\" is not such a number");
+	if (state != JOB_DELAYED && state != JOB_WALL)
 		return 0;
-	}
-	return wrong(load, "need a \"state\" of ready, delayed, wall, buried, and its time");
+	if (!json_is_integer(due) || (state == JOB_WALL && json_integer_value(due) < 0))
+		return wrong(load, "need the time when the job is due as \"due_ns\"");
+	place->order = state == JOB_WALL ? (uint64_t)json_integer_value(due) :
+		queue_time_ns(load, json_integer_value(due));
+	return 0;
+}
+
+/* A job from elsewhere, of which nobody knows how old it is, is new. */
+static int get_created(struct load *load, const json_t *object, struct job_record *job)
+{
+	const json_t *created = json_object_get(object, "created_ns");
+
+	if (created && !json_is_integer(created))
+		return wrong(load, "\"created_ns\" is not such a number");
+	job->created_ns = queue_time_ns(load, created ? json_integer_value(created) :
+					(int64_t)time_now_ns(CLOCK_REALTIME));
+	return 0;
 }
 
 static int get_tubes(struct load *load, const json_t *object, struct job_record *job)
 {
-	const json_t *origin = json_object_get(object, "origin");
 	struct load_tube *tube;
+	int ret = get_tube(load, object, "tube", &tube);
 
-	tube = get_tube(load, json_string_value(json_object_get(object, "tube")));
-	if (!tube)
-		return wrong(load, "need a \"tube\" of 1 to %d bytes", TUBE_NAME_MAX);
+	if (ret)
+		return ret;
 	job->place.tube = tube->record.tube;
-	if (!origin)
+	if (!json_object_get(object, "origin"))
 		return 0;
-	tube = get_tube(load, json_string_value(origin));
-	if (!tube)
-		return wrong(load, "need an \"origin\" of 1 to %d bytes", TUBE_NAME_MAX);
-	job->origin = tube->record.tube;
-	return 0;
+	ret = get_tube(load, object, "origin", &tube);
+	if (!ret)
+		job->origin = tube->record.tube;
+	return ret;
+}
+
+static int get_key(struct load *load, const json_t *object, struct job_record *job)
+{
+	int ret = get_field(load, object, "key", job->key, JOB_KEY_MAX, &job->key_len);
+
+	if (!ret && job->key_len && !name_is_key(job->key, job->key_len))
+		ret = wrong(load, "the \"key\" is not one");
+	return ret;
 }
 
 static int get_job(struct load *load, const json_t *object, struct job_record *job)
@@ -275,22 +351,22 @@ static int get_job(struct load *load, const json_t *object, struct job_record *j
 	int ret;
 
 	memset(job, 0, sizeof(*job));
-	if (!get_u64(object, "id", &job->place.id) || !job->place.id ||
-	    job->place.id > INT64_MAX)
-		return wrong(load, "need an \"id\"");
-	ret = get_numbers(load, object, job);
+	ret = get_id(load, object, &job->place.id);
+	if (!ret)
+		ret = get_numbers(load, object, job);
+	if (!ret)
+		ret = get_created(load, object, job);
 	if (!ret)
 		ret = get_tubes(load, object, job);
 	if (!ret)
 		ret = get_state(load, object, &job->place);
 	if (!ret)
-		ret = get_field(load, object, "key", job->key, JOB_KEY_MAX, &job->key_len);
+		ret = get_key(load, object, job);
 	if (!ret)
 		ret = get_field(load, object, "reason", job->reason, JOB_REASON_MAX,
 				&job->reason_len);
 	job->place.keyed = job->key_len != 0;
 	job->place.scheduled = job->schedule != 0;
-	job->created_ns -= load->skew_ns;
 	return ret;
 }
 
@@ -365,18 +441,19 @@ static int check_job(struct load *load, const struct job_record *job)
 static int get_schedule(struct load *load, const json_t *object,
 			struct schedule_record *schedule)
 {
-	const char *tube_name = json_string_value(json_object_get(object, "tube"));
-	const char *name = json_string_value(json_object_get(object, "every"));
+	const char *name = get_text(object, "every");
 	struct load_tube *tube;
 	uint64_t pri;
+	int ret;
 
 	memset(schedule, 0, sizeof(*schedule));
-	if (!name || !*name || strlen(name) > JOB_KEY_MAX)
-		return wrong(load, "\"every\" is not a name of 1 to %d bytes", JOB_KEY_MAX);
+	if (!name || !name_is_key(name, strlen(name)))
+		return wrong(load, "\"every\" is not a name");
 	schedule->name_len = (uint8_t)strlen(name);
 	memcpy(schedule->name, name, schedule->name_len);
-	if (!get_u64(object, "id", &schedule->id) || !schedule->id || schedule->id > INT64_MAX)
-		return wrong(load, "need an \"id\"");
+	ret = get_id(load, object, &schedule->id);
+	if (ret)
+		return ret;
 	if (!get_u64(object, "pri", &pri) || pri > UINT32_MAX ||
 	    !get_u64(object, "interval_ns", &schedule->interval_ns) ||
 	    schedule->interval_ns < NSEC_PER_SEC ||
@@ -386,9 +463,10 @@ static int get_schedule(struct load *load, const json_t *object,
 	    !get_u64(object, "missed", &schedule->missed) ||
 	    !get_u64(object, "last", &schedule->last))
 		return wrong(load, "the schedule is not one");
-	tube = get_tube(load, tube_name);
-	if (!tube)
-		return wrong(load, "need a \"tube\" of 1 to %d bytes", TUBE_NAME_MAX);
+	ret = get_tube(load, object, "tube", &tube);
+	if (ret)
+		return ret;
+	schedule->ttr_ns = ttr_ns(schedule->ttr_ns);
 	schedule->pri = (uint32_t)pri;
 	schedule->tube = tube->record.tube;
 	schedule->at_ns = schedule->next_ns;
@@ -471,17 +549,14 @@ static int load_line(struct load *load, const char *line, size_t len)
 {
 	json_error_t error;
 	json_t *object = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-	const json_t *policy;
 	int ret;
 
 	if (!json_is_object(object)) {
 		json_decref(object);
 		return wrong(load, "not a line of JSON: %s", object ? "no object" : error.text);
 	}
-	policy = json_object_get(object, "policy");
-	if (policy)
-		ret = load_policy(load, json_string_value(json_object_get(object, "tube")),
-				  policy);
+	if (json_object_get(object, "policy"))
+		ret = load_policy(load, object);
 	else if (json_object_get(object, "every"))
 		ret = load_schedule(load, object);
 	else

@@ -10,13 +10,13 @@
 #include "common/exit.h"
 #include "common/moment.h"
 #include "common/standard.h"
+#include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
 #include "queue/cli/person.h"
 #include "queue/cli/yaml.h"
-#include "queue/store/record.h"
+#include "queue/store/name.h"
 
-#define LETTERS	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 void person_begin(const struct option_table *table, void *values, int argc, char **argv)
 {
@@ -37,24 +37,17 @@ int person_end(struct person *person, int status)
 
 /* --- operands ----------------------------------------------------------------------------- */
 
-static bool has_only(const char *text, const char *bytes, size_t max)
-{
-	size_t len = strlen(text);
-
-	return len && len <= max && !text[strspn(text, bytes)];
-}
-
 const char *person_tube(struct argp_state *state, const char *text)
 {
-	if (*text == '-' || !has_only(text, LETTERS "-+/;.$_()", TUBE_NAME_MAX))
+	if (!name_is_tube(text, strlen(text)))
 		argp_error(state, "\"%s\" is not the name of a tube", text);
 	return text;
 }
 
 const char *person_key(struct argp_state *state, const char *what, const char *text)
 {
-	if (!has_only(text, LETTERS "-+/;.$_():@,=", JOB_KEY_MAX))
-		argp_error(state, "\"%s\" is not %s: letters, digits and any of -+/;.$_():@,=",
+	if (!name_is_key(text, strlen(text)))
+		argp_error(state, "\"%s\" is not %s: letters, digits and any of " NAME_KEY_BYTES,
 			   text, what);
 	return text;
 }

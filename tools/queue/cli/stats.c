@@ -12,16 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/number.h"
 #include "common/address.h"
-#include "queue/cli/connection.h"
-#include "queue/cli/snapshot.h"
 #include "common/exit.h"
+#include "common/number.h"
 #include "common/standard.h"
 #include "common/text.h"
 #include "common/util.h"
-#include "queue/cli/yaml.h"
+#include "queue/cli/connection.h"
+#include "queue/cli/person.h"
+#include "queue/cli/snapshot.h"
 #include "queue/cli/stats.h"
+#include "queue/cli/yaml.h"
 
 /* Length of the longest bar of a histogram. */
 #define BAR_COLUMNS	40
@@ -261,9 +262,7 @@ static error_t parse_stats(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (state->arg_num)
 			argp_error(state, "\"%s\" is one tube too many", arg);
-		if (!*arg || strlen(arg) > TUBE_NAME_MAX || arg[strcspn(arg, " \r\n")])
-			argp_error(state, "\"%s\" is not the name of a tube", arg);
-		stats->tube = arg;
+		stats->tube = person_tube(state, arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

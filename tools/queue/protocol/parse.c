@@ -18,6 +18,7 @@
 #include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
+#include "queue/store/name.h"
 
 /* Due times are also used as signed ns: the limit is in the year 2262. */
 #define UNIX_MS_MAX	(INT64_MAX / NSEC_PER_MSEC)
@@ -31,49 +32,31 @@ static bool next_ttr(struct text *text, uint64_t *ns)
 	return true;
 }
 
-/* Has a text only letters, digits, and bytes of @others? */
-static bool has_only(const struct text *text, const char *others)
-{
-	const char *p;
-
-	for (p = text->start; p < text->end; p++)
-		if (!text_is_digit(*p) && !(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') &&
-		    (!*p || !strchr(others, *p)))
-			return false;
-	return true;
-}
-
-/* Copy 1 to @max bytes; @out has room for a NUL too. */
-static bool copy_text(const struct text *text, size_t max, char *out)
+/* Copy a text to @out if it is a name, of a tube or of a key; @out has room for a NUL too. */
+static bool copy_name(const struct text *text, bool (*is_name)(const char *name, size_t len),
+		      char *out)
 {
 	size_t len = text->end - text->start;
 
-	if (!len || len > max)
+	if (!is_name(text->start, len))
 		return false;
 	memcpy(out, text->start, len);
 	out[len] = '\0';
 	return true;
 }
 
-static bool copy_name(const struct text *text, char *name)
-{
-	return has_only(text, "-+/;.$_()") && copy_text(text, TUBE_NAME_MAX, name) &&
-		*name != '-';
-}
-
 static bool next_name(struct text *text, char *name)
 {
 	struct text word;
 
-	return text_word(text, &word) && copy_name(&word, name);
+	return text_word(text, &word) && copy_name(&word, name_is_tube, name);
 }
 
 static bool next_key(struct text *text, char *key)
 {
 	struct text word;
 
-	return text_word(text, &word) && has_only(&word, "-+/;.$_():@,=") &&
-		copy_text(&word, JOB_KEY_MAX, key);
+	return text_word(text, &word) && copy_name(&word, name_is_key, key);
 }
 
 /* --- arguments ----------------------------------------------------------------------- */
@@ -108,7 +91,7 @@ static bool parse_tube(struct command *command, struct text *text)
 	struct text name = *text;
 
 	text->start = text->end;
-	return copy_name(&name, command->tube);
+	return copy_name(&name, name_is_tube, command->tube);
 }
 
 static bool parse_body_len(struct command *command, struct text *text)

@@ -7,12 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/time.h"
 #include "queue/cli/dump.h"
 #include "queue/cli/load.h"
 #include "queue/integrity/check.h"
 #include "queue/integrity/open.h"
 #include "queue/store/batch.h"
 #include "queue/store/read.h"
+#include "queue/store/schedule.h"
 #include "queue/test/model_lib.h"
 
 static struct store_config config_of(const char *name)
@@ -153,6 +155,17 @@ TEST(times_follow_the_clock_of_the_store_that_is_loaded)
 
 #define GOOD "{\"id\":1,\"tube\":\"one\",\"state\":\"ready\",\"key\":\"k\",\"body\":\"b\"}\n"
 
+#define JOB(fields)	"{\"id\":2,\"tube\":\"one\"," fields ",\"body\":\"b\"}"
+#define READY(fields)	JOB("\"state\":\"ready\"," fields)
+
+#define POLICY(attempts, base, factor, dead) \
+	"{\"tube\":\"one\",\"policy\":{\"max_attempts\":" attempts ",\"base_ns\":" base \
+	",\"factor\":" factor ",\"cap_ns\":1,\"jitter_percent\":0,\"dead\":" dead "}}"
+
+#define SCHEDULE(name, id) \
+	"{\"every\":\"" name "\",\"tube\":\"one\",\"id\":" id ",\"interval_ns\":1000000000," \
+	"\"next_ns\":1,\"body\":\"\"}"
+
 static const char *const wrong_lines[] = {
 	"\n", "{", "[]", "{}", "null", "\"id\"", "\377",
 	"{\"id\":1,\"tube\":\"one\",\"state\":\"ready\",\"body\":\"b\"}",
@@ -163,17 +176,41 @@ static const char *const wrong_lines[] = {
 	"{\"id\":2,\"tube\":1,\"state\":\"ready\",\"body\":\"b\"}",
 	"{\"id\":2,\"state\":\"ready\",\"body\":\"b\"}",
 	"{\"id\":2,\"tube\":\"one\",\"body\":\"b\"}",
-	"{\"id\":2,\"tube\":\"one\",\"state\":\"reserved\",\"body\":\"b\"}",
-	"{\"id\":2,\"tube\":\"one\",\"state\":\"delayed\",\"due_ns\":1.5,\"body\":\"b\"}",
-	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"pri\":-1,\"body\":\"b\"}",
-	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"pri\":4294967296,\"body\":\"b\"}",
+	JOB("\"state\":\"reserved\""),
+	JOB("\"state\":\"delayed\",\"due_ns\":1.5"),
+	READY("\"pri\":-1"),
+	READY("\"pri\":4294967296"),
 	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body\":7}",
 	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body64\":\"abc\"}",
 	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body64\":\"ab.=\"}",
-	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"key\":\"k\",\"body\":\"b\"}",
-	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"key\":5,\"body\":\"b\"}",
+	READY("\"key\":\"k\""),
+	READY("\"key\":5"),
 	"{\"tube\":\"one\",\"policy\":{}}", "{\"tube\":\"one\",\"policy\":5}",
-	"{\"policy\":{\"max_attempts\":1}}", NULL
+	"{\"policy\":{\"max_attempts\":1}}",
+	/* The queue keeps the kind of an alarm in the bits from 62 on. */
+	"{\"id\":2305843009213693952,\"tube\":\"one\",\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":-2,\"tube\":\"one\",\"state\":\"ready\",\"body\":\"b\"}",
+	/* No client could give these names. */
+	"{\"id\":2,\"tube\":\"a b\",\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"-a\",\"state\":\"ready\",\"body\":\"b\"}",
+	"{\"id\":2,\"tube\":\"a\\u0000\",\"state\":\"ready\",\"body\":\"b\"}",
+	JOB("\"origin\":\"a\\n\",\"state\":\"ready\""),
+	JOB("\"origin\":5,\"state\":\"ready\""),
+	READY("\"key\":\"k k\""),
+	POLICY("1", "1", "2", "\"a b\""), SCHEDULE("a b", "1"),
+	/* Times and numbers. */
+	JOB("\"state\":\"delayed\""),
+	JOB("\"state\":\"wall\""),
+	JOB("\"state\":\"wall\",\"due_ns\":-1"),
+	JOB("\"state\":\"buried\",\"order\":-1"),
+	READY("\"ttr_ns\":-1"),
+	READY("\"created_ns\":\"now\""),
+	POLICY("0", "1", "2", "\"\""), POLICY("1", "-1", "2", "\"\""),
+	POLICY("1", "1", "0.5", "\"\""),
+	POLICY("4294967297", "1", "2", "\"\""), POLICY("1", "4294967296000000000", "2", "\"\""),
+	POLICY("1", "1", "\"2\"", "\"\""),
+	SCHEDULE("a", "-1"), SCHEDULE("a", "2305843009213693952"),
+	NULL
 };
 
 static bool none(void *context, const struct job_place *place)
@@ -203,6 +240,39 @@ TEST(a_wrong_line_is_named_and_nothing_is_loaded)
 	ASSERT(!found);
 	ASSERT_EQ(store_next_id(store), 1);
 	store_close(store);
+}
+
+#define LAST_ID(fields) \
+	"{\"id\":2305843009213693951,\"tube\":\"one\"," fields ",\"body\":\"\"}\n"
+
+/* Lines that a program or a person has written, not twheelq. */
+TEST(what_a_line_leaves_out_is_as_put_has_it)
+{
+	struct store_config config = config_of("store");
+	struct schedule_record schedule;
+	struct job_record job;
+	struct store *store;
+	uint64_t skew_ns = 1000000000000;
+
+	ASSERT_EQ(store_open(&store, &config), 0);
+	store_put_number(store, "skew", skew_ns);
+	store_close(store);
+	ASSERT_EQ(load(&config, GOOD POLICY("1", "1", "2.5", "\"d\"") "\n" SCHEDULE("a", "7") "\n"
+		       LAST_ID("\"state\":\"delayed\",\"due_ns\":5,\"created_ns\":-5")), 0);
+	ASSERT_EQ(store_open(&store, &config), 0);
+	ASSERT_EQ(store_get(store, 1, &job), 0);
+	ASSERT_EQ(job.ttr_ns, NSEC_PER_SEC);
+	ASSERT_LE(job.created_ns, time_now_ns(CLOCK_REALTIME) - skew_ns);
+	ASSERT_GT(job.created_ns, 0);
+	ASSERT_EQ(store_get_schedule(store, 7, &schedule), 0);
+	ASSERT_EQ(schedule.ttr_ns, NSEC_PER_SEC);
+	/* Before the queue's clock began: due at once, not in 500 years. */
+	ASSERT_EQ(store_get(store, 2305843009213693951, &job), 0);
+	ASSERT_EQ(job.place.order, 0);
+	ASSERT_EQ(job.created_ns, 0);
+	ASSERT_GT(store_next_id(store), job.place.id);
+	store_close(store);
+	ASSERT_EQ(store_check(&config, stdout), 0);
 }
 
 #define SAME_KEY(tube) \
