@@ -10,10 +10,22 @@
 #include "common/exit.h"
 #include "common/standard.h"
 
+/* --help too is printed by a library that does not look, and ends the program. */
+static void check_at_exit(int status, void *unused)
+{
+	(void)unused;
+	if (status || (!fflush(stdout) && !ferror(stdout)))
+		return;
+	warn("cannot write");
+	_exit(EXIT_CANNOT);
+}
+
 void standard_files_open(void)
 {
 	int fd;
 
+	if (on_exit(check_at_exit, NULL))
+		exit(EXIT_CANNOT);
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 			continue;

@@ -9,7 +9,6 @@
 
 #include "common/exit.h"
 #include "common/moment.h"
-#include "common/standard.h"
 #include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
@@ -31,7 +30,6 @@ void person_begin(const struct option_table *table, void *values, int argc, char
 int person_end(struct person *person, int status)
 {
 	connection_close(person->connection);
-	standard_output_check();
 	return status;
 }
 

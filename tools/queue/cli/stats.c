@@ -15,7 +15,6 @@
 #include "common/address.h"
 #include "common/exit.h"
 #include "common/number.h"
-#include "common/standard.h"
 #include "common/text.h"
 #include "common/util.h"
 #include "queue/cli/connection.h"
@@ -331,6 +330,5 @@ int stats_main(int argc, char **argv)
 	status = stats.tube ? stats_of_tube(connection, &stats) :
 			      stats_of_daemon(connection, &stats);
 	connection_close(connection);
-	standard_output_check();
 	return status;
 }

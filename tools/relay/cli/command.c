@@ -70,8 +70,6 @@ void command_begin(const struct option_table *table, void *values, int argc, cha
 int command_end(struct command *command, int status)
 {
 	client_settings_free(&command->settings);
-	if (fflush(stdout) || ferror(stdout))
-		err(EXIT_CANNOT, "cannot write");
 	return status;
 }
 

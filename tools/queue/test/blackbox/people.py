@@ -379,7 +379,7 @@ def output_that_cannot_be_written_or_is_closed_is_status_1():
         daemon.start()
         equal(run(daemon, "put", "x")[0], 0)
         for words in ("stats", "stats --json", "stats default", "jobs default", "peek 1", "top -c 1",
-                      "top -c 1 -j"):
+                      "top -c 1 -j", "peek --help"):
             name, *rest = words.split()
             for redirection in (">/dev/full", ">&-", "<&- >&-", "<&- >&- 2>&-"):
                 command = f'exec "$0" {name} -a "$1" {" ".join(rest)} {redirection}'
