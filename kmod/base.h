@@ -76,7 +76,7 @@ struct base_due {
 /**
  * struct base_lag - how far a base is behind with its nodes
  * @since_ns: when a run began that used up its time and left nodes, if no run since then has
- *	handled all; the first such run, on CLOCK_MONOTONIC; 0: no nodes are left.
+ *	handled all; the first such run, on CLOCK_MONOTONIC; 0: there is none.
  * @length_ns: how long that was ago when a batch began; a limit if it was
  *	longer.
  */

@@ -328,12 +328,12 @@ static void wake_waiters(struct context *context, unsigned int *looks)
 }
 
 /**
- * context_poll_again() - wake those that poll, as a read of theirs may have missed the mutex
+ * context_poll_again() - wake those that poll, as a read that does not wait has left records
  * @context: the context, whose mutex was just dropped.
  */
 void context_poll_again(struct context *context)
 {
-	/* Who has set it before is woken now; who sets it after this meets another holder. */
+	/* Who has set it before is woken now; who sets it after this looks at the mutex again. */
 	xchg(&context->poll_again, 0);
 	wake_pollers(context);
 }

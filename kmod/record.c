@@ -258,6 +258,9 @@ static ssize_t read_all(struct reading *reading)
 		    fatal_signal_pending(current))
 			break;
 		ret = context_give_way(reading->context, reading->how);
+		/* Who is told only of changes may take so few records for all that there are. */
+		if (ret == -EAGAIN)
+			context_poll_again(reading->context);
 		if (ret)
 			break;
 	}
