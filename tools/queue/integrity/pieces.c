@@ -4,6 +4,7 @@
  *
  * RocksDB's repair makes a new list of the tables that it can read, and writes the readable
  * records of the logs to tables. Here it works on hard links, so the files are not changed.
+ * It would go on without a log for whose table there is no space: then there are no pieces.
  *
  * The new list does not tell which of two tables is newer if their changes overlap in time,
  * as is normal after compactions, and RocksDB refuses such a list. Then each file becomes a
@@ -23,7 +24,10 @@
 #include <unistd.h>
 
 #include "queue/integrity/pieces.h"
+#include "queue/store/dir.h"
 #include "queue/store/fault.h"
+#include "queue/store/info_log.h"
+#include "queue/store/space.h"
 #include "queue/store/state.h"
 
 #define PIECES		"db.pieces"
@@ -53,7 +57,7 @@ static char *path_of(const struct store *store, const char *name)
 {
 	char *path;
 
-	if (asprintf(&path, "%s/" PIECES "%s%s", store->dir, *name ? "/" : "", name) < 0)
+	if (asprintf(&path, "%s/" PIECES "%s%s", store->path, *name ? "/" : "", name) < 0)
 		abort();
 	return path;
 }
@@ -66,12 +70,33 @@ static void remove_pieces(const struct store *store)
 	free(path);
 }
 
-/* For scandir(): tables and logs. */
-static int has_changes(const struct dirent *file)
+static bool has_end(const struct dirent *file, const char *end)
 {
 	const char *dot = strrchr(file->d_name, '.');
 
-	return dot && (!strcmp(dot, ".sst") || !strcmp(dot, ".log"));
+	return dot && !strcmp(dot, end);
+}
+
+/* For scandir(). */
+static int is_table(const struct dirent *file)
+{
+	return has_end(file, ".sst");
+}
+
+static int has_changes(const struct dirent *file)
+{
+	return is_table(file) || has_end(file, ".log");
+}
+
+/* Free what scandir() has returned. */
+static void free_list(struct dirent **files, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		free(files[i]);
+	if (nr >= 0)
+		free(files);
 }
 
 static int link_file(const struct store *store, const char *name, const char *path)
@@ -96,61 +121,76 @@ static void close_piece(struct store *store)
 	store->db = NULL;
 }
 
-/* Returns whether it could be opened; if not, logs the error. */
-static bool open_piece(struct store *store, const char *path)
+/* Log an error of RocksDB; returns a negative errno. */
+static int piece_error(struct store *store, const char *path, char *error)
+{
+	int ret = store_is_no_space(error) ? -ENOSPC : -EBADMSG;
+
+	store_say(store, LOG_WARNING, "%s: %s", path, error);
+	rocksdb_free(error);
+	return ret;
+}
+
+static int open_piece(struct store *store, const char *path)
 {
 	char *error = NULL;
 
 	store->db = rocksdb_open_for_read_only(store->options, path, 0, &error);
 	if (!error)
-		return true;
-	store_say(store, LOG_WARNING, "%s: %s", path, error);
-	rocksdb_free(error);
+		return 0;
 	store->db = NULL;
-	return false;
+	return piece_error(store, path, error);
 }
 
-/* RocksDB moves a table to lost/ if it cannot read the whole table. */
+/* RocksDB moves a table to lost/ if it cannot read the whole table; and each log, when read. */
 static void say_lost(const struct store *store, const char *path)
 {
+	struct dirent **files;
 	char *lost;
+	int nr;
 
 	if (asprintf(&lost, "%s/lost", path) < 0)
 		abort();
-	if (!access(lost, F_OK))
-		store_say(store, LOG_ERR, "%s: some of its files cannot be read and are lost",
-			  path);
+	nr = scandir(lost, &files, is_table, NULL);
 	free(lost);
+	if (nr > 0)
+		store_say(store, LOG_ERR, "%s: %d of its tables cannot be read and are lost",
+			  path, nr);
+	free_list(files, nr);
 }
 
-static bool repair_piece(struct store *store, const char *path)
+static int repair_piece(struct store *store, const char *path)
 {
+	rocksdb_options_t *options = rocksdb_options_create_copy(store->options);
+	bool lacks_space = false;
 	char *error = NULL;
 
-	rocksdb_repair_db(store->options, path, &error);
-	if (!error) {
-		say_lost(store, path);
-		return open_piece(store, path);
-	}
-	store_say(store, LOG_WARNING, "%s: %s", path, error);
-	rocksdb_free(error);
-	return false;
+	info_log_set(options, store->config.log, &lacks_space);
+	rocksdb_repair_db(options, path, &error);
+	rocksdb_options_destroy(options);
+	if (error)
+		return piece_error(store, path, error);
+	if (lacks_space)
+		return -ENOSPC;
+	say_lost(store, path);
+	return open_piece(store, path);
 }
 
 /* --- as a whole, or one by one ------------------------------------------------------------ */
 
 /* Make a store from these files, and open it. */
-static bool make_piece(struct store *store, const char *path, struct dirent **files, int nr)
+static int make_piece(struct store *store, const char *path, struct dirent **files, int nr)
 {
-	int i;
+	int ret, i;
 
 	if (mkdir(path, 0700))
-		return false;
+		return -errno;
 	for (i = 0; i < nr; i++) {
-		if (link_file(store, files[i]->d_name, path)) {
-			store_say(store, LOG_ERR, "%s/%s: cannot be linked: %m", path,
-				  files[i]->d_name);
-			return false;
+		ret = link_file(store, files[i]->d_name, path);
+		if (ret) {
+			store_say(store, LOG_ERR, "%s/%s: cannot be linked: %s", path,
+				  files[i]->d_name, strerror(-ret));
+			return ret;
 		}
 	}
 	return repair_piece(store, path);
@@ -166,76 +206,89 @@ static int compare_pieces(const void *a, const void *b)
 static void visit_piece(struct store *store, const struct piece *piece,
 			void (*each)(void *context), void *context)
 {
-	if (!open_piece(store, piece->path))
+	if (open_piece(store, piece->path))
 		return;
 	each(context);
 	close_piece(store);
 }
 
-/* Returns the number of pieces that could be opened. */
+/* Make a piece of each file that can be read. Returns how many there are, or -ENOSPC. */
+static int make_pieces(struct store *store, struct dirent **files, int nr_files,
+		       struct piece *pieces)
+{
+	int nr = 0, ret, i;
+
+	for (i = 0; i < nr_files; i++) {
+		pieces[nr].path = path_of(store, files[i]->d_name);
+		ret = make_piece(store, pieces[nr].path, &files[i], 1);
+		if (ret == -ENOSPC)
+			return ret;
+		if (ret) {
+			free(pieces[nr].path);
+			pieces[nr].path = NULL;
+			continue;
+		}
+		pieces[nr++].last = rocksdb_get_latest_sequence_number(store->db);
+		close_piece(store);
+	}
+	return nr;
+}
+
 static int visit_one_by_one(struct store *store, struct dirent **files, int nr_files,
 			    void (*each)(void *context), void *context)
 {
 	struct piece *pieces = calloc((size_t)nr_files, sizeof(*pieces));
-	int nr = 0, i;
+	int nr, i;
 
 	if (!pieces)
 		abort();
-	for (i = 0; i < nr_files; i++) {
-		char *path = path_of(store, files[i]->d_name);
-
-		if (!make_piece(store, path, &files[i], 1)) {
-			free(path);
-			continue;
-		}
-		pieces[nr].path = path;
-		pieces[nr++].last = rocksdb_get_latest_sequence_number(store->db);
-		close_piece(store);
-	}
-	qsort(pieces, (size_t)nr, sizeof(*pieces), compare_pieces);
-	for (i = 0; i < nr; i++) {
+	nr = make_pieces(store, files, nr_files, pieces);
+	if (nr > 0)
+		qsort(pieces, (size_t)nr, sizeof(*pieces), compare_pieces);
+	for (i = 0; i < nr; i++)
 		visit_piece(store, &pieces[i], each, context);
+	for (i = 0; i < nr_files; i++)
 		free(pieces[i].path);
-	}
 	free(pieces);
-	return nr;
+	return nr ? (nr < 0 ? nr : 0) : -EBADMSG;
 }
 
-/* Returns the number of pieces that could be opened; 1 for the whole store. */
 static int visit_all(struct store *store, struct dirent **files, int nr,
 		     void (*each)(void *context), void *context)
 {
 	char *root = path_of(store, ""), *whole = path_of(store, WHOLE);
-	int opened = 1;
+	int ret;
 
 	mkdir(root, 0700);
-	if (make_piece(store, whole, files, nr)) {
+	store_space_for_files(store, 2 * store_dir_log_bytes(store));
+	ret = make_piece(store, whole, files, nr);
+	if (!ret) {
 		each(context);
 		close_piece(store);
-	} else {
+	} else if (ret != -ENOSPC) {
 		store_say(store, LOG_WARNING,
 			  "%s: its files are read one by one: some jobs may be in an older state",
 			  store->dir);
-		opened = visit_one_by_one(store, files, nr, each, context);
+		remove_pieces(store);
+		mkdir(root, 0700);
+		ret = visit_one_by_one(store, files, nr, each, context);
 	}
 	free(whole);
 	free(root);
-	return opened;
+	return ret;
 }
 
 int store_each_piece(struct store *store, void (*each)(void *context), void *context)
 {
 	struct dirent **files;
 	int nr = scandir(store->db_path, &files, has_changes, alphasort);
-	int opened, i;
+	int ret;
 
 	if (nr < 0)
 		return -errno;
 	remove_pieces(store);
-	opened = nr ? visit_all(store, files, nr, each, context) : 0;
+	ret = nr ? visit_all(store, files, nr, each, context) : -EBADMSG;
 	remove_pieces(store);
-	for (i = 0; i < nr; i++)
-		free(files[i]);
-	free(files);
-	return opened ? 0 : -EBADMSG;
+	free_list(files, nr);
+	return ret;
 }

@@ -377,10 +377,15 @@ static int copy_all(struct salvage *salvage)
 
 static void fill_copy(struct salvage *salvage)
 {
+	int ret;
+
 	salvage->options = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_disable_WAL(salvage->options, 1);
 	salvage->batch = rocksdb_writebatch_create();
-	if ((copy_all(salvage) || !salvage->entries) && !salvage->error)
+	ret = copy_all(salvage);
+	if (ret == -ENOSPC && !salvage->error)
+		salvage->error = strdup("No space left on device, for tables of the logs");
+	if ((ret || !salvage->entries) && !salvage->error)
 		salvage->error =
 			strdup("nothing can be read: restore a backup, or take another directory");
 	flush_copy(salvage);
@@ -482,7 +487,7 @@ int store_salvage(struct store *store)
 
 	if (!file_exists(store, "db") && file_exists(store, COPY))
 		return say_rename(store, install_copy(store));
-	if (asprintf(&salvage.path, "%s/" COPY, store->dir) < 0)
+	if (asprintf(&salvage.path, "%s/" COPY, store->path) < 0)
 		abort();
 	do {
 		ret = make_copy(&salvage);

@@ -55,9 +55,16 @@ bool store_is_damage(const char *error)
 	return !error || strstr(error, "Corruption") || strstr(error, "Input/output error");
 }
 
+/* Errors have paths, which may have the word alone. */
+bool store_is_quota(const char *error)
+{
+	return strstr(error, ": Disk quota exceeded");
+}
+
 bool store_is_no_space(const char *error)
 {
-	return strstr(error, "No space") || strstr(error, "Space limit") || strstr(error, "quota");
+	return strstr(error, "No space left on device") || strstr(error, "Space limit reached") ||
+		store_is_quota(error);
 }
 
 /* If the mark cannot be written, the next damage tries again. */

@@ -30,6 +30,8 @@ void store_die(struct store *store, const char *what, const char *error)
 int store_damaged(struct store *store, const char *what, char *error);
 /* Returns whether an error is damage, and not a lack of files or memory. */
 bool store_is_damage(const char *error);
+/* Returns whether an error is the end of the user's or the tree's quota. */
+bool store_is_quota(const char *error);
 /* Returns whether an error is a lack of space, also for the user's or the tree's quota. */
 bool store_is_no_space(const char *error);
 /* Mark damage on disk, once, if the store is in use. Any thread may call it. */

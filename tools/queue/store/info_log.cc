@@ -62,8 +62,8 @@ class Limit {
 
 class Log : public rocksdb::Logger {
  public:
-	explicit Log(log_function log)
-		: Logger(rocksdb::InfoLogLevel::WARN_LEVEL), log_(log)
+	Log(log_function log, bool *lacks_space)
+		: Logger(rocksdb::InfoLogLevel::WARN_LEVEL), log_(log), lacks_space_(lacks_space)
 	{
 	}
 
@@ -80,16 +80,33 @@ class Log : public rocksdb::Logger {
 		Say("RocksDB", format, args);
 	}
 
-	/* Of the warnings only how many bytes of a log are not read. */
+	/* Of the warnings only how many bytes of a log are not read, and those of a repair. */
 	void Logv(const rocksdb::InfoLogLevel level, const char *format, va_list args) override
 	{
-		if (level > GetInfoLogLevel())
+		if (level > GetInfoLogLevel()) {
 			Say("RocksDB", format, args);
-		else if (level == GetInfoLogLevel() && strstr(format, "dropping"))
+		} else if (level == GetInfoLogLevel() && strstr(format, "dropping")) {
 			Say("the end of a log is torn, or damaged: RocksDB", format, args);
+		} else if (level == GetInfoLogLevel() && strstr(format, "conversion error")) {
+			NoteSpace(format, args);
+			Say("RocksDB", format, args);
+		}
 	}
 
  private:
+	/* A repair goes on without a log that it could not make a table of. */
+	void NoteSpace(const char *format, va_list args)
+	{
+		char line[512];
+		va_list copy;
+
+		va_copy(copy, args);
+		vsnprintf(line, sizeof(line), format, copy);
+		va_end(copy);
+		if (lacks_space_ && store_is_no_space(line))
+			*lacks_space_ = true;
+	}
+
 	void Say(const char *what, const char *format, va_list args)
 	{
 		char line[512], *end;
@@ -109,14 +126,15 @@ class Log : public rocksdb::Logger {
 	}
 
 	log_function log_;
+	bool *lacks_space_;
 	Limit limit_;
 };
 
 } // namespace
 
-void info_log_set(rocksdb_options_t *options, log_function log)
+void info_log_set(rocksdb_options_t *options, log_function log, bool *lacks_space)
 {
-	rocksdb_logger_t logger = { std::make_shared<Log>(log) };
+	rocksdb_logger_t logger = { std::make_shared<Log>(log, lacks_space) };
 
 	rocksdb_options_set_info_log(options, &logger);
 }

@@ -161,7 +161,7 @@ void store_set_options(struct store *store)
 	set_files(store->options);
 	bound_compactions(store);
 	verify_logs(store);
-	info_log_set(store->options, store->config.log);
+	info_log_set(store->options, store->config.log, NULL);
 	rocksdb_options_set_create_if_missing(store->options, store->fresh);
 	rocksdb_options_set_error_if_exists(store->options, store->fresh);
 	store->read_options = store_make_read_options();

@@ -52,7 +52,7 @@ struct store_taken {
 /* RocksDB goes on by itself after a lack of space, but not after the end of a quota. */
 static bool is_full(const char *error)
 {
-	return store_is_no_space(error) && !strstr(error, "quota");
+	return store_is_no_space(error) && !store_is_quota(error);
 }
 
 /*

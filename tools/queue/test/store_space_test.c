@@ -22,6 +22,7 @@
 #include "queue/integrity/open.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
+#include "queue/store/fault.h"
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/space.h"
@@ -392,7 +393,18 @@ static void damage_one(uint64_t id)
 	store_close(store);
 }
 
-TEST(a_damaged_store_on_a_full_disk_is_repaired)
+/* RocksDB cannot open a store that has lost the list of its files. */
+static void damage_list(uint64_t id)
+{
+	char command[200];
+
+	(void)id;
+	snprintf(command, sizeof(command), "cd %s/db && for f in MANIFEST*; do echo lost >$f; done",
+		 dir);
+	ASSERT_EQ(system(command), 0);
+}
+
+static void see_repair_on_a_full_disk(uint64_t reserve, uint64_t nr, void (*damage)(uint64_t id))
 {
 	struct store_config config;
 	struct store *store;
@@ -400,15 +412,14 @@ TEST(a_damaged_store_on_a_full_disk_is_repaired)
 	uint64_t end, id;
 	int ret;
 
-	make_disk("size=64m");
-	store = open_on_disk();
-	end = put_while_room(store, 1, 3000);
-	ASSERT_EQ(end, 3001);
+	store = open_with_reserve(reserve);
+	end = put_while_room(store, 1, nr);
+	ASSERT_EQ(end, nr + 1);
 	store_close(store);
-	damage_one(end / 2);
+	damage(end / 2);
 	fill_disk();
 	config = test_config(dir);
-	config.reserve = 0;
+	config.reserve = reserve;
 	ASSERT_EQ(store_open(&store, &config), -EBADMSG);
 	config.repair = true;
 	*log_text = '\0';
@@ -416,12 +427,26 @@ TEST(a_damaged_store_on_a_full_disk_is_repaired)
 	ret = store_open(&store, &config);
 	test_about("%s", log_text);
 	ASSERT_EQ(ret, 0);
-	ASSERT(strstr(log_text, "cannot be copied"));
 	for (id = 1; id < end; id++)
 		ASSERT_EQ(store_get(store, id, &job), 0);
 	ASSERT(!store_has_room(store));
 	delete_all(store, 1, end);
 	store_close(store);
+}
+
+TEST(a_damaged_store_on_a_full_disk_is_repaired)
+{
+	make_disk("size=64m");
+	see_repair_on_a_full_disk(0, 3000, damage_one);
+	/* What was released at first was not enough. */
+	ASSERT(strstr(log_text, "cannot be copied"));
+}
+
+/* All is in the log, for whose table there is no space, and RocksDB's repair says nothing of it. */
+TEST(a_store_on_a_full_disk_that_has_lost_its_list_of_files_is_repaired)
+{
+	make_disk("size=512m");
+	see_repair_on_a_full_disk(256u << 20, 700, damage_list);
 }
 
 /* --- a disk that says that it is full ------------------------------------------------------ */
@@ -475,6 +500,12 @@ rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *nam
 }
 
 /* The free bytes that the file system shows are then those of others. */
+TEST(a_path_that_has_the_word_quota_is_no_lack_of_space)
+{
+	ASSERT(!store_is_no_space("Corruption: bad block in file /srv/quota/db/MANIFEST-000005"));
+	ASSERT(store_is_no_space("IO error: While appending to file: a.log: Disk quota exceeded"));
+}
+
 TEST(a_store_whose_quota_is_used_up_is_opened_with_a_part_of_the_reserve)
 {
 	struct store *store;
