@@ -91,8 +91,8 @@ void queue_drain(struct queue *queue);
 bool queue_is_draining(const struct queue *queue);
 
 /*
- * alarms_fd() is readable: handle what is due. Returns true if some may be left, because the
- * store's writer is behind; the caller should wait for that before the next call.
+ * alarms_fd() is readable: handle what is due. Returns true if some may be left, because they have
+ * changes and the store's writer is behind; the caller should wait for that before the next call.
  */
 bool queue_alarms(struct queue *queue);
 

@@ -42,7 +42,7 @@
 #define STOP_MS			5000
 /* While a put or alarms wait for the store, look this often whether they may go on. */
 #define STALL_MS		1
-/* The rest of very many alarms waits no longer than this until the writer has caught up. */
+/* If the writer does not catch up, the next ones of very many alarms go on after this. */
 #define HOLD_MS			200
 
 struct server {
@@ -54,7 +54,7 @@ struct server {
 	struct source extra;
 	struct clients clients;
 	bool alarmed;		/* call queue_alarms() */
-	bool more_alarms;	/* some were left, as the store's writer was behind */
+	bool more_alarms;	/* some may be left, as the store's writer was behind */
 	bool held;		/* so @alarms are out of epoll */
 	uint64_t held_ms;	/* since when */
 	bool clients_first;	/* clients have their turn before more alarms */
@@ -337,9 +337,9 @@ static void hold_alarms(struct server *server, bool hold)
 }
 
 /*
- * Very many alarms at once keep the store's writer busy. The next ones wait until it has caught up,
- * as clients with bodies do; and then they and these clients take turns, as either has enough for
- * it to be behind again.
+ * Very many alarms at once that have changes, such as ends of times to run, keep the store's writer
+ * busy. The next ones wait until it has caught up, as clients with bodies do; and then they and
+ * these clients take turns, as either has enough for it to be behind again.
  */
 static bool alarms_must_wait(struct server *server)
 {
@@ -356,6 +356,8 @@ static void run_alarms(struct server *server)
 	bool hold = server->alarmed && alarms_must_wait(server);
 
 	hold_alarms(server, hold);
+	if (!server->alarmed)
+		server->more_alarms = false;
 	if (!server->alarmed || hold)
 		return;
 	server->alarmed = false;

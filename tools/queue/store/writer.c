@@ -154,7 +154,7 @@ bool store_writer_is_idle(const struct store *store)
 	return !store->writer.bytes;
 }
 
-static size_t batch_bytes(const struct store *store)
+size_t store_batch_bytes(const struct store *store)
 {
 	size_t bytes;
 
@@ -171,7 +171,7 @@ void store_writer_take(struct store *store)
 		abort();
 	*taken = (struct store_taken){
 		.changes = store->batch,
-		.bytes = batch_bytes(store),
+		.bytes = store_batch_bytes(store),
 		.deletes = store->deletes,
 	};
 	store->batch = rocksdb_writebatch_create();
@@ -185,7 +185,7 @@ void store_writer_take(struct store *store)
 
 bool store_writer_is_behind(const struct store *store)
 {
-	return batch_bytes(store) + store->writer.bytes >= BYTES_BEHIND;
+	return store_batch_bytes(store) + store->writer.bytes >= BYTES_BEHIND;
 }
 
 void store_writer_init(struct store *store)

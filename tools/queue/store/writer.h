@@ -14,6 +14,9 @@ struct store;
  */
 bool store_writer_is_behind(const struct store *store);
 
+/* The bytes of the changes since the last commit. */
+size_t store_batch_bytes(const struct store *store);
+
 /* --- for store/ and integrity/ --- */
 
 void store_writer_init(struct store *store);

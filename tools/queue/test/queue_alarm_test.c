@@ -892,7 +892,7 @@ TEST(when_the_clock_is_set_delays_are_as_if_it_had_been_right)
 	queue_remove();
 }
 
-/* The linker calls this in place of the one without a prefix. */
+/* The linker calls these in place of those without a prefix. */
 int __real_store_get_unchanged(struct store *store, uint64_t id, struct job_record *record);
 int __wrap_store_get_unchanged(struct store *store, uint64_t id, struct job_record *record);
 
@@ -901,6 +901,50 @@ static bool reads_fail;
 int __wrap_store_get_unchanged(struct store *store, uint64_t id, struct job_record *record)
 {
 	return reads_fail ? -EIO : __real_store_get_unchanged(store, id, record);
+}
+
+bool __real_store_writer_is_behind(const struct store *store);
+bool __wrap_store_writer_is_behind(const struct store *store);
+
+static bool is_behind;
+
+bool __wrap_store_writer_is_behind(const struct store *store)
+{
+	return is_behind || __real_store_writer_is_behind(store);
+}
+
+TEST(jobs_that_are_due_do_not_wait_for_a_store_that_is_behind)
+{
+	int i;
+
+	open_with(4096);
+	for (i = 0; i < 1000; i++)
+		client_put(0, 1, 1 * SEC, LONG);
+	settle();
+	is_behind = true;
+	fake_advance(1 * SEC);
+	ASSERT(!queue_alarms(queue));
+	ASSERT_EQ(queue->nr[IS_READY], 1000);
+}
+
+TEST(times_to_run_that_end_wait_for_a_store_that_is_behind)
+{
+	int i;
+
+	open_with(4096);
+	for (i = 0; i < 1000; i++) {
+		client_put(0, 1, 0, 1 * SEC);
+		ASSERT(client_reserve(0));
+	}
+	settle();
+	is_behind = true;
+	fake_advance(1 * SEC);
+	ASSERT(queue_alarms(queue));
+	ASSERT_GT(queue->nr[IS_READY], 0);
+	ASSERT_LT(queue->nr[IS_READY], 1000);
+	is_behind = false;
+	ASSERT(!queue_alarms(queue));
+	ASSERT_EQ(queue->nr[IS_READY], 1000);
 }
 
 /* The delays go on then, as if the clock had not been set. */
