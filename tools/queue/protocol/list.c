@@ -207,9 +207,12 @@ void list_jobs(struct peer *peer, const struct command *command)
 	if (!yaml_begin(&yaml, peer))
 		return;
 	page.file = yaml.file;
-	if (page.left && page.tube->number && page.status == IS_RESERVED)
+	/* Do not walk an index all of whose jobs are in another status, in memory. */
+	if (!page.tube->nr[page.status])
+		page.left = 0;
+	if (page.left && page.status == IS_RESERVED)
 		store_each_mark(queue->store, command->id, page_mark, &page);
-	else if (page.left && page.tube->number)
+	else if (page.left)
 		page_walk(&page, &after);
 	page_say_cursor(&page);
 	yaml_say(&yaml, peer, 0);

@@ -123,10 +123,10 @@ TEST(delete_of_a_job_in_memory_without_a_key_reads_no_record)
 }
 
 /* They stay in the index of delayed jobs: a walk would pass all of them. */
-TEST(no_command_walks_past_jobs_that_are_reserved_while_delayed)
+TEST(no_command_walks_an_index_whose_jobs_are_all_reserved)
 {
 	struct command command = { .op = OP_PEEK_DELAYED };
-	uint64_t id;
+	uint64_t id, ids[10];
 
 	open_queue();
 	id = client_put(0, 1, 1000 * NSEC_PER_SEC, LONG);
@@ -135,6 +135,7 @@ TEST(no_command_walks_past_jobs_that_are_reserved_while_delayed)
 	ASSERT_SAID(client_run(0, &command, NULL), "NOT_FOUND");
 	command = (struct command){ .op = OP_KICK, .count = 1 };
 	ASSERT_SAID(client_run(0, &command, NULL), "KICKED 0");
+	ASSERT_EQ(client_list(0, "default", LIST_DELAYED, 0, 10, ids), 0);
 	ASSERT_EQ(nr_walks, 0);
 	id = client_put(0, 1, 1000 * NSEC_PER_SEC, LONG);
 	ASSERT_SAID(client_run(0, &command, NULL), "KICKED 1");
