@@ -39,7 +39,7 @@ void client_swallow(struct client *client, uint64_t len, const char *reply)
 	client->swallow_reply = reply;
 }
 
-/* The daemon may have stood still: what its socket has came, too. */
+/* The daemon may have stood still: what is in the socket has come, too. */
 static bool is_slow(const struct client *client, uint64_t age_ns)
 {
 	uint64_t expected = age_ns / NSEC_PER_MSEC * BODY_BYTES_PER_MS;
@@ -52,33 +52,25 @@ static bool is_slow(const struct client *client, uint64_t age_ns)
 		(ioctl(client->source.fd, FIONREAD, &unread) || got + (size_t)unread < expected);
 }
 
-/* A client that has to make room for others; NULL: there is none. */
-static struct client *slow_client(struct clients *clients)
+static bool makes_room(const struct client *client, uint64_t age_ns)
 {
-	uint64_t now = time_now_ns(CLOCK_MONOTONIC);
-	struct client *client;
-
-	TAILQ_FOREACH(client, &clients->begun, begun_entry) {
-		if (now - client->body->began_ns < BODY_YOUNG_NS)
-			break;
-		/* The body of a stalled one is complete. */
-		if (client->state != CLIENT_STALLED &&
-		    is_slow(client, now - client->body->began_ns))
-			return client;
-	}
-	return NULL;
+	/* The body of a stalled one is complete. */
+	return client->state != CLIENT_STALLED && is_slow(client, age_ns);
 }
 
-/* Free the memory of bodies whose clients are too slow. */
+/* Free the memory of bodies whose clients are too slow, those that began first before others. */
 static void free_slow_bodies(struct clients *clients, size_t needed)
 {
-	struct client *client;
+	uint64_t now = time_now_ns(CLOCK_MONOTONIC), age_ns;
+	struct client *client, *next;
 	unsigned long times;
 
-	while (clients->bodies + needed > clients->max_bodies) {
-		client = slow_client(clients);
-		if (!client)
-			return;
+	TAILQ_FOREACH_SAFE(client, &clients->begun, begun_entry, next) {
+		age_ns = now - client->body->began_ns;
+		if (clients->bodies + needed <= clients->max_bodies || age_ns < BODY_YOUNG_NS)
+			break;
+		if (!makes_room(client, age_ns))
+			continue;
 		times = log_limit(&clients->say_trickles);
 		if (times)
 			log_say(LOG_WARNING,
