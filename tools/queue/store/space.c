@@ -108,7 +108,7 @@ static uint64_t default_reserve(const struct store *store)
 	return part < RESERVE_LEAST ? RESERVE_LEAST : part;
 }
 
-/* --- the ballast; callers hold the lock --------------------------------------------------- */
+/* --- the ballast; callers hold the lock, if the store has threads ------------------------- */
 
 static void take_ballast(struct store *store)
 {
@@ -122,7 +122,10 @@ static void take_ballast(struct store *store)
 	space->held = true;
 }
 
-/* Release at least @bytes of the ballast, in whole blocks, as a file keeps the one it ends in. */
+/*
+ * Release at least @bytes of the ballast, or all there is, in whole blocks, as a file keeps the one
+ * it ends in.
+ */
 static void release_part(struct store *store, uint64_t bytes)
 {
 	struct store_space *space = &store->space;
@@ -490,7 +493,8 @@ int store_space_open(struct store *store)
 		return -errno;
 	if (fstat(space->ballast_fd, &file))
 		return -errno;
-	if (!fstatvfs(store->dir_fd, &disk) && space->reserve > disk.f_blocks * disk.f_frsize)
+	if (!fstatvfs(store->dir_fd, &disk) &&
+	    space->reserve > (uint64_t)disk.f_blocks * disk.f_frsize)
 		store_say(store, LOG_WARNING,
 			  "%s: the reserve is larger than the file system: all puts are refused",
 			  store->dir);

@@ -20,7 +20,7 @@ void store_space_for_opening(struct store *store);
 void store_space_for_files(struct store *store, uint64_t bytes);
 /* RocksDB could not be opened for lack of space: release more. False: there is no more. */
 bool store_space_open_again(struct store *store);
-/* The same for a copy of the store, by a repair. What opening needs after that is kept. */
+/* The same for a copy of the store, by a repair. An eighth is kept, for opening after that. */
 bool store_space_copy_again(struct store *store);
 void store_space_close(struct store *store);
 /* Check the free space, and release the ballast or take it back. */
