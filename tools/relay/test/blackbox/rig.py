@@ -110,11 +110,12 @@ class Rig(Brokers):
                 self.start(DISK)
 
     def leave(self, topics):
-        """Delete the topics of a scene: the more there are, the slower are brokers."""
+        """Delete the topics of a scene: brokers take memory for each, and become slow. Nobody waits
+        for it, but with a timeout of 0 brokers would not even begin."""
         with contextlib.suppress(Exception):
             there = self.topics() & set(topics)
             if there:
-                self.clients[None].delete_topics(sorted(there), operation_timeout=0)
+                self.clients[None].delete_topics(sorted(there), operation_timeout=PATIENCE_S)
 
     def wait_ended(self, number):
         """Wait until a broker has ended by itself."""

@@ -234,7 +234,7 @@ class Scene:
         self.assignments.close()
         for relay in self.relays:
             relay.close()
-        self.cluster.leave(self.topics)
+        self.cluster.leave(self.topics | self.tables)
 
     # --- topics ---------------------------------------------------------------------------
 
