@@ -27,6 +27,7 @@
 #include <linux/delay.h>
 #include <linux/freezer.h>
 #include <linux/irq_work.h>
+#include <linux/kcsan-checks.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -425,13 +426,27 @@ static void interrupt(struct irq_work *work)
 	atomic64_inc(&seen.interrupts);
 }
 
+/*
+ * The clock, in any context.  KCSAN would see a race of the kernel's own here, and takes a
+ * lock to report it, which lockdep does not allow in an NMI.
+ */
+static u64 fast_ns(void)
+{
+	u64 ns;
+
+	kcsan_disable_current();
+	ns = ktime_get_mono_fast_ns();
+	kcsan_enable_current();
+	return ns;
+}
+
 /* In any context. */
 static void postpone_sleeper(struct sleeper *sleeper)
 {
 	twheel_timer_postpone(&sleeper->timer, sleeper->later_ns);
 	/* All CPUs see the time before the clock is read. */
 	smp_mb();
-	if (ktime_get_mono_fast_ns() + CLOCKS_DIFFER_NS < sleeper->armed_ns)
+	if (fast_ns() + CLOCKS_DIFFER_NS < sleeper->armed_ns)
 		WRITE_ONCE(sleeper->not_before_ns, sleeper->later_ns);
 	/* Pairs with sleep_once(): nothing here uses the sleeper after that. */
 	smp_store_release(&sleeper->was_postponed, true);
@@ -464,7 +479,7 @@ static int nmi(unsigned int type, struct pt_regs *regs)
 	if (!atomic_add_unless(this_cpu_ptr(&nmis_sent), -1, 0))
 		return NMI_DONE;
 	twheel_timer_postpone(&timer->timer,
-			      ktime_get_mono_fast_ns() + draw(4 * NSEC_PER_MSEC));
+			      fast_ns() + draw(4 * NSEC_PER_MSEC));
 	sleeper = xchg(this_cpu_ptr(&nmi_sleeper), NULL);
 	if (sleeper)
 		postpone_sleeper(sleeper);
