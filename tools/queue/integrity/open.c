@@ -155,6 +155,23 @@ static void close_db(struct store *store)
 	store->db = NULL;
 }
 
+/* A repair that is ended after its copy goes on with that copy, unless it is damaged itself. */
+static int open_copy(struct store *store)
+{
+	int ret;
+
+	if (store_dir_is_copied(store) && !open_db(store, false))
+		return 0;
+	if (!store_dir_mark(store, MARK_UNFINISHED))
+		return -EIO;
+	ret = store_salvage(store);
+	if (ret)
+		return ret;
+	/* If this fails, the next repair only makes another copy. */
+	store_dir_mark(store, MARK_COPIED);
+	return open_db(store, false);
+}
+
 static int open_repaired(struct store *store)
 {
 	int ret;
@@ -162,11 +179,7 @@ static int open_repaired(struct store *store)
 	close_db(store);
 	store_say(store, LOG_WARNING, "%s: repairing", store->dir);
 	store_space_for_files(store, 0);
-	if (!store_dir_mark(store, MARK_UNFINISHED))
-		return -EIO;
-	ret = store_salvage(store);
-	if (!ret)
-		ret = open_db(store, false);
+	ret = open_copy(store);
 	if (!ret && store->syncer.witness_fd < 0) {
 		store->changes = store_get_number(store, NUMBER_CHANGES, 0);
 		ret = store_witness_open(store);
@@ -178,6 +191,8 @@ static int open_repaired(struct store *store)
 		ret = store_repair_jobs(store);
 	if (!ret)
 		store_dir_unmark(store);
+	else if (ret == -EBADMSG)
+		store_dir_mark(store, MARK_UNFINISHED);
 	store->scanned = true;
 	return ret;
 }

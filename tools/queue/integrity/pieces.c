@@ -154,7 +154,7 @@ static void say_lost(const struct store *store, const char *path)
 	nr = scandir(lost, &files, is_table, NULL);
 	free(lost);
 	if (nr > 0)
-		store_say(store, LOG_ERR, "%s: %d of its tables cannot be read and are lost",
+		store_say(store, LOG_ERR, "%s: %d of its tables cannot be read, and are left out",
 			  path, nr);
 	free_list(files, nr);
 }

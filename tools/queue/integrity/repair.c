@@ -79,7 +79,7 @@ static bool has_body(struct store *store, const struct job_record *job)
 static void drop_lost_job(struct repair *repair, uint64_t id)
 {
 	store_say(repair->store, LOG_ERR,
-		  "%s: job %" PRIu64 " is lost: its record or its body is missing",
+		  "%s: job %" PRIu64 " is lost, or had been deleted: its record or its body is missing",
 		  repair->store->dir, id);
 	store_drop_job(repair->store, id);
 	repair->lost++;
@@ -225,7 +225,8 @@ static void say_result(const struct repair *repair)
 	store_say(store, LOG_WARNING, "%s: repaired: %" PRIu64 " jobs are kept", store->dir,
 		  repair->kept);
 	if (repair->lost)
-		store_say(store, LOG_WARNING, "%s: %" PRIu64 " jobs are lost, each named above",
+		store_say(store, LOG_WARNING,
+			  "%s: %" PRIu64 " jobs are lost, or had been deleted; each is named above",
 			  store->dir, repair->lost);
 	if (repair->changes < repair->synced)
 		store_say(store, LOG_WARNING,

@@ -101,21 +101,39 @@ bool store_dir_mark(struct store *store, const char *what)
 	return marked;
 }
 
+/* Returns whether there is a mark. One that cannot be read is empty. */
+static bool read_mark(const struct store *store, char *what, size_t room)
+{
+	int fd = openat(store->dir_fd, DAMAGED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t len = -1;
+
+	if (fd < 0 && errno == ENOENT)
+		return false;
+	if (fd >= 0) {
+		len = read(fd, what, room - 1);
+		close(fd);
+	}
+	what[len < 0 ? 0 : len] = '\0';
+	what[strcspn(what, "\n")] = '\0';
+	return true;
+}
+
+bool store_dir_is_copied(const struct store *store)
+{
+	char what[80];
+
+	return read_mark(store, what, sizeof(what)) && !strcmp(what, MARK_COPIED);
+}
+
 /* A mark that cannot be read may be one of an unfinished repair. */
 bool store_dir_is_marked(struct store *store, bool *unfinished)
 {
-	char what[80] = "";
-	int fd = openat(store->dir_fd, DAMAGED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char what[80];
 
 	*unfinished = false;
-	if (fd < 0 && errno == ENOENT)
+	if (!read_mark(store, what, sizeof(what)))
 		return false;
-	if (fd < 0 || read(fd, what, sizeof(what) - 1) < 0)
-		*what = 0;
-	if (fd >= 0)
-		close(fd);
-	what[strcspn(what, "\n")] = 0;
-	*unfinished = !*what || !strcmp(what, MARK_UNFINISHED);
+	*unfinished = !*what || !strcmp(what, MARK_UNFINISHED) || !strcmp(what, MARK_COPIED);
 	if (*unfinished)
 		store_say(store, LOG_ERR, "%s: damaged: " MARK_UNFINISHED, store->dir);
 	else

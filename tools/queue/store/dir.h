@@ -23,6 +23,10 @@ void store_dir_unmark(struct store *store);
  * store of theirs is recognized by them, so they stay.
  */
 #define MARK_UNFINISHED	"a repair did not come to its end"
+/* The same when the copy is in its place: only its indexes are to be made. */
+#define MARK_COPIED	"a repair did not come to its end after its copy"
+/* Is that the content of the mark? */
+bool store_dir_is_copied(const struct store *store);
 /*
  * Write the files of a backup beside its db/, and sync them: the marker, the mark of a backup,
  * and the witness with the number of a change that is in it. Returns 0 or a negative errno.

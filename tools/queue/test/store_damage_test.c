@@ -121,23 +121,6 @@ static struct shared {
 	unsigned int copies;
 } *shared;
 
-/* Call it before this process opens a store: RocksDB's threads do not survive a fork. */
-static int in_child(void (*run)(void))
-{
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	ASSERT_GE(pid, 0);
-	if (!pid) {
-		run();
-		_exit(0);
-	}
-	ASSERT_EQ(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
 /* Like a command: all reads come before the changes. */
 static void step(struct store *store, unsigned int n)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/time.h"
@@ -208,4 +209,20 @@ size_t walk_ids(struct store *store, struct job_place from, uint64_t *ids, size_
 	else
 		ASSERT_EQ(store_walk(store, &from, add_id, &context), 0);
 	return context.nr;
+}
+
+int in_child(void (*run)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		run();
+		_exit(0);
+	}
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	return status;
 }

@@ -37,5 +37,10 @@ void lose(struct store *store, const void *key, size_t len);
 /* Read the ids of an index from @from on; returns their number. */
 size_t walk_ids(struct store *store, struct job_place from, uint64_t *ids, size_t nr,
 		bool back);
+/*
+ * Run it in a process of its own; returns that process' status. Call it before this process opens a
+ * store: RocksDB's threads do not survive a fork.
+ */
+int in_child(void (*run)(void));
 
 #endif /* QUEUE_TEST_STORE_LIB_H */

@@ -3,6 +3,7 @@
  * A full disk: new jobs are refused in time, and all other commands go on, no matter which
  * program has filled it. Each test has a small file system, which ends with its process.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,7 +20,9 @@
 #include <unistd.h>
 
 #include "common/util.h"
+#include "queue/integrity/check.h"
 #include "queue/integrity/open.h"
+#include "queue/integrity/repair.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
 #include "queue/store/fault.h"
@@ -432,6 +435,83 @@ static void see_repair_on_a_full_disk(uint64_t reserve, uint64_t nr, void (*dama
 	ASSERT(!store_has_room(store));
 	delete_all(store, 1, end);
 	store_close(store);
+}
+
+/* The linker calls this in place of the one without a prefix. */
+int __real_store_repair_jobs(struct store *store);
+int __wrap_store_repair_jobs(struct store *store);
+
+static bool ends_after_copy;
+
+int __wrap_store_repair_jobs(struct store *store)
+{
+	if (ends_after_copy)
+		_exit(1);
+	return __real_store_repair_jobs(store);
+}
+
+static struct store_config config_of_repair(void)
+{
+	struct store_config config = test_config(dir);
+
+	config.repair = true;
+	return config;
+}
+
+static void put_and_damage(void)
+{
+	struct store *store = open_on_disk();
+	uint64_t end = put_while_room(store, 1, 1000);
+
+	store_close(store);
+	damage_one(end / 2);
+}
+
+static void repair_until_copied(void)
+{
+	struct store_config config = config_of_repair();
+	struct store *store;
+
+	ends_after_copy = true;
+	store_open(&store, &config);
+}
+
+static unsigned int count_copies(void)
+{
+	unsigned int nr = 0;
+	const struct dirent *file;
+	DIR *list = opendir(dir);
+
+	ASSERT(list);
+	while ((file = readdir(list)))
+		nr += !strncmp(file->d_name, "damaged-", 8);
+	closedir(list);
+	return nr;
+}
+
+/* Else whoever starts the daemon again and again fills the disk. */
+TEST(a_repair_that_ends_after_its_copy_makes_no_other_one)
+{
+	struct store_config config = test_config(dir);
+	struct store *store;
+	struct job_record job;
+	uint64_t id;
+	int i;
+
+	make_disk("size=64m");
+	ASSERT_EQ(in_child(put_and_damage), 0);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(in_child(repair_until_copied), 1 << 8);
+		ASSERT_EQ(count_copies(), 1);
+	}
+	ASSERT_EQ(store_open(&store, &config), -EBADMSG);
+	config.repair = true;
+	ASSERT_EQ(store_open(&store, &config), 0);
+	for (id = 1; id <= 1000; id++)
+		ASSERT_EQ(store_get(store, id, &job), 0);
+	store_close(store);
+	ASSERT_EQ(count_copies(), 1);
+	ASSERT_EQ(store_check(&config, stdout), 0);
 }
 
 TEST(a_damaged_store_on_a_full_disk_is_repaired)
