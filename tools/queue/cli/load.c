@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/text.h"
 #include "common/time.h"
 #include "queue/cli/base64.h"
@@ -27,8 +28,11 @@
 #include "queue/store/space.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
+#include "queue/store/writer.h"
 
-#define JOBS_A_COMMIT	1000
+/* The lines and the bytes that are put before a flush. */
+#define LINES_A_PIECE	1000
+#define PIECE_BYTES	(1u << 20)
 /* There have to be ids above it: for later jobs, and for the gaps of repairs and backups. */
 #define LOAD_ID_MAX	((1ull << 61) - 1)
 
@@ -58,6 +62,8 @@ RB_HEAD(load_tubes, load_tube);
  * @store: the store.
  * @line: number of the current line.
  * @put: this is the second pass.
+ * @in: the lines.
+ * @start: where they begin in it.
  * @skew_ns: the wall clock minus the queue's clock.
  * @next_tube: number of the next new tube.
  * @tubes: tubes of the store, and new ones.
@@ -69,6 +75,8 @@ struct load {
 	struct store *store;
 	uint64_t line;
 	bool put;
+	FILE *in;
+	off_t start;
 	uint64_t skew_ns;
 	uint32_t next_tube;
 	struct load_tubes tubes;
@@ -237,6 +245,8 @@ static int get_numbers(struct load *load, const json_t *object, struct job_recor
 		memcpy(bytes + number->at, number->size == 4 ? (void *)&u32 : (void *)&u64,
 		       number->size);
 	}
+	if (job->ttr_ns > TEXT_DURATION_MAX_NS)
+		return wrong(load, "\"ttr_ns\" is too long");
 	job->ttr_ns = ttr_ns(job->ttr_ns);
 	return 0;
 }
@@ -244,25 +254,26 @@ static int get_numbers(struct load *load, const json_t *object, struct job_recor
 /* Get the bytes of the field @name, or of @name and "64". The caller frees *@bytes. */
 static bool get_bytes(const json_t *object, const char *name, uint8_t **bytes, size_t *len)
 {
-	const json_t *text = json_object_get(object, name);
+	const json_t *text = json_object_get(object, name), *encoded;
 	char name64[16];
 
 	*len = 0;
 	*bytes = NULL;
-	if (json_is_string(text)) {
-		*len = json_string_length(text);
-		*bytes = malloc(*len + 1);
-		if (*bytes)
-			memcpy(*bytes, json_string_value(text), *len);
-		return *bytes;
-	}
 	snprintf(name64, sizeof(name64), "%s64", name);
-	if (!text)
-		text = json_object_get(object, name64);
+	encoded = json_object_get(object, name64);
+	if (encoded)
+		return !text && json_is_string(encoded) &&
+			base64_decode(json_string_value(encoded), json_string_length(encoded),
+				      bytes, len);
 	if (!text)
 		return true;
-	return json_is_string(text) && base64_decode(json_string_value(text),
-						     json_string_length(text), bytes, len);
+	if (!json_is_string(text))
+		return false;
+	*len = json_string_length(text);
+	*bytes = malloc(*len + 1);
+	if (*bytes)
+		memcpy(*bytes, json_string_value(text), *len);
+	return *bytes;
 }
 
 /* The same, but copy them to a field of the record. */
@@ -343,6 +354,9 @@ static int get_key(struct load *load, const json_t *object, struct job_record *j
 
 	if (!ret && job->key_len && !name_is_key(job->key, job->key_len))
 		ret = wrong(load, "the \"key\" is not one");
+	/* When a job dies, its key is free for another one. */
+	if (!ret && job->key_len && (job->origin || job->died_ns))
+		ret = wrong(load, "a dead job has no \"key\"");
 	return ret;
 }
 
@@ -436,6 +450,24 @@ static int check_job(struct load *load, const struct job_record *job)
 	return ret == -ENOENT ? 0 : ret;
 }
 
+/* --- room --------------------------------------------------------------------------------- */
+
+/* Flush what was put, from time to time. */
+static void flush_piece(struct load *load)
+{
+	if (load->put && (load->line % LINES_A_PIECE == 0 ||
+			  store_batch_bytes(load->store) >= PIECE_BYTES))
+		store_flush(load->store);
+}
+
+static int find_room(struct load *load, size_t bytes)
+{
+	if (store_has_room_for(load->store, bytes))
+		return 0;
+	wrong(load, "there is no room for it; the jobs before it were loaded");
+	return -ENOSPC;
+}
+
 /* --- schedules ---------------------------------------------------------------------------- */
 
 static int get_schedule(struct load *load, const json_t *object,
@@ -460,6 +492,7 @@ static int get_schedule(struct load *load, const json_t *object,
 	    schedule->interval_ns > TEXT_DURATION_MAX_NS ||
 	    !get_u64(object, "next_ns", &schedule->next_ns) || !schedule->next_ns ||
 	    !get_u64(object, "ttr_ns", &schedule->ttr_ns) ||
+	    schedule->ttr_ns > TEXT_DURATION_MAX_NS ||
 	    !get_u64(object, "missed", &schedule->missed) ||
 	    !get_u64(object, "last", &schedule->last))
 		return wrong(load, "the schedule is not one");
@@ -503,10 +536,9 @@ static int load_schedule(struct load *load, const json_t *object)
 	if (!get_bytes(object, "body", &body, &len) || len > UINT32_MAX)
 		return wrong(load, "\"body\" is not text, or \"body64\" not base64");
 	schedule.body_len = (uint32_t)len;
-	if (load->put)
+	ret = load->put ? find_room(load, len) : check_schedule(load, &schedule);
+	if (!ret && load->put)
 		store_put_schedule(load->store, &schedule, body ? body : (void *)"");
-	else
-		ret = check_schedule(load, &schedule);
 	free(body);
 	return ret;
 }
@@ -525,24 +557,11 @@ static int load_job(struct load *load, const json_t *object)
 	if (!get_bytes(object, "body", &body, &len) || len > UINT32_MAX)
 		return wrong(load, "\"body\" is not text, or \"body64\" not base64");
 	job.body_len = (uint32_t)len;
-	if (load->put)
+	ret = load->put ? find_room(load, len) : check_job(load, &job);
+	if (!ret && load->put)
 		store_put(load->store, &job, body ? body : (void *)"");
-	else
-		ret = check_job(load, &job);
 	free(body);
 	return ret;
-}
-
-/* Flush what was put, from time to time. */
-static int flush_piece(struct load *load)
-{
-	if (!load->put || load->line % JOBS_A_COMMIT)
-		return 0;
-	store_flush(load->store);
-	if (store_has_room(load->store))
-		return 0;
-	wrong(load, "there is no room for more; those before it were loaded");
-	return -ENOSPC;
 }
 
 static int load_line(struct load *load, const char *line, size_t len)
@@ -562,32 +581,46 @@ static int load_line(struct load *load, const char *line, size_t len)
 	else
 		ret = load_job(load, object);
 	json_decref(object);
-	return ret ? ret : flush_piece(load);
+	if (!ret)
+		flush_piece(load);
+	return ret;
 }
 
-static int load_lines(struct load *load, FILE *in)
+static int cannot_read(void)
+{
+	int error = errno;
+
+	log_say(LOG_ERR, "the jobs cannot be read: %s", strerror(error));
+	return -error;
+}
+
+static int load_lines(struct load *load)
 {
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t len;
 	int ret = 0;
 
-	rewind(in);
-	for (load->line = 1; !ret && (len = getline(&line, &size, in)) > 0; load->line++)
+	if (fseeko(load->in, load->start, SEEK_SET))
+		return cannot_read();
+	for (load->line = 1; !ret && (len = getline(&line, &size, load->in)) > 0; load->line++)
 		ret = load_line(load, line, (size_t)len);
 	free(line);
-	return !ret && ferror(in) ? -EIO : ret;
+	return !ret && ferror(load->in) ? cannot_read() : ret;
 }
 
 /* Returns @in if it can be read twice, else a copy; NULL on an error. */
-static FILE *seekable(FILE *in)
+static FILE *seekable(FILE *in, off_t *start)
 {
 	char bytes[4096];
 	FILE *copy;
+	int error;
 	size_t n;
 
-	if (!fseeko(in, 0, SEEK_CUR))
+	*start = ftello(in);
+	if (*start >= 0)
 		return in;
+	*start = 0;
 	copy = tmpfile();
 	if (!copy)
 		return NULL;
@@ -595,7 +628,9 @@ static FILE *seekable(FILE *in)
 		fwrite(bytes, 1, n, copy);
 	if (!ferror(in) && !ferror(copy) && !fflush(copy))
 		return copy;
+	error = errno;
 	fclose(copy);
+	errno = error;
 	return NULL;
 }
 
@@ -618,13 +653,13 @@ static int begin(struct load *load, bool put)
 	return store_each_tube(load->store, take_tube, load);
 }
 
-static int load_all(struct load *load, FILE *in)
+static int load_all(struct load *load)
 {
 	int ret = begin(load, false);
 
 	load->skew_ns = store_get_number(load->store, NUMBER_SKEW, 0);
 	if (!ret)
-		ret = load_lines(load, in);
+		ret = load_lines(load);
 	if (!ret)
 		ret = see_twice(load, &load->ids, "id");
 	if (!ret)
@@ -636,27 +671,29 @@ static int load_all(struct load *load, FILE *in)
 	/* Sorted: the last one is the highest. Later ids may have been given and deleted. */
 	if (!ret && load->ids.nr)
 		store_skip_ids(load->store, load->ids.seen[load->ids.nr - 1].what);
-	return ret ? ret : load_lines(load, in);
+	return ret ? ret : load_lines(load);
 }
 
 int store_load(const struct store_config *config, FILE *in)
 {
 	struct load load = { .line = 0 };
-	FILE *lines = seekable(in);
 	int ret;
 
-	if (!lines)
-		return -EIO;
+	load.in = seekable(in, &load.start);
+	if (!load.in)
+		return cannot_read();
 	ret = store_open(&load.store, config);
-	if (!ret) {
-		ret = load_all(&load, lines);
+	if (ret) {
+		store_cannot_open(config->dir, ret);
+	} else {
+		ret = load_all(&load);
 		store_close(load.store);
 	}
 	forget_tubes(&load);
 	free(load.ids.seen);
 	free(load.keys.seen);
 	free(load.names.seen);
-	if (lines != in)
-		fclose(lines);
+	if (load.in != in)
+		fclose(load.in);
 	return ret;
 }

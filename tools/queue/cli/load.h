@@ -7,8 +7,9 @@
 #include "queue/store/config.h"
 
 /*
- * Put the jobs of @in into a store. Jobs keep their ids, which must be free. If a line is
- * wrong, logs it, changes nothing, and returns -EINVAL. Returns 0 or a negative errno.
+ * Put the jobs of @in, from where it is, into a store. Jobs keep their ids, which must be free.
+ * If a line is wrong, changes nothing, and returns -EINVAL. Returns 0; -ENOSPC, there is no room
+ * for all; or another negative errno. Logs what is wrong.
  */
 int store_load(const struct store_config *config, FILE *in);
 

@@ -141,5 +141,5 @@ int load_main(int argc, char **argv)
 		return EXIT_CANNOT;
 	error = store_load(&config, file);
 	fclose(file);
-	return error ? store_cannot_open(arguments.dir, error) : 0;
+	return store_status(error);
 }

@@ -79,7 +79,7 @@ static bool has_body(struct store *store, const struct job_record *job)
 static void drop_lost_job(struct repair *repair, uint64_t id)
 {
 	store_say(repair->store, LOG_ERR,
-		  "%s: job %" PRIu64 " is lost, or had been deleted: its record or its body is missing",
+		  "%s: job %" PRIu64 " is lost, or was deleted: its record or body is missing",
 		  repair->store->dir, id);
 	store_drop_job(repair->store, id);
 	repair->lost++;
@@ -226,7 +226,7 @@ static void say_result(const struct repair *repair)
 		  repair->kept);
 	if (repair->lost)
 		store_say(store, LOG_WARNING,
-			  "%s: %" PRIu64 " jobs are lost, or had been deleted; each is named above",
+			  "%s: %" PRIu64 " jobs are lost, or were deleted; each is named above",
 			  store->dir, repair->lost);
 	if (repair->changes < repair->synced)
 		store_say(store, LOG_WARNING,

@@ -352,6 +352,11 @@ bool store_has_room(struct store *store)
 	return store->space.room;
 }
 
+bool store_has_room_for(struct store *store, uint64_t bytes)
+{
+	return store_has_room(store) && free_bytes(store) >= 2 * bytes + MARGIN;
+}
+
 static void wait_for_room(struct store *store, uint64_t bytes)
 {
 	bool logged = false, stuck, used;

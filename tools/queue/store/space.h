@@ -10,6 +10,8 @@
  * changes go on and use the reserve. The file system is checked at intervals, not each time.
  */
 bool store_has_room(struct store *store);
+/* The same for a job of so many bytes, which go to the log and then to a table. */
+bool store_has_room_for(struct store *store, uint64_t bytes);
 
 /* --- for store/ and integrity/ --- */
 

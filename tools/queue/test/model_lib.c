@@ -92,7 +92,7 @@ static void do_put(struct model *model, struct model_job *job, struct store *sto
 	static uint8_t body[MODEL_BODY_MOST];
 
 	memset(&job->record, 0, sizeof(job->record));
-	job->record.ttr_ns = model->random >> 1;
+	job->record.ttr_ns = model->random >> 3;
 	job->record.place.id = model->next_id++;
 	job->record.place.tube = 1 + (uint32_t)model_random(model, MODEL_TUBES);
 	new_place(model, job);

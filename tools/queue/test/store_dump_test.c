@@ -197,13 +197,16 @@ static const char *const wrong_lines[] = {
 	JOB("\"origin\":\"a\\n\",\"state\":\"ready\""),
 	JOB("\"origin\":5,\"state\":\"ready\""),
 	READY("\"key\":\"k k\""),
+	/* Nor a job that has died and still has a key, which another one may have got. */
+	READY("\"key\":\"j\",\"origin\":\"one\""), READY("\"key\":\"j\",\"died_ns\":1"),
 	POLICY("1", "1", "2", "\"a b\""), SCHEDULE("a b", "1"),
 	/* Times and numbers. */
 	JOB("\"state\":\"delayed\""),
 	JOB("\"state\":\"wall\""),
 	JOB("\"state\":\"wall\",\"due_ns\":-1"),
 	JOB("\"state\":\"buried\",\"order\":-1"),
-	READY("\"ttr_ns\":-1"),
+	READY("\"ttr_ns\":-1"), READY("\"ttr_ns\":4294967295000000001"),
+	READY("\"body64\":\"YQ==\""),
 	READY("\"created_ns\":\"now\""),
 	POLICY("0", "1", "2", "\"\""), POLICY("1", "-1", "2", "\"\""),
 	POLICY("1", "1", "0.5", "\"\""),
@@ -244,6 +247,24 @@ TEST(a_wrong_line_is_named_and_nothing_is_loaded)
 
 #define LAST_ID(fields) \
 	"{\"id\":2305843009213693951,\"tube\":\"one\"," fields ",\"body\":\"\"}\n"
+
+/* What the caller has read of the file is not loaded. */
+TEST(lines_are_loaded_from_where_the_file_is)
+{
+	static const char text[] = "a head\n" GOOD;
+	struct store_config config = config_of("store");
+	FILE *in = fmemopen((void *)text, strlen(text), "r");
+	struct job_record job;
+	struct store *store;
+	char head[20];
+
+	ASSERT(fgets(head, sizeof(head), in));
+	ASSERT_EQ(store_load(&config, in), 0);
+	fclose(in);
+	ASSERT_EQ(store_open(&store, &config), 0);
+	ASSERT_EQ(store_get(store, 1, &job), 0);
+	store_close(store);
+}
 
 /* Lines that a program or a person has written, not twheelq. */
 TEST(what_a_line_leaves_out_is_as_put_has_it)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "common/util.h"
+#include "queue/cli/load.h"
 #include "queue/integrity/check.h"
 #include "queue/integrity/open.h"
 #include "queue/integrity/repair.h"
@@ -527,6 +528,48 @@ TEST(a_store_on_a_full_disk_that_has_lost_its_list_of_files_is_repaired)
 {
 	make_disk("size=512m");
 	see_repair_on_a_full_disk(256u << 20, 700, damage_list);
+}
+
+/* A load ends where puts would be refused, and says so. */
+static void load_until_full(int lines, size_t body_len)
+{
+	struct store_config config = test_config(dir);
+	char *body = calloc(1, body_len + 1);
+	FILE *in = tmpfile();
+	struct store *store;
+	struct job_record job;
+	int i;
+
+	ASSERT(body && in);
+	for (i = 1; i <= lines; i++) {
+		for (size_t n = 0; n < body_len; n++)
+			body[n] = (char)('a' + rand() % 26);
+		fprintf(in, "{\"id\":%d,\"tube\":\"t\",\"state\":\"ready\",\"body\":\"%s\"}\n", i,
+			body);
+	}
+	rewind(in);
+	*log_text = '\0';
+	ASSERT_EQ(store_load(&config, in), -ENOSPC);
+	ASSERT(strstr(log_text, "there is no room for it"));
+	config.create = false;
+	ASSERT_EQ(store_open(&store, &config), 0);
+	ASSERT_EQ(store_get(store, 1, &job), body_len > DISK / 4 ? -ENOENT : 0);
+	ASSERT_EQ(store_get(store, lines, &job), -ENOENT);
+	store_close(store);
+	fclose(in);
+	free(body);
+}
+
+TEST(a_load_for_which_there_is_no_room_ends)
+{
+	make_disk("size=64m");
+	load_until_full(70, 1 << 20);
+}
+
+TEST(a_load_of_a_body_for_which_there_is_no_room_ends)
+{
+	make_disk("size=64m");
+	load_until_full(2, 30 << 20);
 }
 
 /* --- a disk that says that it is full ------------------------------------------------------ */
