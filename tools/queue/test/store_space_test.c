@@ -563,7 +563,7 @@ static void load_until_full(int lines, size_t body_len)
 TEST(a_load_for_which_there_is_no_room_ends)
 {
 	make_disk("size=64m");
-	load_until_full(70, 1 << 20);
+	load_until_full(900, 60000);
 }
 
 TEST(a_load_of_a_body_for_which_there_is_no_room_ends)

@@ -174,9 +174,15 @@ unsigned int call_nr_read(struct call *call)
 {
 	unsigned int nr = 0;
 
+	const struct twheel_record *record = call_records(call);
+
 	if (call->is_done)
 		return call->nr_records;
-	while (nr < call->nr_records && call_records(call)[nr].id)
+	/*
+	 * The kernel may take a page away at any moment, and does not get it back for a process
+	 * that is killed.  So a record may be there in part, and then it was not read.
+	 */
+	while (nr < call->nr_records && record[nr].id && record[nr].count)
 		nr++;
 	return nr;
 }
