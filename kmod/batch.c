@@ -37,7 +37,7 @@ void context_lock_init(struct context *context)
 static int lock_nowait(struct context *context)
 {
 	WRITE_ONCE(context->poll_again, 1);
-	/* Pairs with context_unlock(): if it does not see @poll_again, its mutex was dropped. */
+	/* Pairs with context_unlock(): if it does not see @poll_again, the mutex was dropped. */
 	smp_mb();
 	return mutex_trylock(&context->mutex) ? 0 : -EAGAIN;
 }

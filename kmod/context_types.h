@@ -117,7 +117,7 @@ struct context_batch {
  *	writes it, with its own lock held only.
  * @nr_locking: how many tasks wait for @mutex.
  * @nr_turns: how often a task that had to wait for @mutex got it; read without a lock.
- * @poll_again: a task that does not wait may not have got @mutex: see lock_nowait().
+ * @poll_again: a task did not wait for @mutex, and perhaps did not get it: lock_nowait().
  * @giving_way: tasks that wait until another one has had @mutex: context_give_way().
  * @cmds: memory for a chunk of commands, guarded by @mutex.
  * @out: the same memory, for a chunk of records.

@@ -258,7 +258,7 @@ static ssize_t read_all(struct reading *reading)
 		    fatal_signal_pending(current))
 			break;
 		ret = context_give_way(reading->context, reading->how);
-		/* Who is told only of changes may take so few records for all that there are. */
+		/* A reader that is only told of changes may think that these were all. */
 		if (ret == -EAGAIN)
 			context_poll_again(reading->context);
 		if (ret)

@@ -70,6 +70,16 @@ static void remove_pieces(const struct store *store)
 	free(path);
 }
 
+/* None is there: what an earlier repair has left goes. */
+static void begin_pieces(const struct store *store)
+{
+	char *path = path_of(store, "");
+
+	remove_pieces(store);
+	mkdir(path, 0700);
+	free(path);
+}
+
 static bool has_end(const struct dirent *file, const char *end)
 {
 	const char *dot = strrchr(file->d_name, '.');
@@ -95,8 +105,7 @@ static void free_list(struct dirent **files, int nr)
 
 	for (i = 0; i < nr; i++)
 		free(files[i]);
-	if (nr >= 0)
-		free(files);
+	free(files);
 }
 
 static int link_file(const struct store *store, const char *name, const char *path)
@@ -153,7 +162,9 @@ static void say_lost(const struct store *store, const char *path)
 		abort();
 	nr = scandir(lost, &files, is_table, NULL);
 	free(lost);
-	if (nr > 0)
+	if (nr < 0)
+		return;
+	if (nr)
 		store_say(store, LOG_ERR, "%s: %d of its tables cannot be read, and are left out",
 			  path, nr);
 	free_list(files, nr);
@@ -250,16 +261,18 @@ static int visit_one_by_one(struct store *store, struct dirent **files, int nr_f
 	for (i = 0; i < nr_files; i++)
 		free(pieces[i].path);
 	free(pieces);
-	return nr ? (nr < 0 ? nr : 0) : -EBADMSG;
+	if (nr < 0)
+		return nr;
+	return nr ? 0 : -EBADMSG;
 }
 
 static int visit_all(struct store *store, struct dirent **files, int nr,
 		     void (*each)(void *context), void *context)
 {
-	char *root = path_of(store, ""), *whole = path_of(store, WHOLE);
+	char *whole = path_of(store, WHOLE);
 	int ret;
 
-	mkdir(root, 0700);
+	begin_pieces(store);
 	store_space_for_files(store, 2 * store_dir_log_bytes(store));
 	ret = make_piece(store, whole, files, nr);
 	if (!ret) {
@@ -269,12 +282,10 @@ static int visit_all(struct store *store, struct dirent **files, int nr,
 		store_say(store, LOG_WARNING,
 			  "%s: its files are read one by one: some jobs may be in an older state",
 			  store->dir);
-		remove_pieces(store);
-		mkdir(root, 0700);
+		begin_pieces(store);
 		ret = visit_one_by_one(store, files, nr, each, context);
 	}
 	free(whole);
-	free(root);
 	return ret;
 }
 
@@ -286,7 +297,6 @@ int store_each_piece(struct store *store, void (*each)(void *context), void *con
 
 	if (nr < 0)
 		return -errno;
-	remove_pieces(store);
 	ret = nr ? visit_all(store, files, nr, each, context) : -EBADMSG;
 	remove_pieces(store);
 	free_list(files, nr);

@@ -7,8 +7,8 @@
 
 /*
  * Open one piece of the store after the other, and call @each while it is open. Returns 0;
- * -EBADMSG, nothing can be read; -ENOSPC, what there is of logs has no space beside them, and some
- * pieces may have been missing; or another negative errno.
+ * -EBADMSG, nothing can be read; -ENOSPC, there is no space for tables of the logs; or another
+ * negative errno.
  */
 int store_each_piece(struct store *store, void (*each)(void *context), void *context);
 

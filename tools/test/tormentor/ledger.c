@@ -172,9 +172,8 @@ struct call *log_next(unsigned int log, struct call *call)
 
 unsigned int call_nr_read(struct call *call)
 {
-	unsigned int nr = 0;
-
 	const struct twheel_record *record = call_records(call);
+	unsigned int nr = 0;
 
 	if (call->is_done)
 		return call->nr_records;
