@@ -160,8 +160,11 @@ static int open_copy(struct store *store)
 {
 	int ret;
 
-	if (store_dir_is_copied(store) && !open_db(store, false))
-		return 0;
+	if (store_dir_is_copied(store)) {
+		ret = open_db(store, false);
+		if (ret != -EBADMSG)
+			return ret;
+	}
 	if (!store_dir_mark(store, MARK_UNFINISHED))
 		return -EIO;
 	ret = store_salvage(store);
