@@ -333,7 +333,7 @@ static void wake_waiters(struct context *context, unsigned int *looks)
  */
 void context_poll_again(struct context *context)
 {
-	/* Who has set it before is woken now; who sets it after this looks at the mutex again. */
+	/* A read that set it before is woken now; one that sets it later tries the mutex again. */
 	xchg(&context->poll_again, 0);
 	wake_pollers(context);
 }

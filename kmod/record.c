@@ -258,12 +258,15 @@ static ssize_t read_all(struct reading *reading)
 		    fatal_signal_pending(current))
 			break;
 		ret = context_give_way(reading->context, reading->how);
-		/* A reader that is only told of changes may think that these were all. */
-		if (ret == -EAGAIN)
-			context_poll_again(reading->context);
 		if (ret)
 			break;
 	}
+	/*
+	 * It was ended by a signal, or does not wait for another task.  A reader that is only told
+	 * of changes may think that these were all.
+	 */
+	if (reading->total && ret < 0)
+		context_poll_again(reading->context);
 	return reading->total ?: ret;
 }
 

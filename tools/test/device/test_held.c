@@ -4,6 +4,7 @@
  * memory that it was given is not there: what needs no lock does not wait for it.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
@@ -194,14 +195,17 @@ TEST(epoll_by_edge_is_woken_again_if_a_read_met_a_call_that_was_held)
 	close(epoll);
 }
 
-/* A read that does not wait, while another call does.  False: that call had its turn meanwhile. */
-static bool read_makes_way(void)
+/*
+ * A read that ends early, as another call waits; with a signal, or else because it does not wait.
+ * False: that call had its turn meanwhile.
+ */
+static bool read_makes_way(void *(*read)(void *arg), int signal)
 {
 	const size_t nr = 1000, pages = 1 + nr * sizeof(struct twheel_record) / PAGE_BYTES;
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	struct twheel_record *records = map_pages(pages * PAGE_BYTES);
 	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
-	struct waiter other = { .fd = device_open(O_RDWR), .cmds = &cmd, .nr_cmds = 1 };
+	struct waiter other = { .fd = device_open_nonblock(), .cmds = &cmd, .nr_cmds = 1 };
 	struct held held = { .fd = other.fd, .buffer = records, .nr = nr };
 	pthread_t reader, caller;
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -211,11 +215,13 @@ static bool read_makes_way(void)
 	ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, held.fd, &event), 0);
 	ASSERT_EQ(epoll_wait(epoll, &event, 1, FOR_EVER), 1);
 	held.page = missing_page_at(records);
-	reader = start_thread(read_nowait_held, &held);
+	reader = start_thread(read, &held);
 	missing_page_wait(&held.page);
 	caller = start_thread(wait_in_submit, &other);
 	wait_waiter_asleep(&other);
 	ASSERT_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+	if (signal)
+		ASSERT_EQ(pthread_kill(reader, signal), 0);
 	missing_page_resolve(&held.page, "", 1);
 	join_thread(reader);
 	join_thread(caller);
@@ -223,7 +229,7 @@ static bool read_makes_way(void)
 	ASSERT_GT(held.ret, 0);
 	if ((size_t)held.ret < nr) {
 		ASSERT_EQ(epoll_wait(epoll, &event, 1, FOR_EVER), 1);
-		ASSERT_EQ(read_nowait(held.fd, records, nr), nr - held.ret);
+		ASSERT_EQ(read_records(held.fd, records, nr), nr - held.ret);
 	}
 	close(epoll);
 	close(held.fd);
@@ -240,7 +246,18 @@ TEST(epoll_by_edge_is_woken_again_if_a_read_made_way_for_another_call)
 		test_skip("no RWF_NOWAIT");
 	/* The other call, which is woken on the same CPU, has no turn before the read ends. */
 	pin_to_this_cpu();
-	while (!read_makes_way())
+	while (!read_makes_way(read_nowait_held, 0))
+		if (++attempts == 20)
+			test_skip("this kernel preempts the reader");
+}
+
+TEST(epoll_by_edge_is_woken_again_if_a_signal_ended_a_read)
+{
+	unsigned int attempts = 0;
+
+	count_signals(SIGUSR1, 0);
+	pin_to_this_cpu();
+	while (!read_makes_way(read_held, SIGUSR1))
 		if (++attempts == 20)
 			test_skip("this kernel preempts the reader");
 }
