@@ -50,8 +50,8 @@ static int open_error(struct store *store, char *error)
 {
 	int ret = store_is_damage(error) ? -EBADMSG : -EIO;
 
-	/* The store was made: it has had all of its files. */
-	if (!store->fresh && strstr(error, "No such file"))
+	/* The store was made: it has had all of its files. Of CURRENT, RocksDB says the latter. */
+	if (!store->fresh && (strstr(error, "No such file") || strstr(error, "does not exist")))
 		ret = -EBADMSG;
 	if (store_is_no_space(error))
 		ret = -ENOSPC;
@@ -155,7 +155,10 @@ static void close_db(struct store *store)
 	store->db = NULL;
 }
 
-/* A repair that is ended after its copy goes on with that copy, unless it is damaged itself. */
+/*
+ * A repair that was stopped after its copy was in place goes on with that copy, unless that is
+ * damaged itself; then it is copied once more.
+ */
 static int open_copy(struct store *store)
 {
 	int ret;

@@ -4,7 +4,8 @@
  *
  * RocksDB's repair makes a new list of the tables that it can read, and writes the readable
  * records of the logs to tables. Here it works on hard links, so the files are not changed.
- * It would go on without a log for whose table there is no space: then there are no pieces.
+ * It would go on without a log for whose table there is no space, and without a file that it may
+ * not open now: then there are no pieces.
  *
  * The new list does not tell which of two tables is newer if their changes overlap in time,
  * as is normal after compactions, and RocksDB refuses such a list. Then each file becomes a
@@ -70,14 +71,22 @@ static void remove_pieces(const struct store *store)
 	free(path);
 }
 
-/* None is there: what an earlier repair has left goes. */
-static void begin_pieces(const struct store *store)
+/* A negative errno. A quota is a lack of space, too. */
+static int last_error(void)
+{
+	return errno == EDQUOT ? -ENOSPC : -errno;
+}
+
+/* Remove what an earlier repair has left. */
+static int begin_pieces(const struct store *store)
 {
 	char *path = path_of(store, "");
+	int ret;
 
 	remove_pieces(store);
-	mkdir(path, 0700);
+	ret = mkdir(path, 0700) ? last_error() : 0;
 	free(path);
+	return ret;
 }
 
 static bool has_end(const struct dirent *file, const char *end)
@@ -116,7 +125,7 @@ static int link_file(const struct store *store, const char *name, const char *pa
 	if (asprintf(&from, "%s/%s", store->db_path, name) < 0 ||
 	    asprintf(&to, "%s/%s", path, name) < 0)
 		abort();
-	ret = link(from, to) ? -errno : 0;
+	ret = link(from, to) ? last_error() : 0;
 	free(from);
 	free(to);
 	return ret;
@@ -133,7 +142,7 @@ static void close_piece(struct store *store)
 /* Log an error of RocksDB; returns a negative errno. */
 static int piece_error(struct store *store, const char *path, char *error)
 {
-	int ret = store_is_no_space(error) ? -ENOSPC : -EBADMSG;
+	int ret = store_errno(error);
 
 	store_say(store, LOG_WARNING, "%s: %s", path, error);
 	rocksdb_free(error);
@@ -173,16 +182,16 @@ static void say_lost(const struct store *store, const char *path)
 static int repair_piece(struct store *store, const char *path)
 {
 	rocksdb_options_t *options = rocksdb_options_create_copy(store->options);
-	bool lacks_space = false;
 	char *error = NULL;
+	int ignored = 0;
 
-	info_log_set(options, store->config.log, &lacks_space);
+	info_log_set(options, store->config.log, &ignored);
 	rocksdb_repair_db(options, path, &error);
 	rocksdb_options_destroy(options);
 	if (error)
 		return piece_error(store, path, error);
-	if (lacks_space)
-		return -ENOSPC;
+	if (ignored)
+		return ignored;
 	say_lost(store, path);
 	return open_piece(store, path);
 }
@@ -195,7 +204,7 @@ static int make_piece(struct store *store, const char *path, struct dirent **fil
 	int ret, i;
 
 	if (mkdir(path, 0700))
-		return -errno;
+		return last_error();
 	for (i = 0; i < nr; i++) {
 		ret = link_file(store, files[i]->d_name, path);
 		if (ret) {
@@ -214,16 +223,19 @@ static int compare_pieces(const void *a, const void *b)
 	return (first->last > second->last) - (first->last < second->last);
 }
 
-static void visit_piece(struct store *store, const struct piece *piece,
-			void (*each)(void *context), void *context)
+static int visit_piece(struct store *store, const struct piece *piece,
+		       void (*each)(void *context), void *context)
 {
-	if (open_piece(store, piece->path))
-		return;
+	int ret = open_piece(store, piece->path);
+
+	if (ret)
+		return ret;
 	each(context);
 	close_piece(store);
+	return 0;
 }
 
-/* Make a piece of each file that can be read. Returns how many there are, or -ENOSPC. */
+/* Make a piece of each file that is not damaged. Returns how many there are, or an errno. */
 static int make_pieces(struct store *store, struct dirent **files, int nr_files,
 		       struct piece *pieces)
 {
@@ -232,7 +244,7 @@ static int make_pieces(struct store *store, struct dirent **files, int nr_files,
 	for (i = 0; i < nr_files; i++) {
 		pieces[nr].path = path_of(store, files[i]->d_name);
 		ret = make_piece(store, pieces[nr].path, &files[i], 1);
-		if (ret == -ENOSPC)
+		if (ret && ret != -EBADMSG)
 			return ret;
 		if (ret) {
 			free(pieces[nr].path);
@@ -249,20 +261,22 @@ static int visit_one_by_one(struct store *store, struct dirent **files, int nr_f
 			    void (*each)(void *context), void *context)
 {
 	struct piece *pieces = calloc((size_t)nr_files, sizeof(*pieces));
-	int nr, i;
+	int ret = 0, nr, i;
 
 	if (!pieces)
 		abort();
 	nr = make_pieces(store, files, nr_files, pieces);
 	if (nr > 0)
 		qsort(pieces, (size_t)nr, sizeof(*pieces), compare_pieces);
-	for (i = 0; i < nr; i++)
-		visit_piece(store, &pieces[i], each, context);
+	for (i = 0; i < nr && (!ret || ret == -EBADMSG); i++)
+		ret = visit_piece(store, &pieces[i], each, context);
 	for (i = 0; i < nr_files; i++)
 		free(pieces[i].path);
 	free(pieces);
 	if (nr < 0)
 		return nr;
+	if (ret && ret != -EBADMSG)
+		return ret;
 	return nr ? 0 : -EBADMSG;
 }
 
@@ -270,20 +284,21 @@ static int visit_all(struct store *store, struct dirent **files, int nr,
 		     void (*each)(void *context), void *context)
 {
 	char *whole = path_of(store, WHOLE);
-	int ret;
+	int ret = begin_pieces(store);
 
-	begin_pieces(store);
 	store_space_for_files(store, 2 * store_dir_log_bytes(store));
-	ret = make_piece(store, whole, files, nr);
+	if (!ret)
+		ret = make_piece(store, whole, files, nr);
 	if (!ret) {
 		each(context);
 		close_piece(store);
-	} else if (ret != -ENOSPC) {
+	} else if (ret == -EBADMSG) {
 		store_say(store, LOG_WARNING,
 			  "%s: its files are read one by one: some jobs may be in an older state",
 			  store->dir);
-		begin_pieces(store);
-		ret = visit_one_by_one(store, files, nr, each, context);
+		ret = begin_pieces(store);
+		if (!ret)
+			ret = visit_one_by_one(store, files, nr, each, context);
 	}
 	free(whole);
 	return ret;

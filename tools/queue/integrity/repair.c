@@ -35,6 +35,7 @@
  * @lost: number of jobs that are known to be lost.
  * @changes: number of the last change in the copied data.
  * @synced: number of the last change that was synced; 0: unknown.
+ * @error: of a read that may succeed later, which ends the repair; 0: none.
  */
 struct repair {
 	struct store *store;
@@ -44,13 +45,24 @@ struct repair {
 	uint64_t lost;
 	uint64_t changes;
 	uint64_t synced;
+	int error;
 };
 
+/* Returns whether the scan goes on. */
 static bool next_entry(struct repair *repair)
 {
 	if (++repair->entries % ENTRIES_A_COMMIT == 0)
 		store_commit(repair->store);
-	return true;
+	return !repair->error;
+}
+
+/* Is what a read has not found lost? There may be no memory or files now: then it may be there. */
+static bool is_lost(struct repair *repair, int error)
+{
+	if (error == -ENOENT || error == -EBADMSG)
+		return true;
+	repair->error = error;
+	return false;
 }
 
 /* --- drop indexes, keys, marks and counts ------------------------------------------------- */
@@ -68,12 +80,13 @@ static bool drop_next(void *context, const struct store_entry *entry)
 
 /* --- rebuild them ------------------------------------------------------------------------- */
 
-static bool has_body(struct store *store, const struct job_record *job)
+static int find_body(struct store *store, const struct job_record *job)
 {
 	const void *body;
 	size_t len;
+	int ret = store_get_body(store, job->place.id, &body, &len);
 
-	return !store_get_body(store, job->place.id, &body, &len) && len == job->body_len;
+	return ret || len == job->body_len ? ret : -ENOENT;
 }
 
 static void drop_lost_job(struct repair *repair, uint64_t id)
@@ -120,14 +133,16 @@ static bool restore_next(void *context, const struct store_entry *entry)
 {
 	struct repair *repair = context;
 	struct job_record job = entry->job;
+	int ret;
 
 	if (entry->kind != 'j')
 		return false;
 	if (job.place.id > repair->last_id)
 		repair->last_id = job.place.id;
-	if (has_body(repair->store, &job))
+	ret = find_body(repair->store, &job);
+	if (!ret)
 		restore_job(repair, &job);
-	else
+	else if (is_lost(repair, ret))
 		drop_lost_job(repair, job.place.id);
 	return next_entry(repair);
 }
@@ -136,12 +151,14 @@ static bool drop_body(void *context, const struct store_entry *entry)
 {
 	struct repair *repair = context;
 	struct job_record job;
+	int ret;
 
 	if (entry->kind != 'p')
 		return false;
 	if (entry->job.place.id > repair->last_id)
 		repair->last_id = entry->job.place.id;
-	if (store_get(repair->store, entry->job.place.id, &job))
+	ret = store_get(repair->store, entry->job.place.id, &job);
+	if (ret && is_lost(repair, ret))
 		drop_lost_job(repair, entry->job.place.id);
 	return next_entry(repair);
 }
@@ -160,28 +177,34 @@ static void drop_lost_schedule(struct repair *repair, uint64_t id)
 	store_touch_id(repair->store, id);
 }
 
-static bool has_schedule_body(struct store *store, const struct schedule_record *schedule)
+/* Returns -ENOENT also if another schedule has its name. */
+static int find_schedule_body(struct store *store, const struct schedule_record *schedule)
 {
 	const void *body;
+	uint64_t other;
 	size_t len;
+	int ret = store_get_schedule_body(store, schedule->id, &body, &len);
 
-	return !store_get_schedule_body(store, schedule->id, &body, &len) &&
-		len == schedule->body_len;
+	if (!ret && (len != schedule->body_len ||
+		     !store_find_schedule(store, schedule->tube, schedule->name, &other)))
+		ret = -ENOENT;
+	return ret;
 }
 
 static bool restore_schedule(void *context, const struct store_entry *entry)
 {
 	struct repair *repair = context;
 	struct schedule_record schedule = entry->schedule;
-	uint64_t other;
+	int ret;
 
 	if (entry->kind != 'e')
 		return false;
 	if (schedule.id > repair->last_id)
 		repair->last_id = schedule.id;
-	if (!has_schedule_body(repair->store, &schedule) ||
-	    !store_find_schedule(repair->store, schedule.tube, schedule.name, &other)) {
-		drop_lost_schedule(repair, schedule.id);
+	ret = find_schedule_body(repair->store, &schedule);
+	if (ret) {
+		if (is_lost(repair, ret))
+			drop_lost_schedule(repair, schedule.id);
 		return next_entry(repair);
 	}
 	keep_tube(repair, schedule.tube);
@@ -195,12 +218,14 @@ static bool drop_schedule_body(void *context, const struct store_entry *entry)
 	struct repair *repair = context;
 	struct schedule_record schedule;
 	uint64_t id = entry->schedule.id;
+	int ret;
 
 	if (entry->kind != 'f')
 		return false;
 	if (id > repair->last_id)
 		repair->last_id = id;
-	if (store_get_schedule(repair->store, id, &schedule))
+	ret = store_get_schedule(repair->store, id, &schedule);
+	if (ret && is_lost(repair, ret))
 		drop_lost_schedule(repair, id);
 	return next_entry(repair);
 }
@@ -239,20 +264,29 @@ static void say_result(const struct repair *repair)
 		  store->dir, store->next_id);
 }
 
+/* See all entries from this kind on, until @each returns false. */
+static int each_entry(struct repair *repair, char kind,
+		      bool (*each)(void *context, const struct store_entry *entry))
+{
+	int ret = store_scan_entries(repair->store, kind, each, repair);
+
+	return ret ? ret : repair->error;
+}
+
 static int rebuild(struct repair *repair)
 {
 	struct store *store = repair->store;
-	int ret = store_scan_entries(store, 0, drop_next, repair);
+	int ret = each_entry(repair, 0, drop_next);
 
 	store_tubes_free(store);
 	if (!ret)
-		ret = store_scan_entries(store, 'j', restore_next, repair);
+		ret = each_entry(repair, 'j', restore_next);
 	if (!ret)
-		ret = store_scan_entries(store, 'p', drop_body, repair);
+		ret = each_entry(repair, 'p', drop_body);
 	if (!ret)
-		ret = store_scan_entries(store, 'e', restore_schedule, repair);
+		ret = each_entry(repair, 'e', restore_schedule);
 	if (!ret)
-		ret = store_scan_entries(store, 'f', drop_schedule_body, repair);
+		ret = each_entry(repair, 'f', drop_schedule_body);
 	if (ret)
 		return ret;
 	repair_numbers(repair);

@@ -20,7 +20,8 @@
  *	db.copy/ -> db/			has records and bodies; repair.c adds the rest
  *
  * The store has its damage mark during all steps, so after a crash between two of them it is
- * not served. A repair that finds db.copy/ and no db/ goes on with the last step.
+ * not served. A repair that finds db.copy/ and no db/ goes on with the last step. After it, the
+ * mark says that the copy was made, and a repair that finds that goes on with db/, see open.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -375,6 +376,16 @@ static int copy_all(struct salvage *salvage)
 	return ret;
 }
 
+/* Why there is no copy, if store_each_piece() has returned @ret. */
+static const char *say_why(int ret)
+{
+	if (ret == -ENOSPC)
+		return "No space left on device, for tables of the logs";
+	if (ret && ret != -EBADMSG)
+		return strerror(-ret);
+	return "nothing can be read: restore a backup, or take another directory";
+}
+
 static void fill_copy(struct salvage *salvage)
 {
 	int ret;
@@ -383,11 +394,8 @@ static void fill_copy(struct salvage *salvage)
 	rocksdb_writeoptions_disable_WAL(salvage->options, 1);
 	salvage->batch = rocksdb_writebatch_create();
 	ret = copy_all(salvage);
-	if (ret == -ENOSPC && !salvage->error)
-		salvage->error = strdup("No space left on device, for tables of the logs");
 	if ((ret || !salvage->entries) && !salvage->error)
-		salvage->error =
-			strdup("nothing can be read: restore a backup, or take another directory");
+		salvage->error = strdup(say_why(ret));
 	flush_copy(salvage);
 	rocksdb_writebatch_destroy(salvage->batch);
 	rocksdb_writeoptions_destroy(salvage->options);
@@ -414,6 +422,7 @@ static int make_copy(struct salvage *salvage)
 	if (ret) {
 		rocksdb_destroy_db(options, salvage->path, &salvage->error);
 		rocksdb_free(salvage->error);
+		salvage->error = NULL;
 	}
 	rocksdb_options_destroy(options);
 	return ret;

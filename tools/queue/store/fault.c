@@ -67,6 +67,15 @@ bool store_is_no_space(const char *error)
 		store_is_quota(error);
 }
 
+int store_errno(const char *error)
+{
+	if (store_is_no_space(error))
+		return -ENOSPC;
+	if (store_is_damage(error) || strstr(error, "No such file") || !strstr(error, "IO error"))
+		return -EBADMSG;
+	return -EIO;
+}
+
 /* If the mark cannot be written, the next damage tries again. */
 void store_mark_damage(struct store *store, const char *what)
 {

@@ -34,6 +34,12 @@ bool store_is_damage(const char *error);
 bool store_is_quota(const char *error);
 /* Returns whether an error is a lack of space, also for the user's or the tree's quota. */
 bool store_is_no_space(const char *error);
+/*
+ * Returns -ENOSPC for a lack of space; -EIO for an error of the system that may be temporary, or
+ * that its administrator can end, such as a lack of files; -EBADMSG for any other, which is damage
+ * in files that cannot be opened as a whole.
+ */
+int store_errno(const char *error);
 /* Mark damage on disk, once, if the store is in use. Any thread may call it. */
 void store_mark_damage(struct store *store, const char *what);
 /* Returns whether damage was marked since the store was opened. Any thread may call it. */

@@ -4,6 +4,8 @@
  *
  * Built without type information, as Debian's RocksDB is: there is none to derive from.
  */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
@@ -62,8 +64,8 @@ class Limit {
 
 class Log : public rocksdb::Logger {
  public:
-	Log(log_function log, bool *lacks_space)
-		: Logger(rocksdb::InfoLogLevel::WARN_LEVEL), log_(log), lacks_space_(lacks_space)
+	Log(log_function log, int *ignored)
+		: Logger(rocksdb::InfoLogLevel::WARN_LEVEL), log_(log), ignored_(ignored)
 	{
 	}
 
@@ -87,24 +89,26 @@ class Log : public rocksdb::Logger {
 			Say("RocksDB", format, args);
 		} else if (level == GetInfoLogLevel() && strstr(format, "dropping")) {
 			Say("the end of a log is torn, or damaged: RocksDB", format, args);
-		} else if (level == GetInfoLogLevel() && strstr(format, "conversion error")) {
-			NoteSpace(format, args);
+		} else if (level == GetInfoLogLevel() && strstr(format, "ignoring")) {
+			NoteIgnored(format, args);
 			Say("RocksDB", format, args);
 		}
 	}
 
  private:
-	/* A repair goes on without a log that it could not make a table of. */
-	void NoteSpace(const char *format, va_list args)
+	/* A repair goes on without a file that it cannot read, or make a table of. */
+	void NoteIgnored(const char *format, va_list args)
 	{
-		char line[512];
+		char line[2 * PATH_MAX];
 		va_list copy;
+		int error;
 
 		va_copy(copy, args);
 		vsnprintf(line, sizeof(line), format, copy);
 		va_end(copy);
-		if (lacks_space_ && store_is_no_space(line))
-			*lacks_space_ = true;
+		error = store_errno(line);
+		if (ignored_ && error != -EBADMSG && *ignored_ != -ENOSPC)
+			*ignored_ = error;
 	}
 
 	void Say(const char *what, const char *format, va_list args)
@@ -126,15 +130,15 @@ class Log : public rocksdb::Logger {
 	}
 
 	log_function log_;
-	bool *lacks_space_;
+	int *ignored_;
 	Limit limit_;
 };
 
 } // namespace
 
-void info_log_set(rocksdb_options_t *options, log_function log, bool *lacks_space)
+void info_log_set(rocksdb_options_t *options, log_function log, int *ignored)
 {
-	rocksdb_logger_t logger = { std::make_shared<Log>(log, lacks_space) };
+	rocksdb_logger_t logger = { std::make_shared<Log>(log, ignored) };
 
 	rocksdb_options_set_info_log(options, &logger);
 }

@@ -16,11 +16,11 @@ extern "C" {
  * Its log would lie beside the data, and when the disk is full, Debian's RocksDB, which has
  * assertions, ends the process because that log cannot be written.
  *
- * *@lacks_space, if not NULL, becomes true if rocksdb_repair_db() left out a log because there was
- * no space for its table, which that does not return.
+ * *@ignored, if not NULL, becomes the store_errno() of a file that rocksdb_repair_db() left out,
+ * which that does not return, if it is no damage.
  */
 void info_log_set(rocksdb_options_t *options, void (*log)(int priority, const char *format, ...),
-		  bool *lacks_space);
+		  int *ignored);
 
 #ifdef __cplusplus
 }

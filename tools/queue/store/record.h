@@ -28,6 +28,8 @@
 
 #define TUBE_NAME_MAX	RETRY_DEAD_MAX
 #define JOB_KEY_MAX	200
+/* The most that --max-job-size may be. */
+#define JOB_BODY_MAX	(1u << 30)
 /* The largest reason of a failure that is stored; longer ones are cut. */
 #define JOB_REASON_MAX	1024
 

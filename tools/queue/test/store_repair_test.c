@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Repairs that are stopped, or cannot read now what is not damaged: no job is lost for that. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
+
+#include "queue/integrity/check.h"
+#include "queue/integrity/open.h"
+#include "queue/integrity/repair.h"
+#include "queue/store/batch.h"
+#include "queue/store/keys.h"
+#include "queue/store/read.h"
+#include "queue/store/rocksdb.h"
+#include "queue/store/sync.h"
+#include "queue/test/store_lib.h"
+
+#define JOBS 1000
+
+/* --- what the linker calls in place of those without a prefix ----------------------------- */
+
+int __real_store_repair_jobs(struct store *store);
+int __wrap_store_repair_jobs(struct store *store);
+int __real_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
+int __wrap_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
+rocksdb_t *__real_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
+rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
+
+static bool ends_after_copy, lacks_space;
+/* Of this job. */
+static uint64_t body_without_memory;
+
+int __wrap_store_repair_jobs(struct store *store)
+{
+	if (ends_after_copy)
+		_exit(1);
+	return __real_store_repair_jobs(store);
+}
+
+int __wrap_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len)
+{
+	return id == body_without_memory ? -EIO : __real_store_get_body(store, id, body, len);
+}
+
+rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error)
+{
+	if (!lacks_space)
+		return __real_rocksdb_open(options, name, error);
+	*error = strdup("IO error: No space left on device: While appending to file: 000009.log");
+	return NULL;
+}
+
+/* --- a store, and its damage -------------------------------------------------------------- */
+
+/* Each run of it writes tables of what was in the log before. */
+static void put_jobs(void)
+{
+	struct store *store = open_store();
+	uint64_t first = store_next_id(store), id;
+
+	for (id = first; id < first + JOBS / 2; id++) {
+		struct job_record job = make_job(id, JOB_DELAYED, 1, 1, id);
+
+		put_job(store, &job);
+	}
+	store_flush(store);
+	store_close(store);
+}
+
+/* What is lost is an entry of an index: the jobs can be read, and are copied. */
+static void lose_entry(void)
+{
+	struct store *store = open_store();
+	uint8_t key[STORE_KEY_MAX];
+	struct job_record job;
+
+	ASSERT_EQ(store_get(store, JOBS / 2, &job), 0);
+	lose(store, key, store_key_place(key, &job.place));
+	store_close(store);
+}
+
+/* In the folder of the store. */
+static void shell(const char *format, ...)
+{
+	char command[400];
+	size_t len;
+	va_list args;
+
+	len = (size_t)snprintf(command, sizeof(command), "cd %s && ", test_dir());
+	va_start(args, format);
+	vsnprintf(command + len, sizeof(command) - len, format, args);
+	va_end(args);
+	ASSERT_EQ(system(command), 0);
+}
+
+static void lose_list(void)
+{
+	shell("for f in db/MANIFEST*; do echo lost >$f; done");
+}
+
+static void make_damaged(void (*damage)(void))
+{
+	/* It is that of the process that asks first. */
+	test_dir();
+	ASSERT_EQ(in_child(put_jobs), 0);
+	ASSERT_EQ(in_child(put_jobs), 0);
+	ASSERT_EQ(in_child(damage), 0);
+}
+
+/* --- repairs ------------------------------------------------------------------------------ */
+
+static struct store_config config_of_repair(void)
+{
+	struct store_config config = test_config(test_dir());
+
+	config.repair = true;
+	return config;
+}
+
+/* Returns an errno; or else how many of the jobs there are. */
+static int repair(void)
+{
+	struct store_config config = config_of_repair();
+	struct store *store;
+	struct job_record job;
+	int ret, nr = 0;
+	uint64_t id;
+
+	ret = store_open(&store, &config);
+	test_about("%s", log_text);
+	if (ret)
+		return ret;
+	for (id = 1; id <= JOBS; id++)
+		nr += !store_get(store, id, &job);
+	store_close(store);
+	ASSERT_EQ(store_check(&config, stdout), 0);
+	return nr;
+}
+
+static void repair_until_copied(void)
+{
+	struct store_config config = config_of_repair();
+	struct store *store;
+
+	ends_after_copy = true;
+	store_open(&store, &config);
+}
+
+static unsigned int count_copies(void)
+{
+	unsigned int nr = 0;
+	const struct dirent *file;
+	DIR *list = opendir(test_dir());
+
+	ASSERT(list);
+	while ((file = readdir(list)))
+		nr += !strncmp(file->d_name, "damaged-", 8);
+	closedir(list);
+	return nr;
+}
+
+/* --- with a copy -------------------------------------------------------------------------- */
+
+/* Else whoever starts the daemon again and again fills the disk. */
+TEST(a_repair_that_ends_after_its_copy_makes_no_other_one)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+	int i;
+
+	make_damaged(lose_entry);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(in_child(repair_until_copied), 1 << 8);
+		ASSERT_EQ(count_copies(), 1);
+	}
+	ASSERT_EQ(store_open(&store, &config), -EBADMSG);
+	ASSERT_EQ(repair(), JOBS);
+	ASSERT_EQ(count_copies(), 1);
+}
+
+TEST(a_copy_for_which_there_is_no_space_now_is_used_later)
+{
+	make_damaged(lose_entry);
+	ASSERT_EQ(in_child(repair_until_copied), 1 << 8);
+	lacks_space = true;
+	ASSERT_EQ(repair(), -ENOSPC);
+	lacks_space = false;
+	ASSERT_EQ(repair(), JOBS);
+	ASSERT_EQ(count_copies(), 1);
+}
+
+TEST(a_copy_that_is_damaged_is_copied_once_more)
+{
+	int nr;
+
+	make_damaged(lose_entry);
+	ASSERT_EQ(in_child(repair_until_copied), 1 << 8);
+	shell("for f in db/*.sst; do printf x | dd of=$f bs=1 seek=300 conv=notrunc status=none; done");
+	/* What has read the block in vain marks the damage. */
+	ASSERT_EQ(repair(), -EBADMSG);
+	nr = repair();
+	ASSERT_GT(nr, JOBS / 10 * 9);
+	ASSERT_LT(nr, JOBS);
+	ASSERT_EQ(count_copies(), 2);
+}
+
+TEST(a_copy_that_has_lost_the_name_of_its_list_is_copied_once_more)
+{
+	make_damaged(lose_entry);
+	ASSERT_EQ(in_child(repair_until_copied), 1 << 8);
+	shell("rm db/CURRENT");
+	ASSERT_EQ(repair(), JOBS);
+	ASSERT_EQ(count_copies(), 2);
+}
+
+/* --- what cannot be read now -------------------------------------------------------------- */
+
+/* What root may do beyond the owner of a file. */
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	ASSERT_EQ(syscall(SYS_capset, &header, none), 0);
+}
+
+static void repair_in_vain(void)
+{
+	drop_capabilities();
+	ASSERT_LT(repair(), 0);
+}
+
+static void see_kept_after(const char *forbid, const char *allow)
+{
+	make_damaged(lose_list);
+	shell(forbid);
+	ASSERT_EQ(in_child(repair_in_vain), 0);
+	ASSERT_EQ(count_copies(), 0);
+	shell(allow);
+	ASSERT_EQ(repair(), JOBS);
+}
+
+TEST(logs_that_may_not_be_read_are_not_left_out)
+{
+	see_kept_after("chmod 000 db/*.log", "chmod 600 db/*.log");
+}
+
+TEST(tables_that_may_not_be_read_are_not_left_out)
+{
+	see_kept_after("chmod 000 db/*.sst", "chmod 600 db/*.sst");
+}
+
+/* As after root has run a command on the store. */
+TEST(tables_of_another_user_are_not_left_out)
+{
+	FILE *file = fopen("/proc/sys/fs/protected_hardlinks", "r");
+
+	if (geteuid())
+		test_skip("only root can have files of another user");
+	if (!file || fgetc(file) != '1')
+		test_skip("this kernel lets any user link them");
+	fclose(file);
+	see_kept_after("chown 1 db/*.sst && chmod 644 db/*.sst", "chown 0 db/*.sst");
+}
+
+TEST(a_body_that_cannot_be_read_now_is_not_lost)
+{
+	make_damaged(lose_entry);
+	body_without_memory = JOBS / 2;
+	ASSERT_EQ(repair(), -EIO);
+	body_without_memory = 0;
+	ASSERT_EQ(repair(), JOBS);
+}
