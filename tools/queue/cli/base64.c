@@ -70,6 +70,7 @@ bool base64_decode(const char *text, size_t text_len, uint8_t **bytes, size_t *l
 
 		if (!decode_four(text + i, there, *bytes + i / 4 * 3)) {
 			free(*bytes);
+			*bytes = NULL;
 			return false;
 		}
 	}

@@ -133,7 +133,7 @@ static int get_id(struct load *load, const json_t *object, uint64_t *id)
 	return wrong(load, "need an \"id\" of 1 to %llu", LOAD_ID_MAX);
 }
 
-/* Of no time to run "put" makes a second. */
+/* As in a put, a time to run of 0 is a second. */
 static uint64_t ttr_ns(uint64_t ns)
 {
 	return ns ? ns : NSEC_PER_SEC;
@@ -291,6 +291,20 @@ static int get_field(struct load *load, const json_t *object, const char *name, 
 	return ok ? 0 : wrong(load, "\"%s\" is not text of at most %zu bytes", name, most);
 }
 
+/* The caller frees *@body, which is NULL if there is no such field. */
+static int get_body(struct load *load, const json_t *object, uint8_t **body, uint32_t *body_len)
+{
+	size_t len;
+
+	if (!get_bytes(object, "body", body, &len))
+		return wrong(load, "\"body\" is not text, or \"body64\" not base64");
+	*body_len = (uint32_t)len;
+	if (len <= JOB_BODY_MAX)
+		return 0;
+	free(*body);
+	return wrong(load, "the body is longer than 1 GiB");
+}
+
 /* The state, or a negative number. */
 static int state_of(const char *name)
 {
@@ -357,6 +371,8 @@ static int get_key(struct load *load, const json_t *object, struct job_record *j
 	/* When a job dies, its key is free for another one. */
 	if (!ret && job->key_len && (job->origin || job->died_ns))
 		ret = wrong(load, "a dead job has no \"key\"");
+	if (!ret && !job->origin != !job->died_ns)
+		ret = wrong(load, "a dead job has \"origin\" and \"died_ns\", others have neither");
 	return ret;
 }
 
@@ -528,17 +544,18 @@ static int load_schedule(struct load *load, const json_t *object)
 {
 	struct schedule_record schedule;
 	uint8_t *body;
-	size_t len;
+	uint32_t len;
 	int ret = get_schedule(load, object, &schedule);
 
+	if (!ret)
+		ret = get_body(load, object, &body, &len);
 	if (ret)
 		return ret;
-	if (!get_bytes(object, "body", &body, &len) || len > UINT32_MAX)
-		return wrong(load, "\"body\" is not text, or \"body64\" not base64");
-	schedule.body_len = (uint32_t)len;
-	ret = load->put ? find_room(load, len) : check_schedule(load, &schedule);
-	if (!ret && load->put)
+	schedule.body_len = len;
+	if (load->put)
 		store_put_schedule(load->store, &schedule, body ? body : (void *)"");
+	else
+		ret = check_schedule(load, &schedule);
 	free(body);
 	return ret;
 }
@@ -549,17 +566,18 @@ static int load_job(struct load *load, const json_t *object)
 {
 	struct job_record job;
 	uint8_t *body;
-	size_t len;
+	uint32_t len;
 	int ret = get_job(load, object, &job);
 
+	if (!ret)
+		ret = get_body(load, object, &body, &len);
 	if (ret)
 		return ret;
-	if (!get_bytes(object, "body", &body, &len) || len > UINT32_MAX)
-		return wrong(load, "\"body\" is not text, or \"body64\" not base64");
-	job.body_len = (uint32_t)len;
-	ret = load->put ? find_room(load, len) : check_job(load, &job);
-	if (!ret && load->put)
+	job.body_len = len;
+	if (load->put)
 		store_put(load->store, &job, body ? body : (void *)"");
+	else
+		ret = check_job(load, &job);
 	free(body);
 	return ret;
 }
@@ -567,9 +585,12 @@ static int load_job(struct load *load, const json_t *object)
 static int load_line(struct load *load, const char *line, size_t len)
 {
 	json_error_t error;
-	json_t *object = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-	int ret;
+	json_t *object;
+	int ret = load->put ? find_room(load, len) : 0;
 
+	if (ret)
+		return ret;
+	object = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
 	if (!json_is_object(object)) {
 		json_decref(object);
 		return wrong(load, "not a line of JSON: %s", object ? "no object" : error.text);
@@ -605,8 +626,11 @@ static int load_lines(struct load *load)
 		return cannot_read();
 	for (load->line = 1; !ret && (len = getline(&line, &size, load->in)) > 0; load->line++)
 		ret = load_line(load, line, (size_t)len);
+	/* Of a line for which there is no memory, ferror() is not told. */
+	if (!ret && !feof(load->in))
+		ret = cannot_read();
 	free(line);
-	return !ret && ferror(load->in) ? cannot_read() : ret;
+	return ret;
 }
 
 /* Returns @in if it can be read twice, else a copy; NULL on an error. */

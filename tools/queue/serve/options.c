@@ -14,12 +14,13 @@
 #include "queue/serve/options.h"
 #include "queue/server/clients.h"
 #include "queue/store/config.h"
+#include "queue/store/record.h"
 
 #define MEMORY_MIN		(32 * MIB)
 #define STORE_MEMORY_MIN	(8 * MIB)
 /* Memory that no part counts: libraries, stacks, and RocksDB while it merges tables. */
 #define UNCOUNTED_MEMORY	(4 * MIB)
-#define MAX_JOB_SIZE_MAX	GIB
+#define MAX_JOB_SIZE_MAX	JOB_BODY_MAX
 
 /* --- options that the table has no kind for --------------------------------------------- */
 

@@ -130,6 +130,7 @@ static void do_die(struct model *model, struct model_job *job, struct store *sto
 	struct job_record old = job->record;
 
 	job->record.origin = old.place.tube;
+	job->record.died_ns = 1 + model_random(model, 1 << 30);
 	job->record.place.tube = 1 + (uint32_t)model_random(model, MODEL_TUBES);
 	job->record.place.state = JOB_BURIED;
 	job->record.place.order = ++model->order;

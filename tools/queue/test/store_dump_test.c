@@ -183,6 +183,7 @@ static const char *const wrong_lines[] = {
 	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body\":7}",
 	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body64\":\"abc\"}",
 	"{\"id\":2,\"tube\":\"one\",\"state\":\"ready\",\"body64\":\"ab.=\"}",
+	READY("\"key64\":\"ab.=\""), READY("\"reason64\":\"ab.=\""),
 	READY("\"key\":\"k\""),
 	READY("\"key\":5"),
 	"{\"tube\":\"one\",\"policy\":{}}", "{\"tube\":\"one\",\"policy\":5}",
@@ -199,6 +200,8 @@ static const char *const wrong_lines[] = {
 	READY("\"key\":\"k k\""),
 	/* Nor a job that has died and still has a key, which another one may have got. */
 	READY("\"key\":\"j\",\"origin\":\"one\""), READY("\"key\":\"j\",\"died_ns\":1"),
+	/* Nor one that is dead by half. */
+	READY("\"origin\":\"one\""), READY("\"died_ns\":1"),
 	POLICY("1", "1", "2", "\"a b\""), SCHEDULE("a b", "1"),
 	/* Times and numbers. */
 	JOB("\"state\":\"delayed\""),
