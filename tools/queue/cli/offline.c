@@ -107,7 +107,8 @@ int dump_main(int argc, char **argv)
 	if (file) {
 		error = store_dump(store, file);
 		unwritten = ferror(file);
-		if (fclose(file) && !error) {
+		/* What ends the program looks at the standard output, which stays open for it. */
+		if ((file == stdout ? fflush(file) : fclose(file)) && !error) {
 			error = -errno;
 			unwritten = true;
 		}

@@ -16,7 +16,6 @@
 #include "queue/cli/yaml.h"
 #include "queue/store/name.h"
 
-
 void person_begin(const struct option_table *table, void *values, int argc, char **argv)
 {
 	struct person *person = values;

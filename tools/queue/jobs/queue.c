@@ -138,7 +138,7 @@ bool queue_alarms(struct queue *queue)
 			one_alarm(queue, ids[i]);
 		if (nr < TAKE_IDS)
 			break;
-		/* Of jobs that are due nothing is written. */
+		/* A job that becomes due writes nothing. */
 		behind = store_batch_bytes(queue->store) != bytes &&
 			store_writer_is_behind(queue->store);
 	}
