@@ -232,6 +232,26 @@ static bool drop_schedule_body(void *context, const struct store_entry *entry)
 
 /* --- the whole store ---------------------------------------------------------------------- */
 
+/* Which changes are lost is said in the end; and by the next repair, if this one is stopped. */
+static void note_lost_changes(struct repair *repair)
+{
+	struct store *store = repair->store;
+
+	repair->changes = store_get_number(store, NUMBER_FOUND, store->changes);
+	repair->synced = store_get_number(store, NUMBER_SYNCED, store_witness(store));
+	if (repair->changes >= repair->synced)
+		return;
+	store_put_number(store, NUMBER_FOUND, repair->changes);
+	store_put_number(store, NUMBER_SYNCED, repair->synced);
+}
+
+static void forget_number(struct store *store, const char *name)
+{
+	uint8_t key[STORE_KEY_MAX];
+
+	store_delete_raw(store, key, store_key_number(key, name));
+}
+
 /* Choose values for lost numbers that fit the jobs that are left. */
 static void repair_numbers(struct repair *repair)
 {
@@ -240,6 +260,8 @@ static void repair_numbers(struct repair *repair)
 	store->next_id = store_get_number(store, NUMBER_NEXT_ID, 1);
 	store_skip_ids(store, repair->last_id);
 	store_put_number(store, NUMBER_VERSION, STORE_VERSION);
+	forget_number(store, NUMBER_FOUND);
+	forget_number(store, NUMBER_SYNCED);
 }
 
 /* What was in a damaged part is not known, so no number of lost jobs is complete. */
@@ -300,9 +322,8 @@ int store_repair_jobs(struct store *store)
 	struct repair repair = { .store = store };
 
 	store->changes = store_get_number(store, NUMBER_CHANGES, 0);
-	repair.changes = store->changes;
-	repair.synced = store_witness(store);
-	if (store->changes < repair.synced)
-		store->changes = repair.synced;
+	note_lost_changes(&repair);
+	if (store->changes < store_witness(store))
+		store->changes = store_witness(store);
 	return rebuild(&repair);
 }

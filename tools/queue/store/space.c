@@ -32,7 +32,8 @@
  *
  * RocksDB cannot go on after a failed write of its log. So when there is no space even without
  * the ballast, as another program has taken it, that write waits for space. Replies are late
- * then, and nothing is lost.
+ * then, and nothing is lost. A store that is not served yet, as it is being repaired, ends the
+ * process instead, since no job can be deleted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -371,6 +372,9 @@ static void wait_for_room(struct store *store, uint64_t bytes)
 		pthread_mutex_unlock(&store->space.lock);
 		if (free_bytes(store) >= bytes)
 			break;
+		if (!store->served && used)
+			store_die(store, "cannot write",
+				  "the disk is full, even without the reserve");
 		if (!logged && (stuck || used)) {
 			store_say(store, LOG_ERR, "%s: the disk is full%s: replies wait",
 				  store->dir, stuck ? "" : ", even without the reserve");

@@ -27,6 +27,9 @@
 #define NUMBER_NEXT_ID	".next"
 #define NUMBER_CHANGES	".changes"
 #define NUMBER_VERSION	".version"
+/* Of a repair that has not come to its end: the last change that was found, and that was synced. */
+#define NUMBER_FOUND	".found"
+#define NUMBER_SYNCED	".synced"
 
 /* The version of the format that this program writes, and the only one that it reads. */
 #define STORE_VERSION	1

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/rocksdb.h"
+#include "queue/store/state.h"
 #include "queue/store/sync.h"
 #include "queue/test/store_lib.h"
 
@@ -30,10 +33,14 @@ int __real_store_repair_jobs(struct store *store);
 int __wrap_store_repair_jobs(struct store *store);
 int __real_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
 int __wrap_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
+void __real_store_commit(struct store *store);
+void __wrap_store_commit(struct store *store);
+int __real_fstatvfs(int fd, struct statvfs *fs);
+int __wrap_fstatvfs(int fd, struct statvfs *fs);
 rocksdb_t *__real_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
 rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
 
-static bool ends_after_copy, lacks_space;
+static bool ends_after_copy, fills_after_copy, is_full, ends_after_commit, lacks_space;
 /* Of this job. */
 static uint64_t body_without_memory;
 
@@ -41,7 +48,27 @@ int __wrap_store_repair_jobs(struct store *store)
 {
 	if (ends_after_copy)
 		_exit(1);
+	is_full = fills_after_copy;
 	return __real_store_repair_jobs(store);
+}
+
+void __wrap_store_commit(struct store *store)
+{
+	__real_store_commit(store);
+	if (!ends_after_commit)
+		return;
+	ends_after_commit = false;
+	store_flush(store);
+	_exit(1);
+}
+
+int __wrap_fstatvfs(int fd, struct statvfs *fs)
+{
+	int ret = __real_fstatvfs(fd, fs);
+
+	if (is_full)
+		fs->f_bavail = 0;
+	return ret;
 }
 
 int __wrap_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len)
@@ -103,6 +130,11 @@ static void shell(const char *format, ...)
 static void lose_list(void)
 {
 	shell("for f in db/MANIFEST*; do echo lost >$f; done");
+}
+
+static void lose_logs(void)
+{
+	shell("rm db/*.log");
 }
 
 /* A block of jobs in each. */
@@ -296,4 +328,62 @@ TEST(a_body_that_cannot_be_read_now_is_not_lost)
 	ASSERT_EQ(repair(), -EIO);
 	body_without_memory = 0;
 	ASSERT_EQ(repair(), JOBS);
+}
+
+/* --- what it says ------------------------------------------------------------------------- */
+
+/* What a process has seen that the next one should see, too. */
+struct seen {
+	int kept;
+	char lost[100];
+};
+
+static struct seen *seen;
+
+static void repair_and_note(void)
+{
+	const char *line;
+
+	seen->kept = repair();
+	line = strstr(log_text, "the changes after number");
+	test_about("%s", log_text);
+	ASSERT(line);
+	snprintf(seen->lost, sizeof(seen->lost), "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static void repair_until_committed(void)
+{
+	struct store_config config = config_of_repair();
+	struct store *store;
+
+	ends_after_commit = true;
+	store_open(&store, &config);
+}
+
+TEST(the_changes_that_are_lost_are_said_also_after_a_repair_that_was_stopped)
+{
+	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT(seen != MAP_FAILED);
+	make_damaged(lose_logs);
+	shell("mkdir keep && cp -r db synced twheelq keep");
+	ASSERT_EQ(in_child(repair_and_note), 0);
+	ASSERT_LT(seen->kept, JOBS);
+	shell("rm -r db && cp -r keep/* . && rm -r keep");
+	ASSERT_EQ(in_child(repair_until_committed), 1 << 8);
+	ASSERT_EQ(repair(), seen->kept);
+	ASSERT(strstr(log_text, seen->lost));
+}
+
+static void repair_and_fill(void)
+{
+	fills_after_copy = true;
+	repair();
+}
+
+TEST(a_repair_for_which_there_is_no_space_even_without_the_reserve_ends)
+{
+	make_damaged(lose_entry);
+	ASSERT_EQ(in_child(repair_and_fill), STORE_EXIT_IO << 8);
+	ASSERT_EQ(repair(), JOBS);
+	ASSERT_EQ(count_copies(), 1);
 }
