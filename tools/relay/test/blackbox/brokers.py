@@ -57,7 +57,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "twheel")
 VERSIONS = ("3.9", "4")
 # The limit of every wait: the machine is shared, and stands still at times.
-PATIENCE_S = 120
+PATIENCE_S = 300
 # Clients of tests that look for a broker shall not wait long before they try again.
 CLIENT = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500, "log_level": 0,
           "socket.timeout.ms": 10000}
