@@ -271,6 +271,68 @@ TEST(a_copy_that_has_lost_the_name_of_its_list_is_copied_once_more)
 	ASSERT_EQ(count_copies(), 2);
 }
 
+/* --- tubes -------------------------------------------------------------------------------- */
+
+#define TUBES 3000
+
+/* Names that do not become shorter in a table. */
+static void put_tubes(void)
+{
+	struct store *store = open_store();
+	char name[TUBE_NAME_MAX + 1] = "";
+	uint32_t tube;
+	size_t i;
+
+	for (tube = 1; tube <= TUBES; tube++) {
+		for (i = 0; i < TUBE_NAME_MAX - 8; i++)
+			name[i] = (char)('a' + rand() % 26);
+		snprintf(name + i, sizeof(name) - i, "%u", tube);
+		put_tube(store, tube, name);
+	}
+	store_flush(store);
+	store_close(store);
+}
+
+static void damage_middle(void)
+{
+	DIR *list = list_files();
+	const struct dirent *file;
+	struct stat found;
+	char path[400];
+	int fd;
+
+	while ((file = readdir(list))) {
+		path_of(path, sizeof(path), file);
+		if (!strstr(path, ".sst") || stat(path, &found) || found.st_size < TUBES)
+			continue;
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		ASSERT_EQ(pwrite(fd, "xxxxxxxx", 8, found.st_size / 2), 8);
+		close(fd);
+	}
+	closedir(list);
+}
+
+TEST(tubes_before_and_after_a_damaged_block_keep_their_names)
+{
+	struct store_config config = config_of_repair();
+	struct tube_record tube;
+	struct store *store;
+	uint32_t number, kept = 0;
+
+	ASSERT_EQ(in_child(put_tubes), 0);
+	/* Opening it writes the tables. */
+	ASSERT_EQ(in_child(put_jobs), 0);
+	damage_middle();
+	ASSERT_EQ(store_open(&store, &config), 0);
+	test_about("%s", log_text);
+	for (number = 1; number <= TUBES; number++)
+		kept += !store_get_tube(store, number, &tube);
+	ASSERT_LT(kept, TUBES);
+	ASSERT_GT(kept, TUBES / 10 * 9);
+	ASSERT_EQ(store_get_tube(store, TUBES, &tube), 0);
+	store_close(store);
+}
+
 /* --- what cannot be read now -------------------------------------------------------------- */
 
 /* What root may do beyond the owner of a file. */
