@@ -186,8 +186,13 @@ static int check_unmarked(struct store *store)
 {
 	bool started = marker_version(store, MARKER_NEW) == STORE_VERSION;
 
-	if (!started && !is_empty(store))
+	if (!started && !is_empty(store)) {
+		if (!faccessat(store->dir_fd, WITNESS, F_OK, AT_SYMLINK_NOFOLLOW))
+			store_say(store, LOG_ERR,
+				  "%s/%s: is missing: a job store has the line \"twheelq store %d\" there",
+				  store->dir, MARKER, STORE_VERSION);
 		return -ENOTEMPTY;
+	}
 	if (!store->config.create || store->config.read_only)
 		return -ENODATA;
 	store->fresh = true;

@@ -123,6 +123,19 @@ TEST(a_directory_of_others_is_not_touched)
 	ASSERT_EQ(nr_files(), 1);
 }
 
+TEST(a_store_that_has_lost_its_marker_says_what_it_lacks)
+{
+	char path[100];
+
+	store_close(open_store());
+	snprintf(path, sizeof(path), "%s/twheelq", test_dir());
+	ASSERT_EQ(unlink(path), 0);
+	ASSERT_EQ(try_open(test_config(test_dir())), -ENOTEMPTY);
+	ASSERT(strstr(log_text, "/twheelq: is missing: a job store has the line"));
+	write_file("twheelq", "twheelq store 1\n");
+	store_close(open_store());
+}
+
 TEST(a_marker_that_is_none_is_not_taken_for_one)
 {
 	static const char *const markers[] = {
