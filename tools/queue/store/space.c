@@ -18,7 +18,8 @@
  * The most that RocksDB needs at once, its buffers and its largest compaction, is less than
  * the reserve, see rocksdb.c. When RocksDB finds no space, it tries again some seconds later,
  * and then starts no compaction unless twice the space is free that it takes. So a fourth of
- * the ballast is released after such an error, and the rest if nobody takes it. It is not taken
+ * the ballast is released after such an error, and the rest if nobody takes it; else one more
+ * fourth each LACK_S, as long as RocksDB finds no space. It is not taken
  * back in the next 10 s. The free space is checked before each write of the log; by
  * store_has_room(), at most every 10 ms unless much has been put since; and every second by
  * the scrub thread.
@@ -153,17 +154,29 @@ static void release_part(struct store *store, uint64_t bytes)
 
 /*
  * For RocksDB, which had no space. If another program takes what is released, more of it would
- * be lost too, and deletes need the rest: a fourth first, and all of it if that is still free.
+ * be lost too, and deletes need the rest: a fourth first, and all of it if most of that is still
+ * free, beside what RocksDB has written since.
  */
 static void release_for_errors(struct store *store)
 {
 	struct store_space *space = &store->space;
 	uint64_t keep = space->reserve / 4 * 3;
 
-	if (!space->held && free_bytes(store) >= space->reserve / 4)
+	if (!space->held && free_bytes(store) >= space->reserve / 8)
 		keep = 0;
 	if (space->ballast > keep)
 		release_part(store, space->ballast - keep);
+}
+
+/* The same, if that was not enough. */
+static void release_for_longer_errors(struct store *store)
+{
+	struct store_space *space = &store->space;
+	uint64_t before = space->ballast;
+
+	release_for_errors(store);
+	if (space->ballast == before)
+		release_part(store, space->reserve / 4);
 }
 
 /* Data in memory will be written twice: to a table and, if it is not there, to the log. */
@@ -218,11 +231,18 @@ static bool waits_for_space(struct store *store)
 		!property(store, "rocksdb.num-running-flushes");
 }
 
+static void begin_lack(struct store_space *space, uint64_t errors)
+{
+	space->lack_s = LACK_S;
+	space->lack_errors = errors;
+}
+
 /*
  * RocksDB had no space for a compaction, or later considers the free space too small, and will
- * retry for ever: release a part of the ballast, although more than an eighth of the reserve is
- * free; and the rest if RocksDB has not gone on some seconds later. The error may have another
- * reason; then the ballast is missing for some seconds only.
+ * retry for ever, each second or without saying so: release a part of the ballast, although more
+ * than an eighth of the reserve is free; and one more each time that RocksDB has not gone on some
+ * seconds later. The error may have another reason; then the ballast is missing for some seconds
+ * only.
  */
 static void check_errors(struct store *store)
 {
@@ -231,12 +251,15 @@ static void check_errors(struct store *store)
 
 	pthread_mutex_lock(&space->lock);
 	if (errors != space->errors && free_bytes(store) < 2 * space->reserve) {
-		space->lack_s = LACK_S;
+		if (!space->lack_s)
+			begin_lack(space, errors);
 		space->room = false;
 		release_for_errors(store);
-	} else if (space->lack_s && !--space->lack_s && waits_for_space(store)) {
-		space->lack_s = LACK_S;
-		release_for_errors(store);
+	}
+	if (space->lack_s && !--space->lack_s &&
+	    (errors != space->lack_errors || waits_for_space(store))) {
+		begin_lack(space, errors);
+		release_for_longer_errors(store);
 	}
 	space->errors = errors;
 	pthread_mutex_unlock(&space->lock);

@@ -159,6 +159,7 @@ struct store_writer {
  * @pushed_ns: time of the last push.
  * @errors: RocksDB's count of background errors at the last push.
  * @lack_s: seconds for which the ballast is not taken back, because RocksDB had no space.
+ * @lack_errors: that count at the beginning of these seconds.
  * @room: there is room for new jobs.
  * @checked_ns: time of the last check of the free space.
  * @unwritten: bytes of the log that are in memory.
@@ -178,6 +179,7 @@ struct store_space {
 	uint64_t pushed_ns;
 	uint64_t errors;
 	unsigned int lack_s;
+	uint64_t lack_errors;
 	_Atomic bool room;
 	_Atomic uint64_t checked_ns;
 	_Atomic uint64_t unwritten;

@@ -22,6 +22,7 @@
 #include "queue/cli/load.h"
 #include "queue/integrity/check.h"
 #include "queue/integrity/open.h"
+#include "queue/integrity/scrub.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
 #include "queue/store/fault.h"
@@ -591,6 +592,8 @@ TEST(a_load_of_a_body_for_which_there_is_no_room_ends)
 /* --- a disk that says that it is full ------------------------------------------------------ */
 
 /* The linker calls these in place of those without a prefix. */
+int __real_rocksdb_property_int(rocksdb_t *db, const char *name, uint64_t *value);
+int __wrap_rocksdb_property_int(rocksdb_t *db, const char *name, uint64_t *value);
 int __real_fstatvfs(int fd, struct statvfs *fs);
 int __wrap_fstatvfs(int fd, struct statvfs *fs);
 int __real_ftruncate(int fd, off_t len);
@@ -613,10 +616,25 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t len)
 	return allocates_nothing ? ENOSPC : __real_posix_fallocate(fd, offset, len);
 }
 
+/* If not negative: so many bytes are free. */
+static int64_t says_free = -1;
+/* If not 0: how many errors RocksDB has had. */
+static uint64_t says_errors;
+
+int __wrap_rocksdb_property_int(rocksdb_t *db, const char *name, uint64_t *value)
+{
+	if (!says_errors || strcmp(name, "rocksdb.background-errors"))
+		return __real_rocksdb_property_int(db, name, value);
+	*value = says_errors;
+	return 0;
+}
+
 int __wrap_fstatvfs(int fd, struct statvfs *fs)
 {
 	int ret = __real_fstatvfs(fd, fs);
 
+	if (says_free >= 0)
+		fs->f_bavail = (uint64_t)says_free / fs->f_frsize;
 	if (says_full) {
 		fs->f_bavail = 0;
 		nr_said_full++;
@@ -705,6 +723,57 @@ void __wrap_rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
 		__real_rocksdb_write(db, options, batch, error);
 	else
 		*error = strdup(*write_errors++);
+}
+
+/* What the scrub thread does in so many seconds, with so many errors in each. */
+static void push_for(struct store *store, unsigned int seconds, unsigned int errors)
+{
+	for (; seconds; seconds--) {
+		says_errors += errors;
+		store->space.pushed_ns = 0;
+		store_space_push(store);
+	}
+}
+
+/* Held: the scrub thread makes no pushes of its own. */
+static struct store *open_with_a_lack(int64_t free_bytes)
+{
+	struct store *store;
+
+	make_disk("size=64m");
+	store = open_on_disk();
+	store_scrub_stop(store);
+	says_errors = 1;
+	says_free = free_bytes;
+	push_for(store, 1, 1);
+	ASSERT_EQ(store->space.ballast, RESERVE / 4 * 3);
+	return store;
+}
+
+TEST(errors_of_rocksdb_that_go_on_get_the_rest_of_a_reserve_that_nobody_takes)
+{
+	/* RocksDB has written a little since a fourth was released. */
+	struct store *store = open_with_a_lack(RESERVE / 5);
+
+	push_for(store, 1, 1);
+	ASSERT_EQ(store->space.ballast, 0);
+	store_close(store);
+}
+
+TEST(errors_of_rocksdb_that_go_on_get_a_fourth_at_a_time_of_a_reserve_that_others_take)
+{
+	struct store *store = open_with_a_lack(0);
+
+	push_for(store, 8, 1);
+	ASSERT_EQ(store->space.ballast, RESERVE / 4 * 3);
+	push_for(store, 1, 1);
+	ASSERT_EQ(store->space.ballast, RESERVE / 2);
+	/* No more errors, and RocksDB waits for nothing. */
+	push_for(store, 40, 0);
+	ASSERT_EQ(store->space.ballast, RESERVE / 2);
+	push_for(store, 11, 1);
+	ASSERT_EQ(store->space.ballast, RESERVE / 4);
+	store_close(store);
 }
 
 TEST(a_write_for_which_rocksdb_has_no_room_is_made_later)
