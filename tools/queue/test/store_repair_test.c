@@ -331,7 +331,8 @@ TEST(tubes_before_and_after_a_damaged_block_keep_their_names)
 	struct store_config config = config_of_repair();
 	struct tube_record tube;
 	struct store *store;
-	uint32_t number, kept = 0;
+	uint32_t number, first, last, kept = 0;
+	const char *line;
 
 	ASSERT_EQ(in_child(put_tubes), 0);
 	/* Opening it writes the tables. */
@@ -341,9 +342,14 @@ TEST(tubes_before_and_after_a_damaged_block_keep_their_names)
 	test_about("%s", log_text);
 	for (number = 1; number <= TUBES; number++)
 		kept += !store_get_tube(store, number, &tube);
-	ASSERT_LT(kept, TUBES);
 	ASSERT_GT(kept, TUBES / 10 * 9);
-	ASSERT_EQ(store_get_tube(store, TUBES, &tube), 0);
+	line = strstr(log_text, "entries of kind 't' from ");
+	ASSERT(line);
+	first = (uint32_t)strtoul(strstr(line, "from ") + 5, NULL, 10);
+	last = (uint32_t)strtoul(strstr(line, "to ") + 3, NULL, 10);
+	ASSERT_LE(first, last);
+	ASSERT_EQ(kept, TUBES - (last + 1 - first));
+	ASSERT(!strstr(log_text, "numbers are lost"));
 	store_close(store);
 }
 
@@ -380,6 +386,8 @@ TEST(of_each_job_the_last_state_is_kept_when_files_are_read_one_by_one)
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(in_child(release_jobs), 0);
 	lose_list();
+	/* The numbers of files do not tell which is the last. */
+	shell("mv db/*.log db/000001.log");
 	whole_fails = true;
 	ASSERT_EQ(store_open(&store, &config), 0);
 	ASSERT(strstr(log_text, "one by one"));
