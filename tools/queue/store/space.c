@@ -19,10 +19,9 @@
  * the reserve, see rocksdb.c. When RocksDB finds no space, it tries again some seconds later,
  * and then starts no compaction unless twice the space is free that it takes. So a fourth of
  * the ballast is released after such an error, and the rest if nobody takes it; else one more
- * fourth each LACK_S, as long as RocksDB finds no space. It is not taken
- * back in the next 10 s. The free space is checked before each write of the log; by
- * store_has_room(), at most every 10 ms unless much has been put since; and every second by
- * the scrub thread.
+ * fourth every 10 s, as long as RocksDB finds no space. It is not taken back in the next 10 s.
+ * The free space is checked before each write of the log; by store_has_room(), at most every
+ * 10 ms unless much has been put since; and every second by the scrub thread.
  *
  * While there is no room, the scrub thread asks RocksDB, every second after deletes, to compact
  * them with the data that they delete, although that costs writes. By itself RocksDB would wait
@@ -154,8 +153,8 @@ static void release_part(struct store *store, uint64_t bytes)
 
 /*
  * For RocksDB, which had no space. If another program takes what is released, more of it would
- * be lost too, and deletes need the rest: a fourth first, and all of it if most of that is still
- * free, beside what RocksDB has written since.
+ * be lost too, and deletes need the rest: a fourth first, and all of it if half of that is still
+ * free, as RocksDB writes, too.
  */
 static void release_for_errors(struct store *store)
 {
