@@ -40,7 +40,7 @@ help:
 	@echo 'make demo      a virtual machine, 100,000 events, and what became of them'
 	@echo 'make demo-queue  twheelq: delays, retries, dead letters, and a crash in between'
 	@echo 'make demo-relay  the same on Kafka: 10,000 messages, two relays, one of them killed'
-	@echo 'make test      tests, in userspace and in virtual machines: thirty to forty minutes. Or SUITES="..."'
+	@echo 'make test      tests, in userspace and in virtual machines: some thirty minutes. Or SUITES="..."'
 	@echo '               SUITES=quick takes some ten minutes; tools/test/run has the names'
 	@echo 'make test-kernels  whole, on each kernel, what "make test" does there in short'
 	@echo 'make torture   all of the module at random, on machines that are disturbed, DURATION=60 s each'
