@@ -77,6 +77,12 @@ static int last_error(void)
 	return errno == EDQUOT ? -ENOSPC : -errno;
 }
 
+/* Is it an error that ends the salvage, as the files may be whole? */
+static bool is_no_damage(int ret)
+{
+	return ret && ret != -EBADMSG;
+}
+
 /* Remove what an earlier repair has left. */
 static int begin_pieces(const struct store *store)
 {
@@ -244,7 +250,7 @@ static int make_pieces(struct store *store, struct dirent **files, int nr_files,
 	for (i = 0; i < nr_files; i++) {
 		pieces[nr].path = path_of(store, files[i]->d_name);
 		ret = make_piece(store, pieces[nr].path, &files[i], 1);
-		if (ret && ret != -EBADMSG)
+		if (is_no_damage(ret))
 			return ret;
 		if (ret) {
 			free(pieces[nr].path);
@@ -268,14 +274,14 @@ static int visit_one_by_one(struct store *store, struct dirent **files, int nr_f
 	nr = make_pieces(store, files, nr_files, pieces);
 	if (nr > 0)
 		qsort(pieces, (size_t)nr, sizeof(*pieces), compare_pieces);
-	for (i = 0; i < nr && (!ret || ret == -EBADMSG); i++)
+	for (i = 0; i < nr && !is_no_damage(ret); i++)
 		ret = visit_piece(store, &pieces[i], each, context);
 	for (i = 0; i < nr_files; i++)
 		free(pieces[i].path);
 	free(pieces);
 	if (nr < 0)
 		return nr;
-	if (ret && ret != -EBADMSG)
+	if (is_no_damage(ret))
 		return ret;
 	return nr ? 0 : -EBADMSG;
 }
