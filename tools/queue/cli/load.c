@@ -368,12 +368,17 @@ static int get_key(struct load *load, const json_t *object, struct job_record *j
 
 	if (!ret && job->key_len && !name_is_key(job->key, job->key_len))
 		ret = wrong(load, "the \"key\" is not one");
-	/* When a job dies, its key is free for another one. */
-	if (!ret && job->key_len && (job->origin || job->died_ns))
-		ret = wrong(load, "a dead job has no \"key\"");
-	if (!ret && !job->origin != !job->died_ns)
-		ret = wrong(load, "a dead job has \"origin\" and \"died_ns\", others have neither");
 	return ret;
+}
+
+static int check_death(struct load *load, const struct job_record *job)
+{
+	/* When a job dies, its key is free for another one. */
+	if (job->key_len && (job->origin || job->died_ns))
+		return wrong(load, "a dead job has no \"key\"");
+	if (!job->origin != !job->died_ns)
+		return wrong(load, "a dead job has \"origin\" and \"died_ns\", others neither");
+	return 0;
 }
 
 static int get_job(struct load *load, const json_t *object, struct job_record *job)
@@ -392,6 +397,8 @@ static int get_job(struct load *load, const json_t *object, struct job_record *j
 		ret = get_state(load, object, &job->place);
 	if (!ret)
 		ret = get_key(load, object, job);
+	if (!ret)
+		ret = check_death(load, job);
 	if (!ret)
 		ret = get_field(load, object, "reason", job->reason, JOB_REASON_MAX,
 				&job->reason_len);
