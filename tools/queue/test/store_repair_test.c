@@ -39,7 +39,6 @@ int __real_fstatvfs(int fd, struct statvfs *fs);
 int __wrap_fstatvfs(int fd, struct statvfs *fs);
 rocksdb_t *__real_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
 rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
-
 void __real_rocksdb_repair_db(const rocksdb_options_t *options, const char *name, char **error);
 void __wrap_rocksdb_repair_db(const rocksdb_options_t *options, const char *name, char **error);
 
@@ -128,16 +127,11 @@ static void lose_entry(void)
 }
 
 /* In the folder of the store. */
-static void shell(const char *format, ...)
+static void shell(const char *commands)
 {
 	char command[400];
-	size_t len;
-	va_list args;
 
-	len = (size_t)snprintf(command, sizeof(command), "cd %s && ", test_dir());
-	va_start(args, format);
-	vsnprintf(command + len, sizeof(command) - len, format, args);
-	va_end(args);
+	snprintf(command, sizeof(command), "cd %s && %s", test_dir(), commands);
 	ASSERT_EQ(system(command), 0);
 }
 
@@ -151,20 +145,23 @@ static void lose_logs(void)
 	shell("rm db/*.log");
 }
 
-/* A block of jobs in each. */
-static void damage_tables(void)
+#define MIDDLE (-1)
+
+/* A block at this place, or in the middle, of each table with at least so many bytes. */
+static void damage_tables(off_t least, off_t at)
 {
 	DIR *list = list_files();
 	const struct dirent *file;
+	struct stat found;
 	char path[400];
 	int fd;
 
 	while ((file = readdir(list))) {
-		if (!strstr(file->d_name, ".sst"))
-			continue;
 		path_of(path, sizeof(path), file);
+		if (!strstr(path, ".sst") || stat(path, &found) || found.st_size < least)
+			continue;
 		fd = open(path, O_WRONLY | O_CLOEXEC);
-		ASSERT_EQ(pwrite(fd, "xxxxxxxx", 8, 300), 8);
+		ASSERT_EQ(pwrite(fd, "xxxxxxxx", 8, at == MIDDLE ? found.st_size / 2 : at), 8);
 		close(fd);
 	}
 	closedir(list);
@@ -267,7 +264,7 @@ TEST(a_copy_that_is_damaged_is_copied_once_more)
 
 	make_damaged(lose_entry);
 	ASSERT_EQ(in_child(repair_until_copied), 1 << 8);
-	damage_tables();
+	damage_tables(0, 300);
 	/* What has read the block in vain marks the damage. */
 	ASSERT_EQ(repair(), -EBADMSG);
 	nr = repair();
@@ -307,25 +304,6 @@ static void put_tubes(void)
 	store_close(store);
 }
 
-static void damage_middle(void)
-{
-	DIR *list = list_files();
-	const struct dirent *file;
-	struct stat found;
-	char path[400];
-	int fd;
-
-	while ((file = readdir(list))) {
-		path_of(path, sizeof(path), file);
-		if (!strstr(path, ".sst") || stat(path, &found) || found.st_size < TUBES)
-			continue;
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		ASSERT_EQ(pwrite(fd, "xxxxxxxx", 8, found.st_size / 2), 8);
-		close(fd);
-	}
-	closedir(list);
-}
-
 TEST(tubes_before_and_after_a_damaged_block_keep_their_names)
 {
 	struct store_config config = config_of_repair();
@@ -337,7 +315,7 @@ TEST(tubes_before_and_after_a_damaged_block_keep_their_names)
 	ASSERT_EQ(in_child(put_tubes), 0);
 	/* Opening it writes the tables. */
 	ASSERT_EQ(in_child(put_jobs), 0);
-	damage_middle();
+	damage_tables(TUBES, MIDDLE);
 	ASSERT_EQ(store_open(&store, &config), 0);
 	test_about("%s", log_text);
 	for (number = 1; number <= TUBES; number++)

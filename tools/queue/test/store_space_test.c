@@ -735,7 +735,7 @@ static void push_for(struct store *store, unsigned int seconds, unsigned int err
 	}
 }
 
-/* Held: the scrub thread makes no pushes of its own. */
+/* RocksDB had its first error, and a fourth was released. Only push_for() makes pushes. */
 static struct store *open_with_a_lack(int64_t free_bytes)
 {
 	struct store *store;
