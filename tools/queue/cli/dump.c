@@ -228,7 +228,8 @@ int store_dump(struct store *store, FILE *out)
 	struct dump dump = { .store = store, .out = out };
 	int ret = store_each_tube(store, dump_tube, &dump);
 
-	dump.skew_ns = store_get_number(store, NUMBER_SKEW, 0);
+	if (!ret && !dump.ret)
+		ret = store_get_number(store, NUMBER_SKEW, 0, &dump.skew_ns);
 	if (!ret && !dump.ret)
 		ret = store_scan_entries(store, 'j', dump_next, &dump);
 	if (!ret && !dump.ret)

@@ -678,9 +678,14 @@ static void forget_tubes(struct load *load)
 /* Forget the tubes that the first pass has created. */
 static int begin(struct load *load, bool put)
 {
+	uint64_t next_tube;
+	int ret = store_get_number(load->store, NUMBER_TUBE, 1, &next_tube);
+
+	if (ret)
+		return ret;
 	forget_tubes(load);
 	load->put = put;
-	load->next_tube = (uint32_t)store_get_number(load->store, NUMBER_TUBE, 1);
+	load->next_tube = (uint32_t)next_tube;
 	return store_each_tube(load->store, take_tube, load);
 }
 
@@ -688,7 +693,8 @@ static int load_all(struct load *load)
 {
 	int ret = begin(load, false);
 
-	load->skew_ns = store_get_number(load->store, NUMBER_SKEW, 0);
+	if (!ret)
+		ret = store_get_number(load->store, NUMBER_SKEW, 0, &load->skew_ns);
 	if (!ret)
 		ret = load_lines(load);
 	if (!ret)

@@ -187,8 +187,10 @@ static int open_repaired(struct store *store)
 	store_space_for_files(store, 0);
 	ret = open_copy(store);
 	if (!ret && store->syncer.witness_fd < 0) {
-		store->changes = store_get_number(store, NUMBER_CHANGES, 0);
-		ret = store_witness_open(store);
+		store->changes = 0;
+		ret = store_number(store, NUMBER_CHANGES, &store->changes);
+		if (!ret || ret == -ENOENT || ret == -EBADMSG)
+			ret = store_witness_open(store);
 		ret = ret == -EBADMSG ? 0 : ret;
 	}
 	if (!ret)

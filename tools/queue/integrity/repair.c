@@ -65,6 +65,17 @@ static bool is_lost(struct repair *repair, int error)
 	return false;
 }
 
+static uint64_t find_number(struct repair *repair, const char *name, uint64_t missing)
+{
+	uint64_t number;
+	int ret = store_number(repair->store, name, &number);
+
+	if (!ret)
+		return number;
+	is_lost(repair, ret);
+	return missing;
+}
+
 /* --- drop indexes, keys, marks and counts ------------------------------------------------- */
 
 static bool drop_next(void *context, const struct store_entry *entry)
@@ -102,8 +113,9 @@ static void drop_lost_job(struct repair *repair, uint64_t id)
 static void keep_tube(struct repair *repair, uint32_t number)
 {
 	struct tube_record tube;
+	int ret = store_get_tube(repair->store, number, &tube);
 
-	if (store_get_tube(repair->store, number, &tube) != -ENOENT)
+	if (!ret || !is_lost(repair, ret))
 		return;
 	memset(&tube, 0, sizeof(tube));
 	tube.tube = number;
@@ -118,11 +130,17 @@ static void keep_tube(struct repair *repair, uint32_t number)
 static void restore_job(struct repair *repair, struct job_record *job)
 {
 	uint64_t other;
+	int ret;
 
-	if (job->key_len && !store_get_key(repair->store, job->place.tube, job->key,
-					   job->key_len, &other)) {
-		job->key_len = 0;
-		job->place.keyed = 0;
+	if (job->key_len) {
+		ret = store_get_key(repair->store, job->place.tube, job->key, job->key_len,
+				    &other);
+		if (ret && !is_lost(repair, ret))
+			return;
+		if (!ret) {
+			job->key_len = 0;
+			job->place.keyed = 0;
+		}
 	}
 	keep_tube(repair, job->place.tube);
 	store_keep_job(repair->store, job);
@@ -185,10 +203,14 @@ static int find_schedule_body(struct store *store, const struct schedule_record 
 	size_t len;
 	int ret = store_get_schedule_body(store, schedule->id, &body, &len);
 
-	if (!ret && (len != schedule->body_len ||
-		     !store_find_schedule(store, schedule->tube, schedule->name, &other)))
-		ret = -ENOENT;
-	return ret;
+	if (ret)
+		return ret;
+	if (len != schedule->body_len)
+		return -ENOENT;
+	ret = store_find_schedule(store, schedule->tube, schedule->name, &other);
+	if (!ret)
+		return -ENOENT;
+	return ret == -ENOENT ? 0 : ret;
 }
 
 static bool restore_schedule(void *context, const struct store_entry *entry)
@@ -237,9 +259,9 @@ static void note_lost_changes(struct repair *repair)
 {
 	struct store *store = repair->store;
 
-	repair->changes = store_get_number(store, NUMBER_FOUND, store->changes);
-	repair->synced = store_get_number(store, NUMBER_SYNCED, store_witness(store));
-	if (repair->changes >= repair->synced)
+	repair->changes = find_number(repair, NUMBER_FOUND, store->changes);
+	repair->synced = find_number(repair, NUMBER_SYNCED, store_witness(store));
+	if (repair->error || repair->changes >= repair->synced)
 		return;
 	store_put_number(store, NUMBER_FOUND, repair->changes);
 	store_put_number(store, NUMBER_SYNCED, repair->synced);
@@ -257,7 +279,9 @@ static void repair_numbers(struct repair *repair)
 {
 	struct store *store = repair->store;
 
-	store->next_id = store_get_number(store, NUMBER_NEXT_ID, 1);
+	store->next_id = find_number(repair, NUMBER_NEXT_ID, 1);
+	if (repair->error)
+		return;
 	store_skip_ids(store, repair->last_id);
 	store_put_number(store, NUMBER_VERSION, STORE_VERSION);
 	forget_number(store, NUMBER_FOUND);
@@ -312,6 +336,8 @@ static int rebuild(struct repair *repair)
 	if (ret)
 		return ret;
 	repair_numbers(repair);
+	if (repair->error)
+		return repair->error;
 	store_flush(store);
 	say_result(repair);
 	return 0;
@@ -321,8 +347,10 @@ int store_repair_jobs(struct store *store)
 {
 	struct repair repair = { .store = store };
 
-	store->changes = store_get_number(store, NUMBER_CHANGES, 0);
+	store->changes = find_number(&repair, NUMBER_CHANGES, 0);
 	note_lost_changes(&repair);
+	if (repair.error)
+		return repair.error;
 	if (store->changes < store_witness(store))
 		store->changes = store_witness(store);
 	return rebuild(&repair);

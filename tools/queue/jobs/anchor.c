@@ -44,9 +44,9 @@
 #define FIRST_IDS	1024
 #define MOST_IDS	65536
 
-static uint64_t skew_of(const struct queue *queue)
+static int get_skew(const struct queue *queue, uint64_t *skew_ns)
 {
-	return store_get_number(queue->store, NUMBER_SKEW, 0);
+	return store_get_number(queue->store, NUMBER_SKEW, 0, skew_ns);
 }
 
 /* The store is read only while the queue starts, so nobody is served who waits for this. */
@@ -79,13 +79,18 @@ static uint64_t wait_for_clock(struct queue *queue, uint64_t skew_ns, uint64_t l
 	return behind_ns;
 }
 
-void anchor_start(struct queue *queue)
+int anchor_start(struct queue *queue)
 {
-	uint64_t skew_ns = skew_of(queue);
-	uint64_t last_ns = store_get_number(queue->store, NUMBER_TIME, 0);
-	bool doubt = store_get_number(queue->store, NUMBER_DOUBT, 0);
-	uint64_t behind_ns = last_ns ? wait_for_clock(queue, skew_ns, last_ns) : 0;
+	uint64_t skew_ns, last_ns, doubt, behind_ns;
+	int err = get_skew(queue, &skew_ns);
 
+	if (!err)
+		err = store_get_number(queue->store, NUMBER_TIME, 0, &last_ns);
+	if (!err)
+		err = store_get_number(queue->store, NUMBER_DOUBT, 0, &doubt);
+	if (err)
+		return err;
+	behind_ns = last_ns ? wait_for_clock(queue, skew_ns, last_ns) : 0;
 	queue->in_doubt = behind_ns >= BEHIND_NS;
 	clock_start(&queue->clock, skew_ns);
 	if (behind_ns || doubt)
@@ -97,6 +102,7 @@ void anchor_start(struct queue *queue)
 		store_put_number(queue->store, NUMBER_SKEW, clock_skew_ns(&queue->clock));
 	if (doubt != queue->in_doubt)
 		store_put_number(queue->store, NUMBER_DOUBT, queue->in_doubt);
+	return 0;
 }
 
 void anchor_note_now(struct queue *queue)
@@ -201,15 +207,15 @@ static void move_delays(struct queue *queue, uint64_t by_ns)
 
 /*
  * Forget that the clock was wrong, unless it still is, or too many delays have begun, or one of
- * them cannot be read.
+ * them or the skew cannot be read.
  */
 static bool go_on_by_wall(struct queue *queue)
 {
 	uint64_t skew_ns, before_ns;
 
-	if (!queue->in_doubt || queue->begun.overflow || !are_readable(queue))
+	if (!queue->in_doubt || queue->begun.overflow || !are_readable(queue) ||
+	    get_skew(queue, &skew_ns))
 		return false;
-	skew_ns = skew_of(queue);
 	before_ns = clock_now_ns(&queue->clock);
 	if (clock_behind_ns(skew_ns, before_ns))
 		return false;

@@ -8,8 +8,11 @@
 struct job_record;
 struct queue;
 
-/* Start the clock, when the store is open; this waits for a wall clock that is behind. */
-void anchor_start(struct queue *queue);
+/*
+ * Start the clock, when the store is open; this waits for a wall clock that is behind. Returns an
+ * error of store_get_number().
+ */
+int anchor_start(struct queue *queue);
 void anchor_free(struct queue *queue);
 
 /* Before a commit, and before the queue stops: write the time, at most once a second or now. */

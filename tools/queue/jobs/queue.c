@@ -295,9 +295,10 @@ static void make_instance(struct queue *queue)
 /* Count the jobs and tubes of the disk; later turns load jobs into memory. */
 static int queue_load(struct queue *queue)
 {
-	int err;
+	int err = anchor_start(queue);
 
-	anchor_start(queue);
+	if (err)
+		return err;
 	schedules_init(queue);
 	queue->next_id = store_next_id(queue->store);
 	/* Make it first: the tubes of the disk may be more than the limit. */

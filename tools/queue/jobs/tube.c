@@ -19,6 +19,9 @@
 /* This many tubes are allowed with any amount of memory. */
 #define MIN_TUBES	1000
 
+/* In the store: the number that the next tube gets. */
+#define NUMBER_TUBE	"tube"
+
 static int compare_names(const struct tube *a, const struct tube *b)
 {
 	return strcmp(a->name, b->name);
@@ -171,9 +174,12 @@ int tubes_load(struct queue *queue)
 {
 	struct loading loading = { .queue = queue };
 	struct tube *tube, *next;
-	int err;
+	uint64_t number;
+	int err = store_get_number(queue->store, NUMBER_TUBE, 1, &number);
 
-	queue->next_tube = store_get_number(queue->store, "tube", 1);
+	if (err)
+		return err;
+	queue->next_tube = number;
 	err = store_each_tube(queue->store, load_tube, &loading);
 	if (loading.no_memory)
 		err = -ENOMEM;
@@ -202,7 +208,7 @@ void tube_keep(struct queue *queue, struct tube *tube)
 		return;
 	set_number(queue, tube, queue->next_tube);
 	tube->cut = (struct job_place){ .tube = tube->number, .state = JOB_READY };
-	store_put_number(queue->store, "tube", queue->next_tube);
+	store_put_number(queue->store, NUMBER_TUBE, queue->next_tube);
 	tube_save(queue, tube);
 }
 

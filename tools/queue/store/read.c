@@ -144,11 +144,13 @@ int store_number(struct store *store, const char *name, uint64_t *number)
 	return get_u64(store, key, store_key_number(key, name), "a number", number);
 }
 
-uint64_t store_get_number(struct store *store, const char *name, uint64_t missing)
+int store_get_number(struct store *store, const char *name, uint64_t missing, uint64_t *number)
 {
-	uint64_t number;
+	int ret = store_number(store, name, number);
 
-	return store_number(store, name, &number) ? missing : number;
+	if (ret == -ENOENT)
+		*number = missing;
+	return ret == -ENOENT ? 0 : ret;
 }
 
 uint64_t store_next_id(const struct store *store)

@@ -28,8 +28,11 @@ int store_get_body(struct store *store, uint64_t id, const void **body, size_t *
 int store_get_key(struct store *store, uint32_t tube, const char *key, size_t len,
 		  uint64_t *id);
 
-/* Read a number of store_put_number(). Returns @missing if it cannot be read. */
-uint64_t store_get_number(struct store *store, const char *name, uint64_t missing);
+/*
+ * Read a number of store_put_number(); it is @missing if there is none. Returns 0, -EBADMSG if it
+ * is damaged, or -EIO if it cannot be read now; then *@number is not set.
+ */
+int store_get_number(struct store *store, const char *name, uint64_t missing, uint64_t *number);
 
 /* Greater than all ids that were ever put. */
 uint64_t store_next_id(const struct store *store);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How often commands read the record of a job: once, wherever the job is; and that none walks
- * where there is nothing to find. The linker has all calls of store_get() go through
- * __wrap_store_get(), and so on.
+ * How often commands read the record of a job: once, wherever the job is; that none walks where
+ * there is nothing to find; and that a queue does not start without what it has to read. The
+ * linker has all calls of store_get() go through __wrap_store_get(), and so on.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "common/log.h"
@@ -37,6 +38,22 @@ int __wrap_store_walk_tube(struct store *store, const struct job_place *from,
 {
 	nr_walks++;
 	return __real_store_walk_tube(store, from, each, context);
+}
+
+/* The name of a number that cannot be read now. */
+static const char *unreadable = "";
+
+int __real_store_get_number(struct store *store, const char *name, uint64_t missing,
+			    uint64_t *number);
+int __wrap_store_get_number(struct store *store, const char *name, uint64_t missing,
+			    uint64_t *number);
+
+int __wrap_store_get_number(struct store *store, const char *name, uint64_t missing,
+			    uint64_t *number)
+{
+	if (!strcmp(name, unreadable))
+		return -EIO;
+	return __real_store_get_number(store, name, missing, number);
 }
 
 /* Put a job with a key; one that is due late is on disk only. */
@@ -140,5 +157,26 @@ TEST(no_command_walks_an_index_whose_jobs_are_all_reserved)
 	id = client_put(0, 1, 1000 * NSEC_PER_SEC, LONG);
 	ASSERT_SAID(client_run(0, &command, NULL), "KICKED 1");
 	ASSERT_GT(nr_walks, 0);
+	queue_remove();
+}
+
+/* --- the start ---------------------------------------------------------------------------- */
+
+/* Else two tubes have one number, or delays are too short. */
+TEST(a_queue_that_cannot_read_its_numbers_does_not_start)
+{
+	static const char *const names[] = { "tube", "skew", "time", "doubt" };
+	struct queue_config config = queue_test_config(100);
+	struct queue *other;
+	size_t i;
+
+	open_queue();
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		test_about("%s", names[i]);
+		unreadable = names[i];
+		ASSERT_EQ(queue_create(&other, &config, store, alarms), -EIO);
+	}
+	unreadable = "";
+	queue_reopen(&config, true);
 	queue_remove();
 }

@@ -172,12 +172,14 @@ static void look(const struct model *before)
 	struct store_config config = test_config(test_dir());
 	struct model *model = malloc(sizeof(*model));
 	struct store *store;
+	uint64_t found;
 
 	*model = *before;
 	if (shared->opened && store_check(&config, stdout))
 		test_fail(__FILE__, __LINE__, "the check found: %s", log_text);
 	store = open_small(SYNC_ALWAYS);
-	shared->found = store_get_number(store, "step", 0);
+	ASSERT_EQ(store_get_number(store, "step", 0, &found), 0);
+	shared->found = found;
 	ASSERT_GE(shared->found, shared->synced);
 	ASSERT_LE(shared->found, shared->begun);
 	while (model->step < shared->found)

@@ -90,9 +90,9 @@ static bool read_tube(void *context, const struct tube_record *tube)
 static uint64_t read_all(struct store *store)
 {
 	struct reading reading = { .store = store, .print = 14695981039346656037ull };
-	uint64_t number = store_get_number(store, "step", 0);
-	uint64_t next_id = store_next_id(store);
+	uint64_t next_id = store_next_id(store), number = 0;
 
+	reading.damaged = store_get_number(store, "step", 0, &number) != 0;
 	read_index(&reading, JOB_READY, TUBE);
 	read_index(&reading, JOB_READY, OTHER_TUBE);
 	read_index(&reading, JOB_BURIED, TUBE);

@@ -14,6 +14,7 @@
 
 #include <linux/capability.h>
 
+#include "common/util.h"
 #include "queue/integrity/check.h"
 #include "queue/integrity/open.h"
 #include "queue/integrity/repair.h"
@@ -21,6 +22,7 @@
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/rocksdb.h"
+#include "queue/store/schedule.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
 #include "queue/test/store_lib.h"
@@ -33,6 +35,16 @@ int __real_store_repair_jobs(struct store *store);
 int __wrap_store_repair_jobs(struct store *store);
 int __real_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
 int __wrap_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
+int __real_store_get_key(struct store *store, uint32_t tube, const char *key, size_t len,
+			 uint64_t *id);
+int __wrap_store_get_key(struct store *store, uint32_t tube, const char *key, size_t len,
+			 uint64_t *id);
+int __real_store_find_schedule(struct store *store, uint32_t tube, const char *name, uint64_t *id);
+int __wrap_store_find_schedule(struct store *store, uint32_t tube, const char *name, uint64_t *id);
+int __real_store_get_tube(struct store *store, uint32_t tube, struct tube_record *record);
+int __wrap_store_get_tube(struct store *store, uint32_t tube, struct tube_record *record);
+int __real_store_number(struct store *store, const char *name, uint64_t *number);
+int __wrap_store_number(struct store *store, const char *name, uint64_t *number);
 void __real_store_commit(struct store *store);
 void __wrap_store_commit(struct store *store);
 int __real_fstatvfs(int fd, struct statvfs *fs);
@@ -46,12 +58,47 @@ static bool ends_after_copy, fills_after_copy, is_full, ends_after_commit, lacks
 /* Of this job. */
 static uint64_t body_without_memory;
 
+/* What a repair cannot read now: a kind, or the name of a number. */
+static const char *unreadable = "";
+static bool repairing;
+
 int __wrap_store_repair_jobs(struct store *store)
 {
+	int ret;
+
 	if (ends_after_copy)
 		_exit(1);
 	is_full = fills_after_copy;
-	return __real_store_repair_jobs(store);
+	repairing = true;
+	ret = __real_store_repair_jobs(store);
+	repairing = false;
+	return ret;
+}
+
+static bool is_readable(const char *name)
+{
+	return !repairing || strcmp(name, unreadable);
+}
+
+int __wrap_store_get_key(struct store *store, uint32_t tube, const char *key, size_t len,
+			 uint64_t *id)
+{
+	return is_readable("a key") ? __real_store_get_key(store, tube, key, len, id) : -EIO;
+}
+
+int __wrap_store_find_schedule(struct store *store, uint32_t tube, const char *name, uint64_t *id)
+{
+	return is_readable("a schedule") ? __real_store_find_schedule(store, tube, name, id) : -EIO;
+}
+
+int __wrap_store_get_tube(struct store *store, uint32_t tube, struct tube_record *record)
+{
+	return is_readable("a tube") ? __real_store_get_tube(store, tube, record) : -EIO;
+}
+
+int __wrap_store_number(struct store *store, const char *name, uint64_t *number)
+{
+	return is_readable(name) ? __real_store_number(store, name, number) : -EIO;
 }
 
 void __wrap_store_commit(struct store *store)
@@ -434,6 +481,68 @@ TEST(a_body_that_cannot_be_read_now_is_not_lost)
 	ASSERT_EQ(repair(), -EIO);
 	body_without_memory = 0;
 	ASSERT_EQ(repair(), JOBS);
+}
+
+/* A job with a key, in a tube with a name, and a schedule. */
+static void put_names(void)
+{
+	struct store *store = open_store();
+	uint64_t id = store_next_id(store);
+	struct job_record job = make_job(id, JOB_READY, 7, 1, id);
+	struct schedule_record schedule = {
+		.id = id + 1, .tube = 7, .body_len = 1, .interval_ns = NSEC_PER_SEC,
+		.next_ns = NSEC_PER_SEC, .at_ns = NSEC_PER_SEC, .name_len = 3, .name = "day",
+	};
+
+	ASSERT_EQ(id, JOBS + 1);
+	put_tube(store, 7, "seven");
+	job.key_len = 3;
+	memcpy(job.key, "key", 3);
+	job.place.keyed = 1;
+	put_job(store, &job);
+	store_put_schedule(store, &schedule, "x");
+	store_flush(store);
+	store_close(store);
+}
+
+static void put_names_and_lose_entry(void)
+{
+	put_names();
+	lose_entry();
+}
+
+static void see_names(void)
+{
+	struct store *store = open_store();
+	struct tube_record tube;
+	uint64_t id;
+
+	ASSERT_EQ(store_get_key(store, 7, "key", 3, &id), 0);
+	ASSERT_EQ(id, JOBS + 1);
+	ASSERT_EQ(store_find_schedule(store, 7, "day", &id), 0);
+	ASSERT_EQ(id, JOBS + 2);
+	ASSERT_EQ(store_get_tube(store, 7, &tube), 0);
+	ASSERT(!strcmp(tube.name, "seven"));
+	ASSERT_GT(store_next_id(store), JOBS + 2);
+	store_close(store);
+}
+
+TEST(names_and_numbers_that_cannot_be_read_now_are_not_missing)
+{
+	static const char *const names[] = {
+		"a key", "a schedule", "a tube", NUMBER_NEXT_ID, NUMBER_CHANGES, NUMBER_FOUND,
+		NUMBER_SYNCED,
+	};
+	size_t i;
+
+	make_damaged(put_names_and_lose_entry);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		unreadable = names[i];
+		ASSERT_EQ(repair(), -EIO);
+	}
+	unreadable = "";
+	ASSERT_EQ(repair(), JOBS);
+	ASSERT_EQ(in_child(see_names), 0);
 }
 
 /* --- what it says ------------------------------------------------------------------------- */

@@ -81,13 +81,14 @@ TEST(what_is_not_there_is_not_found)
 	struct store *store = open_store();
 	struct job_record job;
 	const void *body;
-	uint64_t id;
+	uint64_t id, number;
 	size_t len;
 
 	ASSERT_EQ(store_get(store, 1, &job), -ENOENT);
 	ASSERT_EQ(store_get_body(store, 1, &body, &len), -ENOENT);
 	ASSERT_EQ(store_get_key(store, 1, "k", 1, &id), -ENOENT);
-	ASSERT_EQ(store_get_number(store, "none", 17), 17);
+	ASSERT_EQ(store_get_number(store, "none", 17, &number), 0);
+	ASSERT_EQ(number, 17);
 	ASSERT_EQ(store_next_id(store), 1);
 	ASSERT_EQ(store_counts(store, 5)->nr[JOB_READY], 0);
 	store_close(store);
