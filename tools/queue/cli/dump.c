@@ -28,6 +28,7 @@
 #include "queue/cli/base64.h"
 #include "queue/cli/dump.h"
 #include "queue/integrity/scan.h"
+#include "queue/store/numbers.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"
 

@@ -9,10 +9,6 @@
 
 struct store;
 
-/* Numbers of the queue: the next tube, and the wall clock minus the queue's clock, ns. */
-#define NUMBER_TUBE	"tube"
-#define NUMBER_SKEW	"skew"
-
 /* Names in JSON, by enum job_state. */
 extern const char *const store_state_names[4];
 

@@ -23,6 +23,7 @@
 #include "queue/store/batch.h"
 #include "queue/store/fault.h"
 #include "queue/store/name.h"
+#include "queue/store/numbers.h"
 #include "queue/store/read.h"
 #include "queue/store/schedule.h"
 #include "queue/store/space.h"

@@ -25,6 +25,7 @@
 #include "queue/integrity/scan.h"
 #include "queue/store/counts.h"
 #include "queue/store/dir.h"
+#include "queue/store/fault.h"
 #include "queue/store/keys.h"
 #include "queue/store/read.h"
 #include "queue/store/state.h"
@@ -35,6 +36,7 @@
  * @store: the store.
  * @out: where errors are printed.
  * @errors: number of errors.
+ * @error: of a read that may succeed later, which ends the check; 0: none.
  * @keyed: number of jobs that have a key.
  * @timed: number of schedules that have an entry in the index of times.
  * @times: number of such entries, without those of time 0.
@@ -48,6 +50,7 @@ struct check {
 	struct store *store;
 	FILE *out;
 	int errors;
+	int error;
 	uint64_t keyed;
 	uint64_t timed;
 	uint64_t times;
@@ -70,9 +73,17 @@ report(struct check *check, const char *format, ...)
 	check->errors++;
 }
 
+/* Does what a read has returned mean that the store is damaged? If it may succeed later, not. */
+static bool is_wrong(struct check *check, int ret)
+{
+	if (ret == -EIO)
+		check->error = ret;
+	return ret && ret != -EIO;
+}
+
 /* --- the entries of a record -------------------------------------------------------------- */
 
-/* Returns whether there is an entry with this key and this value. */
+/* Returns whether there is an entry with this key and this value, or the check has ended. */
 static bool has_entry(struct check *check, const void *key, size_t key_len, const void *value,
 		      size_t len)
 {
@@ -82,11 +93,11 @@ static bool has_entry(struct check *check, const void *key, size_t key_len, cons
 				 &seen_len, &error);
 	bool same = seen && seen_len == len && !memcmp(seen, value, len);
 
-	if (error)
+	if (error && is_wrong(check, store_is_damage(error) ? -EBADMSG : -EIO))
 		report(check, "cannot read: %s", error);
 	rocksdb_free(error);
 	rocksdb_free(seen);
-	return same;
+	return same || check->error;
 }
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
@@ -125,10 +136,10 @@ static void look_up_body(struct check *check, const struct job_record *job)
 	size_t len;
 	int ret = store_get_body(check->store, job->place.id, &body, &len);
 
-	if (ret)
+	if (is_wrong(check, ret))
 		report(check, "job %" PRIu64 ": its body is %s", job->place.id,
 		       ret == -ENOENT ? "missing" : "damaged");
-	else if (len != job->body_len)
+	else if (!ret && len != job->body_len)
 		report(check, "job %" PRIu64 ": its body has %zu bytes, not %" PRIu32,
 		       job->place.id, len, job->body_len);
 }
@@ -180,6 +191,7 @@ static void check_job(struct check *check, const struct job_record *job)
 {
 	const struct job_place *place = &job->place;
 	struct tube_record tube;
+	int ret;
 
 	expect_entries(check, job);
 	check->keyed += job->key_len > 0;
@@ -188,10 +200,11 @@ static void check_job(struct check *check, const struct job_record *job)
 		       check->store->next_id);
 	if (check->tube == place->tube)
 		return;
-	if (store_get_tube(check->store, place->tube, &tube))
+	ret = store_get_tube(check->store, place->tube, &tube);
+	if (is_wrong(check, ret))
 		report(check, "job %" PRIu64 ": its tube %" PRIu32 " has no name", place->id,
 		       place->tube);
-	else
+	else if (!ret)
 		check->tube = place->tube;
 }
 
@@ -203,7 +216,7 @@ static bool look_up_next(void *context, const struct store_entry *entry)
 		return false;
 	if (entry->sound)
 		expect_entries(check, &entry->job);
-	return true;
+	return !check->error;
 }
 
 /* Compare the sums; if they differ, look for the jobs whose entries are missing. */
@@ -218,9 +231,9 @@ static void check_hashes(struct check *check)
 	if (!*kind)
 		return;
 	check->by_name = true;
-	if (store_scan_entries(check->store, 'j', look_up_next, check))
+	if (is_wrong(check, store_scan_entries(check->store, 'j', look_up_next, check)))
 		report(check, "a block cannot be read, and what is behind it was not checked");
-	if (check->errors == errors)
+	if (check->errors == errors && !check->error)
 		report(check, "there are entries of kind '%c' that no job has", *kind);
 }
 
@@ -238,10 +251,12 @@ static bool has_last_job(struct check *check, const struct schedule_record *sche
 {
 	uint8_t key[STORE_KEY_MAX];
 	struct job_record job;
+	int ret = store_get(check->store, schedule->last, &job);
 
-	return !store_get(check->store, schedule->last, &job) &&
-		(job.place.state != JOB_BURIED ||
-		 has_entry(check, key, store_key_id(key, 'v', schedule->last), "", 0));
+	if (ret)
+		return !is_wrong(check, ret);
+	return job.place.state != JOB_BURIED ||
+		has_entry(check, key, store_key_id(key, 'v', schedule->last), "", 0);
 }
 
 static void check_schedule_body(struct check *check, const struct schedule_record *schedule)
@@ -250,10 +265,10 @@ static void check_schedule_body(struct check *check, const struct schedule_recor
 	size_t len;
 	int ret = store_get_schedule_body(check->store, schedule->id, &body, &len);
 
-	if (ret)
+	if (is_wrong(check, ret))
 		report(check, "schedule '%s': its body is %s", schedule->name,
 		       ret == -ENOENT ? "missing" : "damaged");
-	else if (len != schedule->body_len)
+	else if (!ret && len != schedule->body_len)
 		report(check, "schedule '%s': its body has %zu bytes, not %" PRIu32,
 		       schedule->name, len, schedule->body_len);
 }
@@ -278,7 +293,7 @@ static void check_schedule(struct check *check, const struct schedule_record *sc
 	if (schedule->id >= check->store->next_id)
 		report(check, "schedule '%s': its id is %" PRIu64 ", and the next id %" PRIu64,
 		       schedule->name, schedule->id, check->store->next_id);
-	if (store_get_tube(check->store, schedule->tube, &tube))
+	if (is_wrong(check, store_get_tube(check->store, schedule->tube, &tube)))
 		report(check, "schedule '%s': its tube %" PRIu32 " has no name", schedule->name,
 		       schedule->tube);
 }
@@ -289,7 +304,7 @@ static void check_mark(struct check *check, uint64_t id)
 {
 	struct job_record job;
 
-	if (store_get(check->store, id, &job))
+	if (is_wrong(check, store_get(check->store, id, &job)))
 		report(check, "job %" PRIu64 ": it has a mark, but no record", id);
 }
 
@@ -313,8 +328,10 @@ static void check_entry(struct check *check, const struct store_entry *entry)
 
 static bool check_next(void *context, const struct store_entry *entry)
 {
-	check_entry(context, entry);
-	return true;
+	struct check *check = context;
+
+	check_entry(check, entry);
+	return !check->error;
 }
 
 static void check_sums(struct check *check)
@@ -371,13 +388,14 @@ int store_check(const struct store_config *config, FILE *out)
 	if (store_dir_is_marked(check.store, &unfinished))
 		report(&check, unfinished ? MARK_UNFINISHED :
 		       "damage was found while the store was in use");
-	if (store_scan_entries(check.store, 0, check_next, &check)) {
+	ret = store_scan_entries(check.store, 0, check_next, &check);
+	if (is_wrong(&check, ret)) {
 		report(&check, "a block cannot be read, and what is behind it was not checked");
-	} else {
+	} else if (!check.error) {
 		check_blocks(&check);
 		check_hashes(&check);
 		check_sums(&check);
 	}
 	store_close(check.store);
-	return check.errors;
+	return check.error ? check.error : check.errors;
 }

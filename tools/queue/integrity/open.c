@@ -253,7 +253,9 @@ static int open_all(struct store *store)
 		return ret;
 	store_set_options(store);
 	if (!store->fresh && store->config.repair && !store->config.read_only)
-		store_salvage_try(store);
+		ret = store_salvage_try(store);
+	if (ret)
+		return ret;
 	ret = store->fresh ? make_store(store) : open_existing(store);
 	if (ret || store->config.read_only)
 		return ret;

@@ -37,6 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/util.h"
 #include "queue/integrity/pieces.h"
 #include "queue/integrity/salvage.h"
 #include "queue/store/fault.h"
@@ -55,6 +56,8 @@
 #define END_MOST	(1u << 20)
 /* To read the logs, of 64 MiB at most, takes a second or two. */
 #define TRY_CPU_S	10
+/* At the hard limit, the kernel sends a SIGKILL, which says nothing of the log. */
+#define TRY_CPU_HARD_S	(TRY_CPU_S + 10)
 #define TRY_MOST_S	600
 
 /**
@@ -222,16 +225,27 @@ static uint64_t find_walk_start(struct salvage *salvage, const struct kind *kind
 	return can;
 }
 
-static void copy_one(struct salvage *salvage, const struct kind *kind, uint64_t number)
+/* Returns false if it cannot be read. */
+static bool copy_key(struct salvage *salvage, const char *key, size_t key_len)
 {
-	char key[STORE_KEY_MAX], *value, *error = NULL;
-	size_t key_len = key_of(kind, number, key), len;
+	char *value, *error = NULL;
+	size_t len;
 
 	value = rocksdb_get(salvage->store->db, salvage->store->read_options, key, key_len, &len,
 			    &error);
-	if (!save_error(salvage, error) && value)
+	if (save_error(salvage, error))
+		return false;
+	if (value)
 		copy_entry(salvage, key, key_len, value, len);
 	rocksdb_free(value);
+	return true;
+}
+
+static void copy_one(struct salvage *salvage, const struct kind *kind, uint64_t number)
+{
+	char key[STORE_KEY_MAX];
+
+	copy_key(salvage, key, key_of(kind, number, key));
 }
 
 /*
@@ -272,14 +286,15 @@ static void copy_kind(struct salvage *salvage, const struct kind *kind)
 
 /* --- the store ---------------------------------------------------------------------------- */
 
-/* Numbers that cannot be read are set to new values, see repair.c. */
-static void copy_numbers(struct salvage *salvage)
+/* Returns whether all was read. */
+static bool walk_numbers(struct salvage *salvage)
 {
 	static const char letter = 'm';
 	rocksdb_iterator_t *iterator =
 		rocksdb_create_iterator(salvage->store->db, salvage->store->read_options);
 	const char *key, *value;
 	size_t key_len, len;
+	bool whole;
 
 	rocksdb_iter_seek(iterator, &letter, 1);
 	for (; is_of_kind(letter, iterator); rocksdb_iter_next(iterator)) {
@@ -287,11 +302,29 @@ static void copy_numbers(struct salvage *salvage)
 		value = rocksdb_iter_value(iterator, &len);
 		copy_entry(salvage, key, key_len, value, len);
 	}
-	if (walk_failed(salvage, iterator))
-		store_say(salvage->store, LOG_ERR,
-			  "%s: numbers are lost: due times may be wrong if the clock was ever set",
-			  salvage->store->dir);
+	whole = !walk_failed(salvage, iterator);
 	rocksdb_iter_destroy(iterator);
+	return whole;
+}
+
+/*
+ * A walk ends at a damaged block, although there may be newer values in a whole one. Numbers that
+ * cannot be read are set to new values, see repair.c.
+ */
+static void copy_numbers(struct salvage *salvage)
+{
+	static const char *const names[] = NUMBERS;
+	uint8_t key[STORE_KEY_MAX];
+	size_t i;
+
+	if (walk_numbers(salvage))
+		return;
+	for (i = 0; i < ARRAY_SIZE(names) && !salvage->error; i++)
+		if (!copy_key(salvage, (char *)key, store_key_number(key, names[i])))
+			store_say(salvage->store, LOG_ERR, "%s: the number '%s' is lost%s",
+				  salvage->store->dir, names[i],
+				  strcmp(names[i], NUMBER_SKEW) ? "" :
+				  ": due times may be wrong if the clock was ever set");
 }
 
 /* Copy the readable data of the open store, or of the open piece. */
@@ -304,12 +337,16 @@ static void copy_open(void *context)
 	struct kind jobs = {
 		.letter = 'j', .bytes = 8, .most = ONE_BY_ONE_MOST,
 	};
+	int ret;
 
-	if (store_number(salvage->store, NUMBER_NEXT_ID, &jobs.next)) {
+	copy_numbers(salvage);
+	ret = store_number(salvage->store, NUMBER_NEXT_ID, &jobs.next);
+	if (ret == -EIO && !salvage->error)
+		salvage->error = strdup("its next id cannot be read now");
+	if (ret) {
 		jobs.next = UINT64_MAX;
 		jobs.most = UNKNOWN_MOST;
 	}
-	copy_numbers(salvage);
 	copy_kind(salvage, &tubes);
 	copy_kind(salvage, &jobs);
 	jobs.letter = 'p';
@@ -346,30 +383,36 @@ static int say_error(struct salvage *salvage)
 	return ret;
 }
 
-/* Open the store as a whole; damaged records of the logs are skipped. */
-static bool open_whole(struct store *store)
+/*
+ * Open the store as a whole; damaged records of the logs are skipped. Returns 0, or an error of
+ * store_errno(): only -EBADMSG is damage.
+ */
+static int open_whole(struct store *store)
 {
 	rocksdb_options_t *options = store_make_salvage_options(store);
 	char *error = NULL;
+	int ret;
 
 	store->db = rocksdb_open_for_read_only(options, store->db_path, 0, &error);
 	rocksdb_options_destroy(options);
 	if (!error)
-		return true;
-	store_damaged(store, "it cannot be opened as a whole", error);
+		return 0;
+	store_say(store, LOG_ERR, "%s: it cannot be opened as a whole: %s", store->dir, error);
+	ret = store_errno(error);
+	rocksdb_free(error);
 	store->db = NULL;
-	return false;
+	return ret;
 }
 
 static int copy_all(struct salvage *salvage)
 {
 	struct store *store = salvage->store;
-	int ret = 0;
+	int ret = store->openable ? open_whole(store) : -EBADMSG;
 
-	if (store->openable && open_whole(store)) {
+	if (!ret) {
 		copy_open(salvage);
 		rocksdb_close(store->db);
-	} else {
+	} else if (ret == -EBADMSG) {
 		ret = store_each_piece(store, copy_open, salvage);
 	}
 	store->db = NULL;
@@ -464,29 +507,43 @@ static int say_rename(struct store *store, int ret)
 	return ret;
 }
 
-void store_salvage_try(struct store *store)
+static void try_to_open(struct store *store)
 {
-	const struct rlimit limit = { .rlim_cur = TRY_CPU_S, .rlim_max = TRY_CPU_S };
-	pid_t child = fork();
-	int status;
+	const struct rlimit limit = { .rlim_cur = TRY_CPU_S, .rlim_max = TRY_CPU_HARD_S };
 
-	if (!child) {
-		/* It has the lock of the directory, too. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setrlimit(RLIMIT_CPU, &limit);
-		alarm(TRY_MOST_S);
-		_exit(!open_whole(store));
-	}
+	/* It has the lock of the directory, too. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setrlimit(RLIMIT_CPU, &limit);
+	alarm(TRY_MOST_S);
+	_exit(-open_whole(store));
+}
+
+int store_salvage_try(struct store *store)
+{
+	pid_t child = fork();
+	int status, ret;
+
+	if (!child)
+		try_to_open(store);
 	if (child < 0 || waitpid(child, &status, 0) != child) {
-		store_say(store, LOG_ERR, "%s: no process can be started to try its log: %m",
-			  store->dir);
-		return;
+		ret = -errno;
+		store_say(store, LOG_ERR, "%s: no process can be started to try its log: %s",
+			  store->dir, strerror(-ret));
+		return ret;
 	}
-	if (WIFSIGNALED(status))
-		store_say(store, LOG_ERR,
-			  "%s: RocksDB cannot pass a damaged place in its log: signal %d",
-			  store->dir, WTERMSIG(status));
 	store->openable = !status;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status) == EBADMSG ? 0 : -WEXITSTATUS(status);
+	if (WTERMSIG(status) == SIGKILL) {
+		/* As the kernel does for lack of memory. */
+		store_say(store, LOG_ERR, "%s: the process that tried its log was killed",
+			  store->dir);
+		return -EIO;
+	}
+	store_say(store, LOG_ERR,
+		  "%s: RocksDB cannot pass a damaged place in its log: signal %d", store->dir,
+		  WTERMSIG(status));
+	return 0;
 }
 
 int store_salvage(struct store *store)

@@ -10,8 +10,11 @@
  * logs RocksDB 7.8 loops for ever when it skips what is damaged: headers that look as if the log
  * was written over an older one. So a child opens the store first, with limits on its time. Call
  * it before RocksDB has threads, which a fork does not copy.
+ *
+ * Returns 0, or a negative errno if there is no telling now, as there is no process, memory or file
+ * for it.
  */
-void store_salvage_try(struct store *store);
+int store_salvage_try(struct store *store);
 
 /* Copy the readable data, and replace db/ by the copy. Returns 0 or a negative errno. */
 int store_salvage(struct store *store);

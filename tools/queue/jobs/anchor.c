@@ -31,11 +31,9 @@
 #include "queue/jobs/state.h"
 #include "queue/jobs/window.h"
 #include "queue/store/batch.h"
+#include "queue/store/numbers.h"
 #include "queue/store/read.h"
 
-#define NUMBER_SKEW	"skew"
-#define NUMBER_TIME	"time"
-#define NUMBER_DOUBT	"doubt"
 
 #define NOTE_NS		NSEC_PER_SEC
 /* The wall clock is adjusted by less than this without being wrong. */
@@ -207,7 +205,7 @@ static void move_delays(struct queue *queue, uint64_t by_ns)
 
 /*
  * Forget that the clock was wrong, unless it still is, or too many delays have begun, or one of
- * them or the skew cannot be read.
+ * them, their index or the skew cannot be read.
  */
 static bool go_on_by_wall(struct queue *queue)
 {
@@ -217,9 +215,8 @@ static bool go_on_by_wall(struct queue *queue)
 	    get_skew(queue, &skew_ns))
 		return false;
 	before_ns = clock_now_ns(&queue->clock);
-	if (clock_behind_ns(skew_ns, before_ns))
+	if (clock_behind_ns(skew_ns, before_ns) || window_reload(queue))
 		return false;
-	window_reload(queue);
 	clock_start(&queue->clock, skew_ns);
 	move_delays(queue, clock_now_ns(&queue->clock) - before_ns);
 	return true;

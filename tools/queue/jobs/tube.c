@@ -14,13 +14,11 @@
 #include "queue/jobs/tube.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
+#include "queue/store/numbers.h"
 #include "queue/store/read.h"
 
 /* This many tubes are allowed with any amount of memory. */
 #define MIN_TUBES	1000
-
-/* In the store: the number that the next tube gets. */
-#define NUMBER_TUBE	"tube"
 
 static int compare_names(const struct tube *a, const struct tube *b)
 {

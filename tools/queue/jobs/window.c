@@ -243,31 +243,48 @@ static bool shrink_one(void *context, const struct job_place *place)
 	return true;
 }
 
-/* Begin at @end_ns: behind the cut there may be jobs in memory, if the cut was moved back. */
-static size_t shrink_window(struct queue *queue, struct window *window, size_t nr,
-			    uint64_t beyond_ns)
+/*
+ * Begin at @end_ns: behind the cut there may be jobs in memory, if the cut was moved back. Returns
+ * an error of store_walk_back(): then some of the jobs that are to go are still in memory.
+ */
+static int shrink_window(struct window *window, struct shrink *shrink)
 {
 	struct job_place last = {
 		.state = window->state, .order = window->end_ns, .id = ~0ULL,
 	};
+	int err;
+
+	if (window->end_ns <= shrink->beyond_ns)
+		return 0;
+	err = store_walk_back(shrink->queue->store, &last, shrink_one, shrink);
+	window->end_ns = window->cut.order;
+	if (shrink->left && window->end_ns < shrink->beyond_ns)
+		window->end_ns = shrink->beyond_ns;
+	return err;
+}
+
+/* Returns how many were evicted. */
+static size_t evict_beyond(struct queue *queue, struct window *window, size_t nr,
+			   uint64_t beyond_ns)
+{
 	struct shrink shrink = {
 		.queue = queue,
 		.beyond_ns = window_now_ns(queue, window) + beyond_ns,
 		.left = nr,
 	};
 
-	if (window->end_ns <= shrink.beyond_ns)
-		return 0;
-	store_walk_back(queue->store, &last, shrink_one, &shrink);
-	window->end_ns = window->cut.order;
-	if (shrink.left && window->end_ns < shrink.beyond_ns)
-		window->end_ns = shrink.beyond_ns;
+	shrink_window(window, &shrink);
 	return nr - shrink.left;
 }
 
-void window_reload(struct queue *queue)
+int window_reload(struct queue *queue)
 {
-	shrink_window(queue, window_of(queue, JOB_DELAYED), SIZE_MAX, 0);
+	struct window *window = window_of(queue, JOB_DELAYED);
+	struct shrink shrink = {
+		.queue = queue, .beyond_ns = window_now_ns(queue, window), .left = SIZE_MAX,
+	};
+
+	return shrink_window(window, &shrink);
 }
 
 /* The window whose last job in memory is due later. */
@@ -287,10 +304,10 @@ static struct window *other_window(struct queue *queue, const struct window *win
 bool window_shrink(struct queue *queue, size_t nr, uint64_t beyond_ns)
 {
 	struct window *first = farther_window(queue);
-	size_t done = shrink_window(queue, first, nr, beyond_ns);
+	size_t done = evict_beyond(queue, first, nr, beyond_ns);
 
 	if (done < nr)
-		done += shrink_window(queue, other_window(queue, first), nr - done, beyond_ns);
+		done += evict_beyond(queue, other_window(queue, first), nr - done, beyond_ns);
 	return done > 0;
 }
 
@@ -303,7 +320,7 @@ static bool window_make_room(struct queue *queue, struct window *window)
 	uint64_t beyond_ns = ahead_ns(queue, window, window->cut.order) +
 			     queue->config.window_ns / 16;
 
-	return shrink_window(queue, other_window(queue, window), PIECE, beyond_ns) > 0;
+	return evict_beyond(queue, other_window(queue, window), PIECE, beyond_ns) > 0;
 }
 
 /* --- ready ---------------------------------------------------------------------------- */

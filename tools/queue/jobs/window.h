@@ -25,8 +25,11 @@ void window_disarm(struct queue *queue, struct job *job);
  */
 bool window_shrink(struct queue *queue, size_t nr, uint64_t beyond_ns);
 
-/* The clock of delays will make a jump: arm nothing by it until the next turn loads it again. */
-void window_reload(struct queue *queue);
+/*
+ * The clock of delays will make a jump: arm nothing by it until the next turn loads it again.
+ * Returns an error if some are still armed, as an index cannot be read.
+ */
+int window_reload(struct queue *queue);
 
 /* --- ready jobs of a tube ---------------------------------------------------------------- */
 

@@ -25,6 +25,13 @@ static void begin(struct store *store, struct store_range *range)
 	rocksdb_iter_seek_to_first(range->iterator);
 }
 
+static int end(struct store *store, struct store_range *range, const char *what, int ret)
+{
+	char *error = store_range_end_walk(range);
+
+	return error ? store_damaged(store, what, error) : ret;
+}
+
 int store_browse(struct store *store, const struct job_place *from, size_t most,
 		 bool (*each)(void *context, const struct job_place *place), void *context)
 {
@@ -49,7 +56,7 @@ int store_browse(struct store *store, const struct job_place *from, size_t most,
 		if (!each(context, &place))
 			break;
 	}
-	return store_range_close(store, &range, "an index", ret);
+	return end(store, &range, "an index", ret);
 }
 
 int store_browse_marks(struct store *store, uint64_t from, size_t most,
@@ -74,7 +81,7 @@ int store_browse_marks(struct store *store, uint64_t from, size_t most,
 		if (!each(context, id))
 			break;
 	}
-	return store_range_close(store, &range, "marks", ret);
+	return end(store, &range, "marks", ret);
 }
 
 /* The caller destroys *@value if this returns 0. */

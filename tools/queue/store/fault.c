@@ -103,3 +103,13 @@ int store_damaged(struct store *store, const char *what, char *error)
 	rocksdb_free(error);
 	return damage ? -EBADMSG : -EIO;
 }
+
+int store_unread(struct store *store, const char *what, char *error)
+{
+	char text[64];
+
+	if (!store->served || store_is_damage(error))
+		return store_damaged(store, what, error);
+	snprintf(text, sizeof(text), "cannot read %s", what);
+	store_die(store, text, error);
+}

@@ -28,6 +28,12 @@ void store_die(struct store *store, const char *what, const char *error)
  * that may be temporary. Any thread may call it.
  */
 int store_damaged(struct store *store, const char *what, char *error);
+/*
+ * The same for a read of the queue's thread. A store that is in use ends the process for an error
+ * that may be temporary: whatever the queue did without what it has to know, it would be wrong, and
+ * the next start goes on from what is on the disk.
+ */
+int store_unread(struct store *store, const char *what, char *error);
 /* Returns whether an error is damage, and not a lack of files or memory. */
 bool store_is_damage(const char *error);
 /* Returns whether an error is the end of the user's or the tree's quota. */

@@ -23,12 +23,19 @@ void store_range_open(struct store *store, struct store_range *range,
 	range->iterator = rocksdb_create_iterator(store->db, options);
 }
 
-int store_range_close(struct store *store, struct store_range *range, const char *what, int ret)
+char *store_range_end_walk(struct store_range *range)
 {
 	char *error = NULL;
 
 	rocksdb_iter_get_error(range->iterator, &error);
 	rocksdb_iter_destroy(range->iterator);
 	rocksdb_readoptions_destroy(range->options);
-	return error ? store_damaged(store, what, error) : ret;
+	return error;
+}
+
+int store_range_close(struct store *store, struct store_range *range, const char *what, int ret)
+{
+	char *error = store_range_end_walk(range);
+
+	return error ? store_unread(store, what, error) : ret;
 }

@@ -42,7 +42,13 @@ void store_range_end(struct store_range *range, const uint8_t *prefix, size_t le
 void store_range_open(struct store *store, struct store_range *range,
 		      rocksdb_readoptions_t *options);
 
-/* Returns @ret, or the error that the iterator met: @what is damaged, or cannot be read. */
+/* Returns the error that the iterator met, or NULL. */
+char *store_range_end_walk(struct store_range *range);
+
+/*
+ * For the queue's thread: returns @ret, or the error that the iterator met: @what is damaged, or
+ * cannot be read, see store_unread().
+ */
 int store_range_close(struct store *store, struct store_range *range, const char *what, int ret);
 
 #endif

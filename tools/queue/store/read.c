@@ -29,7 +29,7 @@ static int get_value(struct store *store, const void *key, size_t key_len, const
 
 	*value = rocksdb_get_pinned(store->db, store->read_options, key, key_len, &error);
 	if (error)
-		return store_damaged(store, what, error);
+		return store_unread(store, what, error);
 	return *value ? 0 : -ENOENT;
 }
 
@@ -297,9 +297,9 @@ static int walk_places(struct store *store, struct store_range *range,
 	ret = each_place(store, range, rocksdb_iter_next, each, context);
 	rocksdb_iter_get_error(range->iterator, &error);
 	while (error) {
-		ret = store_damaged(store, "an index", error);
+		ret = store_unread(store, "an index", error);
 		error = NULL;
-		if (!skip_damage(store, range))
+		if (ret == -EIO || !skip_damage(store, range))
 			break;
 		if (each_place(store, range, rocksdb_iter_next, each, context))
 			ret = -EBADMSG;

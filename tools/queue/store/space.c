@@ -75,7 +75,7 @@
 #define WAIT_US		10000
 /*
  * Retries of a write that has enough space: about a minute. RocksDB looks for space every 5 s, and
- * the rest of the ballast is released LACK_S after a fourth of it.
+ * a fourth of the ballast is released every LACK_S until it finds some.
  */
 #define RETRIES		6000
 

@@ -18,18 +18,11 @@
 #include <bsd/sys/tree.h>
 
 #include "queue/store/config.h"
+#include "queue/store/numbers.h"
 #include "queue/store/record.h"
 
 /* The exit status of a process whose log cannot be written: EX_IOERR. */
 #define STORE_EXIT_IO	74
-
-/* Names of the store's own numbers; the dot keeps them apart from those of the queue. */
-#define NUMBER_NEXT_ID	".next"
-#define NUMBER_CHANGES	".changes"
-#define NUMBER_VERSION	".version"
-/* Of a repair that has not come to its end: the last change that was found, and that was synced. */
-#define NUMBER_FOUND	".found"
-#define NUMBER_SYNCED	".synced"
 
 /* The version of the format that this program writes, and the only one that it reads. */
 #define STORE_VERSION	1

@@ -125,7 +125,7 @@ static int close_side(struct store *store, rocksdb_iterator_t *iterator, int ret
 
 	rocksdb_iter_get_error(iterator, &error);
 	rocksdb_iter_destroy(iterator);
-	return error ? store_damaged(store, "an index", error) : ret;
+	return error ? store_unread(store, "an index", error) : ret;
 }
 
 int store_view_walk(struct store_view *view, const struct job_place *from,
@@ -160,8 +160,10 @@ bool store_view_is_marked(struct store_view *view, uint64_t id)
 	char *error = NULL;
 
 	value = rocksdb_get_pinned(view->store->db, view->options, (char *)key, len, &error);
-	if (error)
-		store_damaged(view->store, "a mark", error);
+	if (error) {
+		store_unread(view->store, "a mark", error);
+		return true;
+	}
 	if (value)
 		rocksdb_pinnableslice_destroy(value);
 	return value;

@@ -23,7 +23,7 @@ int store_view_walk(struct store_view *view, const struct job_place *from,
 		    bool (*each)(void *context, const struct job_place *place, bool same),
 		    void *context);
 
-/* Had the job a reserved mark? */
+/* Had the job a reserved mark? If that is damaged, it had one: a purge keeps what was reserved. */
 bool store_view_is_marked(struct store_view *view, uint64_t id);
 
 #endif /* QUEUE_STORE_VIEW_H */

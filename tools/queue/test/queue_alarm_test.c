@@ -947,6 +947,22 @@ TEST(times_to_run_that_end_wait_for_a_store_that_is_behind)
 	ASSERT_EQ(queue->nr[IS_READY], 1000);
 }
 
+int __real_store_walk_back(struct store *store, const struct job_place *from,
+			   bool (*each)(void *context, const struct job_place *place),
+			   void *context);
+int __wrap_store_walk_back(struct store *store, const struct job_place *from,
+			   bool (*each)(void *context, const struct job_place *place),
+			   void *context);
+
+static bool walks_back_fail;
+
+int __wrap_store_walk_back(struct store *store, const struct job_place *from,
+			   bool (*each)(void *context, const struct job_place *place),
+			   void *context)
+{
+	return walks_back_fail ? -EBADMSG : __real_store_walk_back(store, from, each, context);
+}
+
 /* The delays go on then, as if the clock had not been set. */
 TEST(a_delay_that_cannot_be_read_when_the_clock_is_set_is_no_shorter)
 {
@@ -961,6 +977,24 @@ TEST(a_delay_that_cannot_be_read_when_the_clock_is_set_is_no_shorter)
 	job_comes_after(60 * SEC, 1);
 	job_comes_after(40 * SEC, 3);
 	job_comes_after(900 * SEC, 2);
+	queue_remove();
+}
+
+/* Jobs in memory would keep their times on disk, by a clock that has made a jump. */
+TEST(delays_whose_index_is_damaged_when_the_clock_is_set_are_no_shorter)
+{
+	boot_behind(true);
+	client_put(0, 1, 100 * SEC, LONG);
+	settle();
+	walks_back_fail = true;
+	fake_set_wall(BEHIND);
+	settle();
+	walks_back_fail = false;
+	ASSERT(!queue->in_doubt);
+	/* Of all delays, a second has passed. */
+	reboot(1 * SEC);
+	job_comes_after(59 * SEC, 1);
+	job_comes_after(40 * SEC, 3);
 	queue_remove();
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,12 @@ int __real_fstatvfs(int fd, struct statvfs *fs);
 int __wrap_fstatvfs(int fd, struct statvfs *fs);
 rocksdb_t *__real_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
 rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
+rocksdb_t *__real_rocksdb_open_for_read_only(const rocksdb_options_t *options, const char *name,
+					     unsigned char fails_with_log, char **error);
+rocksdb_t *__wrap_rocksdb_open_for_read_only(const rocksdb_options_t *options, const char *name,
+					     unsigned char fails_with_log, char **error);
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
 void __real_rocksdb_repair_db(const rocksdb_options_t *options, const char *name, char **error);
 void __wrap_rocksdb_repair_db(const rocksdb_options_t *options, const char *name, char **error);
 
@@ -96,8 +103,13 @@ int __wrap_store_get_tube(struct store *store, uint32_t tube, struct tube_record
 	return is_readable("a tube") ? __real_store_get_tube(store, tube, record) : -EIO;
 }
 
+/* The read of the next id, counted from 1, that lacks files; 0: none. */
+static unsigned int next_id_lacks_files_at;
+
 int __wrap_store_number(struct store *store, const char *name, uint64_t *number)
 {
+	if (!strcmp(name, NUMBER_NEXT_ID) && next_id_lacks_files_at && !--next_id_lacks_files_at)
+		return -EIO;
 	return is_readable(name) ? __real_store_number(store, name, number) : -EIO;
 }
 
@@ -131,6 +143,29 @@ rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *nam
 		return __real_rocksdb_open(options, name, error);
 	*error = strdup("IO error: No space left on device: While appending to file: 000009.log");
 	return NULL;
+}
+
+/* The open of a store for reading, counted from 1, that lacks files; 0: none. */
+static unsigned int lacks_files_at;
+static bool lacks_processes, child_is_killed;
+
+rocksdb_t *__wrap_rocksdb_open_for_read_only(const rocksdb_options_t *options, const char *name,
+					     unsigned char fails_with_log, char **error)
+{
+	if (child_is_killed)
+		raise(SIGKILL);
+	if (!lacks_files_at || --lacks_files_at)
+		return __real_rocksdb_open_for_read_only(options, name, fails_with_log, error);
+	*error = strdup("IO error: While open a file: 000012.sst: Too many open files in system");
+	return NULL;
+}
+
+pid_t __wrap_fork(void)
+{
+	if (!lacks_processes)
+		return __real_fork();
+	errno = EAGAIN;
+	return -1;
 }
 
 /* RocksDB cannot make a list of all files, as after some compactions. */
@@ -481,6 +516,79 @@ TEST(a_body_that_cannot_be_read_now_is_not_lost)
 	ASSERT_EQ(repair(), -EIO);
 	body_without_memory = 0;
 	ASSERT_EQ(repair(), JOBS);
+}
+
+static void nothing(void)
+{
+}
+
+/* In pieces, RocksDB leaves out a whole table for a damaged block. */
+TEST(a_store_that_cannot_be_opened_as_a_whole_now_is_not_read_in_pieces)
+{
+	int nr;
+
+	make_damaged(nothing);
+	ASSERT_EQ(in_child(put_jobs), 0);
+	damage_tables(20000, MIDDLE);
+	lacks_files_at = 1;
+	ASSERT_EQ(repair(), -EIO);
+	/* In this process, the first one looks for damage. */
+	lacks_files_at = 2;
+	ASSERT_EQ(repair(), -EIO);
+	lacks_files_at = 0;
+	lacks_processes = true;
+	ASSERT_EQ(repair(), -EAGAIN);
+	lacks_processes = false;
+	child_is_killed = true;
+	ASSERT_EQ(repair(), -EIO);
+	child_is_killed = false;
+	/* The first one is that of the copy. */
+	next_id_lacks_files_at = 1;
+	ASSERT_EQ(repair(), -EIO);
+	ASSERT_EQ(count_copies(), 0);
+	nr = repair();
+	ASSERT_GT(nr, JOBS / 10 * 8);
+	ASSERT_LT(nr, JOBS);
+}
+
+static void put_first_job(void)
+{
+	struct store *store = open_store();
+	struct job_record job = make_job(1, JOB_DELAYED, 1, 1, 1);
+
+	put_tube(store, 1, "one");
+	put_job(store, &job);
+	store_flush(store);
+	store_close(store);
+}
+
+/* The older table is damaged, and the newer one has all numbers that there are now. */
+static void put_numbers_beside_damage(void)
+{
+	struct store *store = open_store();
+
+	damage_tables(0, 100);
+	store_put_number(store, NUMBER_SKEW, 12345);
+	store_put_number(store, NUMBER_VERSION, STORE_VERSION);
+	store_flush(store);
+	store_close(store);
+}
+
+TEST(numbers_behind_a_damaged_block_are_kept)
+{
+	struct store_config config = config_of_repair();
+	struct store *store;
+	uint64_t skew;
+
+	test_dir();
+	ASSERT_EQ(in_child(put_first_job), 0);
+	ASSERT_EQ(in_child(put_numbers_beside_damage), 0);
+	ASSERT_EQ(store_open(&store, &config), 0);
+	test_about("%s", log_text);
+	ASSERT_EQ(store_get_number(store, NUMBER_SKEW, 0, &skew), 0);
+	ASSERT_EQ(skew, 12345);
+	ASSERT(!strstr(log_text, "the number 'skew' is lost"));
+	store_close(store);
 }
 
 /* A job with a key, in a tube with a name, and a schedule. */
