@@ -36,6 +36,10 @@ int __real_store_repair_jobs(struct store *store);
 int __wrap_store_repair_jobs(struct store *store);
 int __real_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
 int __wrap_store_get_body(struct store *store, uint64_t id, const void **body, size_t *len);
+int __real_store_get(struct store *store, uint64_t id, struct job_record *record);
+int __wrap_store_get(struct store *store, uint64_t id, struct job_record *record);
+int __real_store_get_schedule(struct store *store, uint64_t id, struct schedule_record *record);
+int __wrap_store_get_schedule(struct store *store, uint64_t id, struct schedule_record *record);
 int __real_store_get_key(struct store *store, uint32_t tube, const char *key, size_t len,
 			 uint64_t *id);
 int __wrap_store_get_key(struct store *store, uint32_t tube, const char *key, size_t len,
@@ -87,6 +91,16 @@ static bool is_readable(const char *name)
 	return !repairing || strcmp(name, unreadable);
 }
 
+int __wrap_store_get(struct store *store, uint64_t id, struct job_record *record)
+{
+	return is_readable("a job") ? __real_store_get(store, id, record) : -EIO;
+}
+
+int __wrap_store_get_schedule(struct store *store, uint64_t id, struct schedule_record *record)
+{
+	return is_readable("a schedule") ? __real_store_get_schedule(store, id, record) : -EIO;
+}
+
 int __wrap_store_get_key(struct store *store, uint32_t tube, const char *key, size_t len,
 			 uint64_t *id)
 {
@@ -95,7 +109,7 @@ int __wrap_store_get_key(struct store *store, uint32_t tube, const char *key, si
 
 int __wrap_store_find_schedule(struct store *store, uint32_t tube, const char *name, uint64_t *id)
 {
-	return is_readable("a schedule") ? __real_store_find_schedule(store, tube, name, id) : -EIO;
+	return is_readable("a name") ? __real_store_find_schedule(store, tube, name, id) : -EIO;
 }
 
 int __wrap_store_get_tube(struct store *store, uint32_t tube, struct tube_record *record)
@@ -635,18 +649,21 @@ static void see_names(void)
 	store_close(store);
 }
 
-TEST(names_and_numbers_that_cannot_be_read_now_are_not_missing)
+TEST(what_a_repair_cannot_read_now_is_not_missing)
 {
 	static const char *const names[] = {
-		"a key", "a schedule", "a tube", NUMBER_NEXT_ID, NUMBER_CHANGES, NUMBER_FOUND,
-		NUMBER_SYNCED,
+		"a job", "a key", "a schedule", "a name", "a tube", NUMBER_NEXT_ID, NUMBER_CHANGES,
+		NUMBER_FOUND, NUMBER_SYNCED,
 	};
 	size_t i;
+	int ret;
 
 	make_damaged(put_names_and_lose_entry);
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		unreadable = names[i];
-		ASSERT_EQ(repair(), -EIO);
+		ret = repair();
+		test_about("%s: %s", names[i], log_text);
+		ASSERT_EQ(ret, -EIO);
 	}
 	unreadable = "";
 	ASSERT_EQ(repair(), JOBS);
