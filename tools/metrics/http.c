@@ -413,6 +413,8 @@ int metrics_open(struct metrics **result, const char *text,
 	metrics->errands.fd = -1;
 	metrics->source = *source;
 	metrics->max_connections = source->site ? METRICS_MAX_WITH_SITE : METRICS_MAX_CONNECTIONS;
+	if (source->max_connections && source->max_connections < metrics->max_connections)
+		metrics->max_connections = source->max_connections;
 	address_format(metrics->address, &address);
 	err = start_all(metrics, source->site, address_is_local(&address));
 	if (err)

@@ -37,12 +37,14 @@ struct site;
  * @health: /healthz: returns NULL if all is well, else a line that says what is not.
  * @context: the argument of both.
  * @site: a page for people; NULL: there is none.
+ * @max_connections: fewer connections at a time than the limits above; 0: as many.
  */
 struct metrics_source {
 	int (*write)(FILE *out, void *context);
 	const char *(*health)(void *context);
 	void *context;
 	const struct site *site;
+	unsigned int max_connections;
 };
 
 /*

@@ -22,15 +22,19 @@
 #include "queue/server/loop.h"
 #include "queue/web/web.h"
 
-/* Files of the process that are not clients, most of them of the store. */
+/* Files of the process that are not clients: tables of the store, 256, pages' connections, 192. */
 #define OTHER_FILES	512
+/* With fewer, the store may lack some while it is in use, which ends the daemon. */
+#define FILES_LEAST	256
 
 /**
  * struct daemon - the parts, in the order in which they are opened
+ * @files: how many files the process may open, if they are few; 0: enough.
  */
 struct daemon {
 	struct serve_options options;
 	struct memory_split memory;
+	unsigned int files;
 	struct listeners listeners;
 	struct store *store;
 	struct alarms *alarms;
@@ -42,23 +46,34 @@ struct daemon {
 
 /* --- opening: each logs its error, and returns an exit status ------------------------- */
 
-/* Raise RLIMIT_NOFILE; if that is not enough, lower max_connections. */
-static void raise_files(struct serve_options *options)
+/*
+ * Raise RLIMIT_NOFILE. If that is not enough, there are fewer clients; and if it is very low, half
+ * of the files are for clients, a fourth for tables of the store, and an eighth for pages.
+ */
+static int split_files(struct daemon *daemon)
 {
+	uint64_t *max_connections = &daemon->options.max_connections;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
+		return 0;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		return;
-	if (options->max_connections + OTHER_FILES <= limit.rlim_cur)
-		return;
-	options->max_connections = limit.rlim_cur > 2 * OTHER_FILES ?
+		return 0;
+	if (limit.rlim_cur < FILES_LEAST) {
+		log_say(LOG_ERR, "the process may open only %llu files: it needs %d",
+			(unsigned long long)limit.rlim_cur, FILES_LEAST);
+		return EXIT_CANNOT;
+	}
+	if (limit.rlim_cur < 2 * OTHER_FILES)
+		daemon->files = limit.rlim_cur;
+	if (*max_connections + OTHER_FILES <= limit.rlim_cur)
+		return 0;
+	*max_connections = limit.rlim_cur > 2 * OTHER_FILES ?
 		limit.rlim_cur - OTHER_FILES : limit.rlim_cur / 2;
 	log_say(LOG_WARNING, "at most %llu clients: the process may open only %llu files",
-		(unsigned long long)options->max_connections,
-		(unsigned long long)limit.rlim_cur);
+		(unsigned long long)*max_connections, (unsigned long long)limit.rlim_cur);
+	return 0;
 }
 
 static int open_listener(struct daemon *daemon, const char *text)
@@ -139,6 +154,7 @@ static int open_store(struct daemon *daemon)
 		.sync_interval_ns = options->sync_interval_ns,
 		.memory = daemon->memory.store,
 		.reserve = options->reserve,
+		.open_tables = daemon->files / 4,
 		.scrub_interval_ns = options->scrub_interval_ns,
 		.log = log_say,
 	};
@@ -218,6 +234,7 @@ static int open_metrics(struct daemon *daemon)
 {
 	struct metrics_source source = {
 		.write = write_metrics, .health = check_health, .context = daemon,
+		.max_connections = daemon->files / 8,
 	};
 	const char *address = daemon->options.metrics;
 	int error;
@@ -372,8 +389,9 @@ int serve_main(int argc, char **argv)
 	log_set_level(daemon.options.log_level);
 	split_memory(&daemon.memory, daemon.options.memory, daemon.options.metrics);
 	server_block_signals();
-	raise_files(&daemon.options);
-	status = open_all(&daemon);
+	status = split_files(&daemon);
+	if (!status)
+		status = open_all(&daemon);
 	if (!status)
 		status = run_daemon(&daemon);
 	close_all(&daemon);

@@ -41,6 +41,8 @@ enum store_sync {
  * @memory: bytes for buffers and caches, at least 8 MiB.
  * @reserve: disk space in bytes that new jobs must leave free; 0: a sixteenth of what is
  *	free, from 128 MiB (or a quarter of the file system, if that is less) to 1 GiB.
+ * @open_tables: how many files RocksDB has open at a time, without those of its log; 0: 256.
+ *	It takes 20 at least.
  * @scrub_interval_ns: the time between full reads in the background that look for damage;
  *	0: never.
  * @log: logs a line about something found (the torn end of a log, damage). The store's
@@ -55,6 +57,7 @@ struct store_config {
 	uint64_t sync_interval_ns;
 	size_t memory;
 	uint64_t reserve;
+	unsigned int open_tables;
 	uint64_t scrub_interval_ns;
 	void (*log)(int priority, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));

@@ -30,6 +30,7 @@
 #define TABLES_SLOW		24
 #define TABLES_STOP		32
 #define BLOOM_BITS		10
+#define OPEN_TABLES		256
 
 static size_t write_buffer_size(const struct store *store)
 {
@@ -78,13 +79,15 @@ static void set_shape(struct store *store, rocksdb_options_t *options)
 	rocksdb_options_set_max_background_jobs(options, 2);
 }
 
-static void set_files(rocksdb_options_t *options)
+static void set_files(struct store *store, rocksdb_options_t *options)
 {
+	unsigned int open_tables = store->config.open_tables;
+
 	rocksdb_options_set_paranoid_checks(options, 1);
 	rocksdb_options_set_manual_wal_flush(options, 1);
 	rocksdb_options_set_wal_recovery_mode(options, rocksdb_point_in_time_recovery);
 	rocksdb_options_set_recycle_log_file_num(options, 0);
-	rocksdb_options_set_max_open_files(options, 256);
+	rocksdb_options_set_max_open_files(options, open_tables ? (int)open_tables : OPEN_TABLES);
 	rocksdb_options_set_manifest_preallocation_size(options, 64 << 10);
 	rocksdb_options_set_max_manifest_file_size(options, 4 << 20);
 	rocksdb_options_set_skip_stats_update_on_db_open(options, 1);
@@ -158,7 +161,7 @@ void store_set_options(struct store *store)
 	store->options = rocksdb_options_create();
 	set_tables(store, store->options);
 	set_shape(store, store->options);
-	set_files(store->options);
+	set_files(store, store->options);
 	bound_compactions(store);
 	verify_logs(store);
 	info_log_set(store->options, store->config.log, NULL);

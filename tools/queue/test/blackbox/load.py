@@ -12,11 +12,14 @@ import os
 import resource
 import selectors
 import signal
+import subprocess
+import tempfile
 import threading
 import time
 
 from client import Buffer, Gone, connect
-from daemon import Twheelq
+from daemon import TWHEELQ, Twheelq
+from process import free_port
 from tap import Suite, equal, holds, note, wait_for
 
 suite = Suite(seconds=1500)
@@ -618,22 +621,42 @@ def connections_that_come_and_go_leave_nothing_behind():
 
 @suite.test
 def when_no_more_files_can_be_opened_those_who_are_there_are_served():
-    with Twheelq(before=["prlimit", "--nofile=80:80"]) as daemon:
+    count, body, port = 20000, b"x" * 1000, free_port()
+    with Twheelq(before=["prlimit", "--nofile=256:256"],
+                 options=["--memory", "32M", "--http", f"127.0.0.1:{port}"]) as daemon:
         daemon.before, words = [], daemon.before
         daemon.command = lambda: words + Twheelq.command(daemon)
         daemon.start()
         with daemon.client() as client, contextlib.ExitStack() as stack:
-            for _ in range(200):
+            for first in range(0, count, 1000):
+                client.send(b"".join(b"put 5 0 60 1000\r\n" + body + b"\r\n"
+                                     for _ in range(1000)))
+                for n in range(1000):
+                    equal(client.reply().line, f"INSERTED {first + n + 1}")
+            for address in [daemon.address] * 300 + [f"127.0.0.1:{port}"] * 200:
                 with contextlib.suppress(OSError):
-                    stack.enter_context(connect(daemon.address, 1))
-            client.put(b"x")
-            equal(client.reserve()[1], b"x")
+                    stack.enter_context(connect(address, 1))
+            for _ in range(count):
+                equal(client.reserve()[1], body)
             start = os.times()
             begun = cpu_seconds(daemon)
             time.sleep(1)
             used = cpu_seconds(daemon) - begun
-            note(f"it took {used:.2f} s of CPU in {os.times().elapsed - start.elapsed:.2f} s")
+            note(f"it took {used:.2f} s of CPU in {os.times().elapsed - start.elapsed:.2f} s; "
+                 f"{len(os.listdir(f'/proc/{daemon.process.pid}/fd'))} files, "
+                 f"{client.stats()['current-connections']} clients")
         wait_for(daemon.answers, "an answer to a new client")
+
+
+@suite.test
+def with_too_few_files_there_is_no_start():
+    with tempfile.TemporaryDirectory() as directory:
+        result = subprocess.run(["prlimit", "--nofile=255:255", TWHEELQ, "serve", "--dir",
+                                 f"{directory}/d", "--listen", f"unix:{directory}/s"],
+                                capture_output=True, text=True, check=False, timeout=300)
+        equal(result.returncode, 1)
+        equal(result.stderr, "twheelq: the process may open only 255 files: it needs 256\n")
+        equal(os.listdir(directory), [])
 
 
 def cpu_seconds(daemon):
