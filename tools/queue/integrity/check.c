@@ -368,7 +368,7 @@ static void check_blocks(struct check *check)
 {
 	char *error = verify_tables(check->store->db);
 
-	if (error)
+	if (error && is_wrong(check, store_is_damage(error) ? -EBADMSG : -EIO))
 		report(check, "a block cannot be read: %s", error);
 	rocksdb_free(error);
 }
@@ -377,7 +377,7 @@ int store_check(const struct store_config *config, FILE *out)
 {
 	struct check check = { .out = out, .tube = UINT32_MAX };
 	bool unfinished;
-	int ret = store_open_unscanned(&check.store, config);
+	int marked, ret = store_open_unscanned(&check.store, config);
 
 	if (ret == -EBADMSG) {
 		report(&check, "it cannot be opened: serve --repair keeps what can be read");
@@ -385,7 +385,10 @@ int store_check(const struct store_config *config, FILE *out)
 	}
 	if (ret)
 		return ret;
-	if (store_dir_is_marked(check.store, &unfinished))
+	marked = store_dir_is_marked(check.store, &unfinished);
+	if (marked < 0)
+		check.error = marked;
+	else if (marked)
 		report(&check, unfinished ? MARK_UNFINISHED :
 		       "damage was found while the store was in use");
 	ret = store_scan_entries(check.store, 0, check_next, &check);

@@ -25,6 +25,7 @@
 #include "common/exit.h"
 #include "common/log.h"
 #include "queue/integrity/open.h"
+#include "queue/integrity/pieces.h"
 #include "queue/integrity/repair.h"
 #include "queue/integrity/salvage.h"
 #include "queue/integrity/scan.h"
@@ -39,6 +40,7 @@
 #include "queue/store/space.h"
 #include "queue/store/state.h"
 #include "queue/store/sync.h"
+#include "queue/store/terminate.h"
 #include "queue/store/writer.h"
 
 /* Larger stores are not scanned when they are opened, but by the scrub thread. */
@@ -128,9 +130,13 @@ static int load_numbers(struct store *store)
  */
 static int check_before(struct store *store)
 {
-	bool unfinished, marked = !store->unscanned && store_dir_is_marked(store, &unfinished);
-	int ret = marked && (unfinished || !store->config.repair) ? -EBADMSG : 0;
+	bool unfinished;
+	int marked = store->unscanned ? 0 : store_dir_is_marked(store, &unfinished);
+	int ret;
 
+	if (marked < 0)
+		return marked;
+	ret = marked && (unfinished || !store->config.repair) ? -EBADMSG : 0;
 	if (!ret)
 		ret = open_db(store, true);
 	if (!ret)
@@ -161,9 +167,11 @@ static void close_db(struct store *store)
  */
 static int open_copy(struct store *store)
 {
-	int ret;
+	int ret = store_dir_is_copied(store);
 
-	if (store_dir_is_copied(store)) {
+	if (ret < 0)
+		return ret;
+	if (ret) {
 		ret = open_db(store, false);
 		if (ret != -EBADMSG)
 			return ret;
@@ -197,10 +205,13 @@ static int open_repaired(struct store *store)
 		ret = store_sync_start(store);
 	if (!ret)
 		ret = store_repair_jobs(store);
-	if (!ret)
+	if (!ret) {
+		/* An earlier repair may have been stopped in the middle of them. */
+		store_remove_pieces(store);
 		store_dir_unmark(store);
-	else if (ret == -EBADMSG)
+	} else if (ret == -EBADMSG) {
 		store_dir_mark(store, MARK_UNFINISHED);
+	}
 	store->scanned = true;
 	return ret;
 }
@@ -325,6 +336,7 @@ static int open_new(struct store **store, const struct store_config *config, boo
 	if (!opened)
 		return -ENOMEM;
 	opened->unscanned = unscanned;
+	store_end_by_exceptions(config->log, STORE_EXIT_IO);
 	ret = open_all(opened);
 	if (ret)
 		free_store(opened);

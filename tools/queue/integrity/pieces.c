@@ -63,7 +63,7 @@ static char *path_of(const struct store *store, const char *name)
 	return path;
 }
 
-static void remove_pieces(const struct store *store)
+void store_remove_pieces(const struct store *store)
 {
 	char *path = path_of(store, "");
 
@@ -89,7 +89,7 @@ static int begin_pieces(const struct store *store)
 	char *path = path_of(store, "");
 	int ret;
 
-	remove_pieces(store);
+	store_remove_pieces(store);
 	ret = mkdir(path, 0700) ? last_error() : 0;
 	free(path);
 	return ret;
@@ -319,7 +319,7 @@ int store_each_piece(struct store *store, void (*each)(void *context), void *con
 	if (nr < 0)
 		return -errno;
 	ret = nr ? visit_all(store, files, nr, each, context) : -EBADMSG;
-	remove_pieces(store);
+	store_remove_pieces(store);
 	free_list(files, nr);
 	return ret;
 }

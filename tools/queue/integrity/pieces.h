@@ -11,5 +11,7 @@
  * negative errno.
  */
 int store_each_piece(struct store *store, void (*each)(void *context), void *context);
+/* Remove what a call that was stopped has left. */
+void store_remove_pieces(const struct store *store);
 
 #endif /* QUEUE_INTEGRITY_PIECES_H */

@@ -46,6 +46,7 @@
 #include "queue/store/rocksdb.h"
 #include "queue/store/space.h"
 #include "queue/store/state.h"
+#include "queue/store/terminate.h"
 
 #define COPY		"db.copy"
 #define BATCH_BYTES	(1u << 20)
@@ -513,6 +514,7 @@ static void try_to_open(struct store *store)
 
 	/* It has the lock of the directory, too. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	store_end_by_exceptions(store->config.log, ENOMEM);
 	setrlimit(RLIMIT_CPU, &limit);
 	alarm(TRY_MOST_S);
 	_exit(-open_whole(store));

@@ -101,45 +101,58 @@ bool store_dir_mark(struct store *store, const char *what)
 	return marked;
 }
 
-/* Returns whether there is a mark. One that cannot be read is empty. */
-static bool read_mark(const struct store *store, char *what, size_t room)
+/* A mark that cannot be opened for one of these may say anything, or not be there. */
+static bool is_temporary(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EACCES;
+}
+
+/* Returns 1 if there is a mark, 0 if not, or a negative errno. One that is damaged is empty. */
+static int read_mark(const struct store *store, char *what, size_t room)
 {
 	int fd = openat(store->dir_fd, DAMAGED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t len = -1;
 
 	if (fd < 0 && errno == ENOENT)
-		return false;
+		return 0;
+	if (fd < 0 && is_temporary(errno)) {
+		len = -errno;
+		store_say(store, LOG_ERR, "%s/%s: cannot be read: %m", store->dir, DAMAGED);
+		return (int)len;
+	}
 	if (fd >= 0) {
 		len = read(fd, what, room - 1);
 		close(fd);
 	}
 	what[len < 0 ? 0 : len] = '\0';
 	what[strcspn(what, "\n")] = '\0';
-	return true;
+	return 1;
 }
 
-bool store_dir_is_copied(const struct store *store)
+int store_dir_is_copied(const struct store *store)
 {
 	char what[80];
+	int ret = read_mark(store, what, sizeof(what));
 
-	return read_mark(store, what, sizeof(what)) && !strcmp(what, MARK_COPIED);
+	return ret > 0 ? !strcmp(what, MARK_COPIED) : ret;
 }
 
-/* A mark that cannot be read may be one of an unfinished repair. */
-bool store_dir_is_marked(struct store *store, bool *unfinished)
+/* A mark that is damaged may be one of an unfinished repair. */
+int store_dir_is_marked(struct store *store, bool *unfinished)
 {
 	char what[80];
+	int ret = read_mark(store, what, sizeof(what));
 
 	*unfinished = false;
-	if (!read_mark(store, what, sizeof(what)))
-		return false;
+	if (ret <= 0)
+		return ret;
 	*unfinished = !*what || !strcmp(what, MARK_UNFINISHED) || !strcmp(what, MARK_COPIED);
 	if (*unfinished)
 		store_say(store, LOG_ERR, "%s: damaged: " MARK_UNFINISHED, store->dir);
 	else
 		store_say(store, LOG_ERR, "%s: damaged: found while the store was in use: %s",
 			  store->dir, what);
-	return true;
+	return 1;
 }
 
 void store_dir_unmark(struct store *store)

@@ -15,8 +15,11 @@ int store_dir_made(struct store *store);
 void store_dir_close(struct store *store);
 /* Mark the store as damaged for the next open. Returns whether the mark is on disk. */
 bool store_dir_mark(struct store *store, const char *what);
-/* Check for that mark, and log it. @unfinished: a repair was interrupted. */
-bool store_dir_is_marked(struct store *store, bool *unfinished);
+/*
+ * Returns 1 if there is that mark, and logs it; 0 if not; or a negative errno if there is no
+ * telling now. @unfinished: a repair was interrupted.
+ */
+int store_dir_is_marked(struct store *store, bool *unfinished);
 void store_dir_unmark(struct store *store);
 /*
  * The content of the mark while a repair goes on. Older versions have written these words: a
@@ -25,8 +28,8 @@ void store_dir_unmark(struct store *store);
 #define MARK_UNFINISHED	"a repair did not come to its end"
 /* The same when the copy is in its place: only its indexes are to be made. */
 #define MARK_COPIED	"a repair did not come to its end after its copy"
-/* Is that the content of the mark? */
-bool store_dir_is_copied(const struct store *store);
+/* Is that the content of the mark? Returns 1, 0 or a negative errno. */
+int store_dir_is_copied(const struct store *store);
 /*
  * Write the files of a backup beside its db/, and sync them: the marker, the mark of a backup,
  * and the witness with the number of a change that is in it. Returns 0 or a negative errno.

@@ -161,13 +161,17 @@ rocksdb_t *__wrap_rocksdb_open(const rocksdb_options_t *options, const char *nam
 
 /* The open of a store for reading, counted from 1, that lacks files; 0: none. */
 static unsigned int lacks_files_at;
-static bool lacks_processes, child_is_killed;
+static bool lacks_processes, child_is_killed, child_lacks_threads;
+/* std::terminate(), as after an exception that nobody catches. */
+void _ZSt9terminatev(void);
 
 rocksdb_t *__wrap_rocksdb_open_for_read_only(const rocksdb_options_t *options, const char *name,
 					     unsigned char fails_with_log, char **error)
 {
 	if (child_is_killed)
 		raise(SIGKILL);
+	if (child_lacks_threads)
+		_ZSt9terminatev();
 	if (!lacks_files_at || --lacks_files_at)
 		return __real_rocksdb_open_for_read_only(options, name, fails_with_log, error);
 	*error = strdup("IO error: While open a file: 000012.sst: Too many open files in system");
@@ -324,6 +328,15 @@ static unsigned int count_copies(void)
 	return nr;
 }
 
+static void see_pieces_gone(void)
+{
+	struct stat found;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/db.pieces", test_dir());
+	ASSERT_EQ(stat(path, &found), -1);
+}
+
 /* --- with a copy -------------------------------------------------------------------------- */
 
 /* Else whoever starts the daemon again and again fills the disk. */
@@ -339,8 +352,10 @@ TEST(a_repair_that_ends_after_its_copy_makes_no_other_one)
 		ASSERT_EQ(count_copies(), 1);
 	}
 	ASSERT_EQ(store_open(&store, &config), -EBADMSG);
+	shell("mkdir -p db.pieces/whole && echo x >db.pieces/whole/000009.sst");
 	ASSERT_EQ(repair(), JOBS);
 	ASSERT_EQ(count_copies(), 1);
+	see_pieces_gone();
 }
 
 TEST(a_copy_for_which_there_is_no_space_now_is_used_later)
@@ -523,6 +538,33 @@ TEST(tables_of_another_user_are_not_left_out)
 	see_kept_after("chown 1 db/*.sst && chmod 644 db/*.sst", "chown 0 db/*.sst");
 }
 
+static void open_in_vain(void)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+
+	drop_capabilities();
+	ASSERT_EQ(store_open(&store, &config), -EACCES);
+	ASSERT_EQ(store_check(&config, stdout), -EACCES);
+	config.repair = true;
+	ASSERT_EQ(store_open(&store, &config), -EACCES);
+}
+
+/* Else a whole store is taken for one whose repair did not come to its end. */
+TEST(a_mark_that_may_not_be_read_is_no_damage)
+{
+	struct store_config config = test_config(test_dir());
+	struct store *store;
+
+	ASSERT_EQ(in_child(put_jobs), 0);
+	shell("echo found >damaged && chmod 000 damaged");
+	ASSERT_EQ(in_child(open_in_vain), 0);
+	ASSERT_EQ(count_copies(), 0);
+	shell("rm -f damaged");
+	ASSERT_EQ(store_open(&store, &config), 0);
+	store_close(store);
+}
+
 TEST(a_body_that_cannot_be_read_now_is_not_lost)
 {
 	make_damaged(lose_entry);
@@ -556,6 +598,9 @@ TEST(a_store_that_cannot_be_opened_as_a_whole_now_is_not_read_in_pieces)
 	child_is_killed = true;
 	ASSERT_EQ(repair(), -EIO);
 	child_is_killed = false;
+	child_lacks_threads = true;
+	ASSERT_EQ(repair(), -ENOMEM);
+	child_lacks_threads = false;
 	/* The first one is that of the copy. */
 	next_id_lacks_files_at = 1;
 	ASSERT_EQ(repair(), -EIO);
