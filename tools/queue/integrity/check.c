@@ -81,6 +81,12 @@ static bool is_wrong(struct check *check, int ret)
 	return ret && ret != -EIO;
 }
 
+/* The same for an error of RocksDB; NULL: there is none. */
+static bool is_wrong_error(struct check *check, const char *error)
+{
+	return error && is_wrong(check, store_is_damage(error) ? -EBADMSG : -EIO);
+}
+
 /* --- the entries of a record -------------------------------------------------------------- */
 
 /* Returns whether there is an entry with this key and this value, or the check has ended. */
@@ -93,7 +99,7 @@ static bool has_entry(struct check *check, const void *key, size_t key_len, cons
 				 &seen_len, &error);
 	bool same = seen && seen_len == len && !memcmp(seen, value, len);
 
-	if (error && is_wrong(check, store_is_damage(error) ? -EBADMSG : -EIO))
+	if (is_wrong_error(check, error))
 		report(check, "cannot read: %s", error);
 	rocksdb_free(error);
 	rocksdb_free(seen);
@@ -368,7 +374,7 @@ static void check_blocks(struct check *check)
 {
 	char *error = verify_tables(check->store->db);
 
-	if (error && is_wrong(check, store_is_damage(error) ? -EBADMSG : -EIO))
+	if (is_wrong_error(check, error))
 		report(check, "a block cannot be read: %s", error);
 	rocksdb_free(error);
 }

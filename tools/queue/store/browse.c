@@ -27,7 +27,7 @@ static void begin(struct store *store, struct store_range *range)
 
 static int end(struct store *store, struct store_range *range, const char *what, int ret)
 {
-	char *error = store_range_end_walk(range);
+	char *error = store_range_stop(range);
 
 	return error ? store_damaged(store, what, error) : ret;
 }

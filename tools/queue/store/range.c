@@ -23,7 +23,7 @@ void store_range_open(struct store *store, struct store_range *range,
 	range->iterator = rocksdb_create_iterator(store->db, options);
 }
 
-char *store_range_end_walk(struct store_range *range)
+char *store_range_stop(struct store_range *range)
 {
 	char *error = NULL;
 
@@ -35,7 +35,7 @@ char *store_range_end_walk(struct store_range *range)
 
 int store_range_close(struct store *store, struct store_range *range, const char *what, int ret)
 {
-	char *error = store_range_end_walk(range);
+	char *error = store_range_stop(range);
 
 	return error ? store_unread(store, what, error) : ret;
 }

@@ -42,8 +42,8 @@ void store_range_end(struct store_range *range, const uint8_t *prefix, size_t le
 void store_range_open(struct store *store, struct store_range *range,
 		      rocksdb_readoptions_t *options);
 
-/* Returns the error that the iterator met, or NULL. */
-char *store_range_end_walk(struct store_range *range);
+/* Destroy the iterator. Returns the error that it met, which the caller frees, or NULL. */
+char *store_range_stop(struct store_range *range);
 
 /*
  * For the queue's thread: returns @ret, or the error that the iterator met: @what is damaged, or

@@ -160,13 +160,6 @@ TEST(a_read_of_the_queue_that_cannot_be_done_now_ends_the_process)
 	store_close(store);
 }
 
-static bool is_same_place(void *context, const struct job_place *place)
-{
-	(void)context;
-	(void)place;
-	return true;
-}
-
 TEST(a_page_that_cannot_read_now_ends_nothing)
 {
 	struct job_place from = { .state = JOB_READY, .tube = TUBE };
@@ -180,7 +173,7 @@ TEST(a_page_that_cannot_read_now_ends_nothing)
 	ASSERT_EQ(store_browse_job(store, 1, &job), -EIO);
 	unread_kind = 0;
 	unread_walk = true;
-	ASSERT_EQ(store_browse(store, &from, JOBS, is_same_place, NULL), -EIO);
+	ASSERT_EQ(store_browse(store, &from, JOBS, next_place, NULL), -EIO);
 	unread_walk = false;
 	ASSERT_EQ(store_browse_job(store, 1, &job), 0);
 	store_close(store);
@@ -232,7 +225,7 @@ TEST(a_dump_that_cannot_read_the_clock_fails)
 static void load_line(void)
 {
 	struct store_config config = test_config(test_dir());
-	char line[] = "{\"tube\":\"new\",\"state\":\"ready\",\"body\":\"a\"}\n";
+	char line[] = "{\"id\":6,\"tube\":\"new\",\"state\":\"ready\",\"body\":\"a\"}\n";
 	FILE *in = fmemopen(line, strlen(line), "r");
 
 	unread_kind = 'm';
