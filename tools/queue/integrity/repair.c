@@ -65,6 +65,7 @@ static bool is_lost(struct repair *repair, int error)
 	return false;
 }
 
+/* A number that is lost is @missing; one that cannot be read now ends the repair. */
 static uint64_t find_number(struct repair *repair, const char *name, uint64_t missing)
 {
 	uint64_t number;
