@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -246,6 +247,109 @@ TEST(a_wrong_line_is_named_and_nothing_is_loaded)
 	ASSERT(!found);
 	ASSERT_EQ(store_next_id(store), 1);
 	store_close(store);
+}
+
+/* A file with a good line, behind which it cannot be read. */
+static ssize_t read_good(void *at, char *buf, size_t size)
+{
+	size_t len = strlen(GOOD) - *(size_t *)at;
+
+	if (!len) {
+		errno = EIO;
+		return -1;
+	}
+	len = len < size ? len : size;
+	memcpy(buf, GOOD + *(size_t *)at, len);
+	*(size_t *)at += len;
+	return (ssize_t)len;
+}
+
+/* A file with a line that never ends. */
+static ssize_t read_endless(void *at, char *buf, size_t size)
+{
+	memset(buf, 'a', size);
+	*(size_t *)at += size;
+	return (ssize_t)size;
+}
+
+static int seek(void *at, off64_t *offset, int whence)
+{
+	if (whence == SEEK_CUR)
+		*offset += (off64_t)*(size_t *)at;
+	*(size_t *)at = (size_t)*offset;
+	return 0;
+}
+
+/* Read by @read; @seek is NULL for one that is not to be read twice, as a pipe. */
+static int load_from(const struct store_config *config, cookie_read_function_t *read,
+		     cookie_seek_function_t *seek)
+{
+	size_t at = 0;
+	FILE *in = fopencookie(&at, "r", (cookie_io_functions_t){ .read = read, .seek = seek });
+	int ret = store_load(config, in);
+
+	fclose(in);
+	return ret;
+}
+
+static void see_no_job(const struct store_config *config)
+{
+	struct job_record job;
+	struct store *store;
+
+	ASSERT_EQ(store_open(&store, config), 0);
+	ASSERT_EQ(store_get(store, 1, &job), -ENOENT);
+	store_close(store);
+}
+
+TEST(nothing_is_loaded_of_a_file_that_cannot_be_read_to_its_end)
+{
+	struct store_config config = config_of("store");
+
+	ASSERT_EQ(load_from(&config, read_good, seek), -EIO);
+	ASSERT_EQ(load_from(&config, read_good, NULL), -EIO);
+	see_no_job(&config);
+}
+
+/* Else AddressSanitizer ends a process without memory. */
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+/* A hundred megabytes more than it has. */
+static void limit_memory(void)
+{
+	struct rlimit limit;
+	unsigned long pages;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	ASSERT_EQ(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (100 << 20);
+	limit.rlim_max = limit.rlim_cur;
+	ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+static ssize_t read_endless_in_little_memory(void *at, char *buf, size_t size)
+{
+	if (!*(size_t *)at)
+		limit_memory();
+	return read_endless(at, buf, size);
+}
+
+static void load_endless(void)
+{
+	struct store_config config = config_of("store");
+
+	ASSERT_EQ(load_from(&config, read_endless_in_little_memory, seek), -ENOMEM);
+}
+
+TEST(a_line_for_which_there_is_no_memory_is_not_the_end)
+{
+	ASSERT_EQ(in_child(load_endless), 0);
 }
 
 #define LAST_ID(fields) \
