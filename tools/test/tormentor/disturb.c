@@ -47,9 +47,13 @@ static void pause_ms(unsigned int most)
 static bool set_online(unsigned int cpu, bool online)
 {
 	char path[64];
+	bool done;
 
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
-	return write_text(path, online ? "1" : "0");
+	cpus_lock();
+	done = write_text(path, online ? "1" : "0");
+	cpus_unlock();
+	return done;
 }
 
 static void change_cpus(void)

@@ -29,13 +29,27 @@ static void *map_shared(size_t bytes)
 	return map == MAP_FAILED ? NULL : map;
 }
 
+static void make_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t shared;
+
+	pthread_mutexattr_init(&shared);
+	pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(lock, &shared);
+	pthread_mutexattr_destroy(&shared);
+}
+
 int ledger_make(unsigned int logs, size_t log_bytes)
 {
 	nr_logs = logs;
 	bytes_per_log = log_bytes;
 	ledger = map_shared(sizeof(*ledger));
 	memory = map_shared(nr_logs * bytes_per_log);
-	return ledger && memory ? 0 : -ENOMEM;
+	if (!ledger || !memory)
+		return -ENOMEM;
+	make_lock(&ledger->cpus);
+	return 0;
 }
 
 void ledger_reset(void)
@@ -52,6 +66,17 @@ void ledger_reset(void)
 void ledger_end(void)
 {
 	ledger->logs_limit = nr_logs;
+}
+
+void cpus_lock(void)
+{
+	if (pthread_mutex_lock(&ledger->cpus) == EOWNERDEAD)
+		pthread_mutex_consistent(&ledger->cpus);
+}
+
+void cpus_unlock(void)
+{
+	pthread_mutex_unlock(&ledger->cpus);
 }
 
 unsigned int nr_files(void)

@@ -14,6 +14,7 @@
 #ifndef TORMENTOR_LEDGER_H
 #define TORMENTOR_LEDGER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -145,6 +146,7 @@ struct clock_set {
  * @offset_ns: as &struct clock_set.offset_ns, before the first one.
  * @passed: files that were received through a socket; and so on.
  * @sleep_ns: when the machine is to sleep next, on CLOCK_MONOTONIC.
+ * @cpus: see cpus_lock().
  */
 struct ledger {
 	_Atomic bool stop;
@@ -160,6 +162,7 @@ struct ledger {
 	_Atomic uint64_t passed, duplicated, forked, unmapped, hotplugs, suspends;
 	_Atomic uint64_t clock_sets, hog_events, hog_refused;
 	uint64_t sleep_ns;
+	pthread_mutex_t cpus;
 };
 
 extern struct ledger *ledger;
@@ -169,6 +172,13 @@ int ledger_make(unsigned int nr_logs, size_t log_bytes);
 
 /* Begin a round: no files, no logs, no sets of the clock. */
 void ledger_reset(void);
+
+/*
+ * Held to let a CPU go or come, and to make a ring of io_uring: see the script torture. A process
+ * that is killed meanwhile unlocks it.
+ */
+void cpus_lock(void);
+void cpus_unlock(void);
 
 /* How many files there are. */
 unsigned int nr_files(void);

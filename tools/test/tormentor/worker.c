@@ -788,6 +788,16 @@ static void enter_cgroup(const struct worker *worker)
 	write_text(options->cgroup, "0");
 }
 
+static bool make_ring(struct worker *worker)
+{
+	bool made;
+
+	cpus_lock();
+	made = !io_uring_queue_init(RING_ENTRIES, &worker->ring, 0);
+	cpus_unlock();
+	return made;
+}
+
 static void *thread(void *argument)
 {
 	unsigned int number = (uintptr_t)argument;
@@ -807,7 +817,7 @@ static void *thread(void *argument)
 	if (worker->is_cramped)
 		enter_cgroup(worker);
 	else
-		worker->has_ring = !io_uring_queue_init(RING_ENTRIES, &worker->ring, 0);
+		worker->has_ring = make_ring(worker);
 	if (worker->nr_held)
 		live(worker, -1);
 	return NULL;
