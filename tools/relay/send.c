@@ -44,6 +44,7 @@
 #include "common/util.h"
 #include "relay/cancels.h"
 #include "relay/check.h"
+#include "relay/client/report.h"
 #include "relay/doubt.h"
 #include "relay/entry.h"
 #include "relay/send.h"
@@ -1146,19 +1147,6 @@ void relay_send_succeeded(struct relay *relay, struct relay_entry *entry)
 }
 
 /*
- * The error of a report. librdkafka reports a refused batch as written if the broker accepted
- * the batch after it: it relies on brokers to accept nothing after a gap. But a broker without
- * state of the producer accepts any batch as the first one. Such a report has no offset: no
- * broker has acknowledged the record, so it is sent again.
- */
-static rd_kafka_resp_err_t error_of(const rd_kafka_message_t *message)
-{
-	if (!message->err && message->offset == RD_KAFKA_OFFSET_INVALID)
-		return RD_KAFKA_RESP_ERR__RETRY;
-	return message->err;
-}
-
-/*
  * After a write that timed out or that was refused, librdkafka starts a new producer epoch. It then
  * gives new sequence numbers to all records that it sends again, of any partition, and brokers no
  * longer recognise a record that they have already.
@@ -1185,7 +1173,7 @@ static bool may_be_twice(const struct relay *relay, const rd_kafka_message_t *me
 static void report_entry(struct relay *relay, struct relay_entry *entry,
 			 const rd_kafka_message_t *message)
 {
-	rd_kafka_resp_err_t error = error_of(message);
+	rd_kafka_resp_err_t error = client_report_error(message);
 
 	relay->nr_reports++;
 	note_epoch(relay, entry->is_own, error);
@@ -1200,7 +1188,7 @@ static void report_entry(struct relay *relay, struct relay_entry *entry,
 static void report_map_write(struct relay *relay, struct relay_map_write *write,
 			     const rd_kafka_message_t *message)
 {
-	rd_kafka_resp_err_t error = error_of(message);
+	rd_kafka_resp_err_t error = client_report_error(message);
 
 	note_epoch(relay, true, error);
 	relay->handlers.map_report(relay, write, error);

@@ -41,6 +41,7 @@
 #include "common/exit.h"
 #include "common/log.h"
 #include "common/util.h"
+#include "relay/client/report.h"
 #include "relay/group.h"
 #include "relay/kafka.h"
 #include "relay/map.h"
@@ -209,16 +210,14 @@ static bool is_purged(rd_kafka_resp_err_t error)
 		error == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
 }
 
-/* A report: called by librdkafka in the thread. See send.c about reports without an offset. */
+/* A report: called by librdkafka in the thread. */
 static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
 {
 	enum relay_write *write = message->_private;
 	struct relay_turn *turn = context;
-	rd_kafka_resp_err_t error = message->err;
+	rd_kafka_resp_err_t error = client_report_error(message);
 
 	(void)client;
-	if (!error && message->offset == RD_KAFKA_OFFSET_INVALID)
-		error = RD_KAFKA_RESP_ERR__RETRY;
 	turn->nr_reports++;
 	if (is_purged(error))
 		return;

@@ -3,12 +3,14 @@
  * twheel-relay replay: dead letters are written to the topic of delays again.
  *
  * Which ones were replayed is remembered in the commits of a group of its own, so that the next
- * time these are passed over. A commit follows the reports about what it covers: if the
- * command is killed between the two, these records are replayed once more, with the same ids.
+ * time these are passed over. Records are written by the thousand, and a commit follows when all of
+ * these are acknowledged: if the command is killed before that, they are replayed once more, with
+ * the same ids.
  *
  * For each partition there are two sets: the offsets that are chosen, and those of them that are
  * written. The first is there to refuse a record in time, if the text of a commit would have no
- * room to remember it.
+ * room to remember it. Where a write fails, the second has holes, and may need more room: what it
+ * then cannot remember is counted, and is of the last thousand.
  */
 #include <err.h>
 #include <errno.h>
@@ -25,8 +27,9 @@
 #include "relay/cli/cluster.h"
 #include "relay/cli/replay.h"
 #include "relay/cli/replayed.h"
+#include "relay/client/report.h"
 
-/* Records between two commits. */
+/* So many records are written, and acknowledged, before a commit. */
 #define COMMIT_EVERY	1000
 
 #define NUMBER_TEXT_MAX	24
@@ -74,6 +77,7 @@ struct replay {
 	uint64_t not_chosen;
 	uint64_t in_flight;
 	uint64_t not_committed;
+	uint64_t forgotten;
 	bool full;
 	rd_kafka_resp_err_t error;
 };
@@ -180,15 +184,18 @@ static void read_commits(struct replay *replay)
 		const rd_kafka_topic_partition_t *committed = &list->elems[i];
 		struct dead *dead = &replay->dead[i];
 		int64_t low = committed->offset < 0 ? 0 : committed->offset;
+		const char *text = committed->metadata;
 
 		if (committed->err)
 			errx(EXIT_CANNOT, "%s [%zu]: %s", replay->topic, i,
 			     rd_kafka_err2str(committed->err));
 		/* The topic was made anew: nothing of it was replayed. */
-		if (low > replay->parts[i].to)
+		if (low > replay->parts[i].to) {
 			low = 0;
-		replayed_init(&dead->chosen, low, committed->metadata, committed->metadata_size);
-		replayed_init(&dead->written, low, committed->metadata, committed->metadata_size);
+			text = NULL;
+		}
+		replayed_init(&dead->chosen, low, text, committed->metadata_size);
+		replayed_init(&dead->written, low, text, committed->metadata_size);
 		replayed_raise(&dead->chosen, replay->parts[i].from);
 		replayed_raise(&dead->written, replay->parts[i].from);
 		replay->before += dead->chosen.low - replay->parts[i].from;
@@ -206,12 +213,13 @@ static void commit(struct replay *replay)
 	rd_kafka_resp_err_t error;
 	size_t i;
 
+	replay->forgotten = 0;
 	for (i = 0; i < replay->nr; i++) {
 		rd_kafka_topic_partition_t *to;
 
 		to = rd_kafka_topic_partition_list_add(list, replay->topic, i);
 		to->offset = replay->dead[i].written.low;
-		replayed_write(&replay->dead[i].written, text);
+		replay->forgotten += replayed_write(&replay->dead[i].written, text);
 		to->metadata = *text ? command_memory(strdup(text)) : NULL;
 		to->metadata_size = strlen(text);
 	}
@@ -228,13 +236,14 @@ static void commit(struct replay *replay)
 
 static void report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
 {
+	rd_kafka_resp_err_t error = client_report_error(message);
 	struct sent *sent = message->_private;
 	struct replay *replay = context;
 
 	(void)client;
 	replay->in_flight--;
-	if (message->err) {
-		replay->error = message->err;
+	if (error) {
+		replay->error = error;
 	} else {
 		if (replayed_add(&sent->dead->written, sent->offset))
 			errx(EXIT_CANNOT, "out of memory");
@@ -307,6 +316,12 @@ static void write_record(struct replay *replay, struct dead *dead,
 	free(sent);
 }
 
+static void wait_for_reports(struct replay *replay)
+{
+	while (replay->in_flight)
+		rd_kafka_poll(replay->producer, 100);
+}
+
 /* --- choosing ----------------------------------------------------------------------------- */
 
 static bool is_wanted_id(struct replay *replay, const struct relay_text *id)
@@ -343,7 +358,7 @@ static bool choose(struct replay *replay, struct dead *dead, int64_t offset)
 
 	if (replayed_add(&dead->chosen, offset))
 		errx(EXIT_CANNOT, "out of memory");
-	replay->full = !replayed_write(&dead->chosen, text);
+	replay->full = replayed_write(&dead->chosen, text) > 0;
 	return !replay->full;
 }
 
@@ -401,8 +416,10 @@ static bool read_record(const struct scan_part *part, const rd_kafka_message_t *
 		return true;
 	}
 	write_record(replay, dead, message);
-	if (replay->not_committed >= COMMIT_EVERY)
+	if (replay->not_committed + replay->in_flight >= COMMIT_EVERY) {
+		wait_for_reports(replay);
 		commit(replay);
+	}
 	return true;
 }
 
@@ -475,6 +492,11 @@ static int sum_up(const struct replay *replay)
 		      replay->group, replay->topic);
 		status = EXIT_CANNOT;
 	}
+	if (replay->forgotten) {
+		warnx("%" PRIu64 " records will be replayed again: group %s has no room for them",
+		      replay->forgotten, replay->group);
+		status = EXIT_CANNOT;
+	}
 	if (replay->error) {
 		warnx("%s cannot be written: %s", replay->command.topic,
 		      rd_kafka_err2str(replay->error));
@@ -500,8 +522,7 @@ int replay_main(int argc, char **argv)
 	open_all(&replay);
 	read_commits(&replay);
 	scan(replay.cluster.client, replay.parts, replay.nr, read_record, &replay);
-	while (replay.in_flight)
-		rd_kafka_poll(replay.producer, 100);
+	wait_for_reports(&replay);
 	if (!replay.dry_run)
 		commit(&replay);
 	status = sum_up(&replay);

@@ -10,6 +10,9 @@
 
 #define HEAD	"r1:"
 
+/* Two numbers, and what is before and between them. */
+#define RANGE_TEXT_MAX	48
+
 /* The index of the first range that ends after an offset. */
 static size_t find(const struct replayed *set, int64_t offset)
 {
@@ -137,19 +140,29 @@ void replayed_raise(struct replayed *set, int64_t low)
 	advance(set);
 }
 
-bool replayed_write(const struct replayed *set, char text[REPLAYED_TEXT_MAX])
+/* The text of a range, with what is before it. Returns its length. */
+static size_t range_text(const struct replayed_range *range, const char *before,
+			 char text[RANGE_TEXT_MAX])
 {
-	size_t len, i;
+	return snprintf(text, RANGE_TEXT_MAX, "%s%" PRId64 "-%" PRId64, before, range->begin,
+			range->end);
+}
 
-	*text = '\0';
-	if (!set->nr)
-		return true;
-	len = snprintf(text, REPLAYED_TEXT_MAX, HEAD);
+uint64_t replayed_write(const struct replayed *set, char text[REPLAYED_TEXT_MAX])
+{
+	char range[RANGE_TEXT_MAX];
+	size_t used = 0, len, i;
+	uint64_t left_out = 0;
+
 	for (i = 0; i < set->nr; i++) {
-		len += snprintf(text + len, REPLAYED_TEXT_MAX - len, "%s%" PRId64 "-%" PRId64,
-				i ? "," : "", set->range[i].begin, set->range[i].end);
-		if (len >= REPLAYED_TEXT_MAX)
-			return false;
+		len = range_text(&set->range[i], i ? "," : HEAD, range);
+		if (used + len >= REPLAYED_TEXT_MAX)
+			break;
+		memcpy(text + used, range, len);
+		used += len;
 	}
-	return true;
+	text[used] = '\0';
+	for (; i < set->nr; i++)
+		left_out += set->range[i].end - set->range[i].begin;
+	return left_out;
 }

@@ -49,7 +49,10 @@ int replayed_add(struct replayed *set, int64_t offset);
 /* There are no records below this offset any more: they count as replayed. */
 void replayed_raise(struct replayed *set, int64_t low);
 
-/* Write the text; it is empty without ranges. Returns false if there is no room for all. */
-bool replayed_write(const struct replayed *set, char text[REPLAYED_TEXT_MAX]);
+/*
+ * Write the text, of as many ranges as there is room for, from the first one on; it is empty
+ * without ranges. Returns how many offsets are left out, which will not count as replayed.
+ */
+uint64_t replayed_write(const struct replayed *set, char text[REPLAYED_TEXT_MAX]);
 
 #endif /* RELAY_CLI_REPLAYED_H */

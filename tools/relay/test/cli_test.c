@@ -15,7 +15,7 @@ static void assert_text(const struct replayed *set, int64_t low, const char *exp
 {
 	char text[REPLAYED_TEXT_MAX];
 
-	ASSERT(replayed_write(set, text));
+	ASSERT_EQ(replayed_write(set, text), 0);
 	test_about("\"%s\" and not \"%s\"", text, expected);
 	ASSERT(!strcmp(text, expected));
 	ASSERT_EQ(set->low, low);
@@ -64,7 +64,7 @@ TEST(a_set_is_read_back_from_its_text)
 	replayed_init(&set, 10, NULL, 0);
 	for (offset = 12; offset < 300; offset += 1 + offset % 5)
 		replayed_add(&set, offset);
-	ASSERT(replayed_write(&set, text));
+	ASSERT_EQ(replayed_write(&set, text), 0);
 	replayed_init(&again, 10, text, strlen(text));
 	for (offset = 0; offset < 310; offset++) {
 		test_about("offset %d", (int)offset);
@@ -92,18 +92,31 @@ TEST(a_text_that_is_not_valid_counts_as_empty)
 	}
 }
 
-TEST(what_does_not_fit_into_a_commit_is_noticed)
+TEST(what_does_not_fit_into_a_commit_is_counted_and_all_else_remembered)
 {
 	char text[REPLAYED_TEXT_MAX];
-	struct replayed set;
+	struct replayed set, again;
 	int64_t offset;
+	size_t most;
 
 	replayed_init(&set, 0, NULL, 0);
-	for (offset = 1; replayed_write(&set, text); offset += 2)
+	for (offset = 1; !replayed_write(&set, text); offset += 2)
 		replayed_add(&set, offset);
-	ASSERT_GT(set.nr, 300);
-	ASSERT_LT(set.nr, 1000);
+	most = set.nr - 1;
+	ASSERT_GT(most, 300);
+	ASSERT_LT(most, 1000);
+	ASSERT_EQ(replayed_write(&set, text), 1);
+	for (; set.nr < 3 * most; offset += 3) {
+		replayed_add(&set, offset);
+		replayed_add(&set, offset + 1);
+	}
+	ASSERT_EQ(replayed_write(&set, text), 1 + 2 * (set.nr - most - 1));
+	replayed_init(&again, 0, text, strlen(text));
+	ASSERT_EQ(again.nr, most);
+	for (offset = 0; offset < (int64_t)(2 * most); offset++)
+		ASSERT_EQ(replayed_has(&again, offset), replayed_has(&set, offset));
 	replayed_free(&set);
+	replayed_free(&again);
 }
 
 TEST(offsets_below_the_first_record_count_as_replayed)

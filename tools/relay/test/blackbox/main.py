@@ -14,6 +14,7 @@ import faults
 import delays
 import topics
 import operation
+import replays
 from suite import suite
 
 if __name__ == "__main__":
