@@ -10,6 +10,12 @@
  *	                                                          partition n of any topic
  *
  * So nothing of a number is sent before its ids were read up to their end.
+ *
+ * Later ids have to be known, too: those that were in the topic RELAY_CANCEL_BEFORE_MS before a
+ * record was due. A leader that does not answer says nothing of that, nor does one without new
+ * records. So each number is asked for its end now and then, and what is due waits if there was no
+ * answer for too long. To ask is to seek to where it is read already: librdkafka then says once
+ * more that this is the end, as of a request that is made after that.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,6 +39,13 @@
 /* How often ids that are over are looked for. */
 #define EXPIRE_EVERY_MS	60000
 
+/* When an end is asked for after an answer, and when once more if there is none. */
+#define ASK_EVERY_MS	1000
+#define ASK_AGAIN_MS	3000
+
+/* How often it is logged that records wait. */
+#define LOG_EVERY_MS	60000
+
 /**
  * struct number - the ids of a partition number
  * @link: in the list of all numbers.
@@ -42,6 +55,9 @@
  * @bytes: the memory of @ids that the relay has accounted.
  * @next: the offset after the last record that was read.
  * @end: up to where it is to be read before it is ready; negative: unknown.
+ * @known_ms: all ids that were in the topic then are known; as relay_boot_ms(), which all here is.
+ * @asked_ms: when its end was asked for; 0: that was answered.
+ * @logged_ms: when it was last logged that records wait; 0: none does.
  */
 struct number {
 	LIST_ENTRY(number) link;
@@ -51,6 +67,9 @@ struct number {
 	size_t bytes;
 	int64_t next;
 	int64_t end;
+	uint64_t known_ms;
+	uint64_t asked_ms;
+	uint64_t logged_ms;
 };
 
 /**
@@ -196,13 +215,51 @@ bool relay_cancels_ready(struct relay *relay, int32_t nr)
 	return number && is_ready(number);
 }
 
-void relay_cancels_expect(struct relay *relay, int32_t nr, int64_t end)
+void relay_cancels_expect(struct relay *relay, int32_t nr, int64_t end, uint64_t asked_ms)
 {
 	struct number *number = find(relay, nr);
 
 	/* What was read once is known. */
-	if (number && number->end < 0)
-		number->end = end;
+	if (!number || number->end >= 0)
+		return;
+	number->end = end;
+	number->known_ms = asked_ms;
+}
+
+static void answer(const struct relay *relay, struct number *number)
+{
+	if (!number->asked_ms)
+		return;
+	number->known_ms = number->asked_ms;
+	number->asked_ms = 0;
+	if (number->logged_ms)
+		log_say(LOG_NOTICE, "%s [%" PRId32 "] is known to its end again",
+			rd_kafka_topic_name(relay->cancels->topic), number->number);
+	number->logged_ms = 0;
+}
+
+static bool is_to_be_asked(const struct number *number)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	if (!is_ready(number))
+		return false;
+	return number->asked_ms ? now_ms >= number->asked_ms + ASK_AGAIN_MS :
+		now_ms >= number->known_ms + ASK_EVERY_MS;
+}
+
+void relay_cancels_ask(struct relay *relay)
+{
+	struct relay_cancels *cancels = relay->cancels;
+	struct number *number;
+
+	LIST_FOREACH(number, &cancels->numbers, link) {
+		if (!is_to_be_asked(number))
+			continue;
+		number->asked_ms = relay_boot_ms();
+		/* Without a time-out it does not wait. */
+		rd_kafka_seek(cancels->topic, number->number, number->next, 0);
+	}
 }
 
 static void note_id(struct relay *relay, struct number *number,
@@ -233,6 +290,7 @@ static void read_message(struct relay *relay, const rd_kafka_message_t *message)
 	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 		if (message->offset > number->next)
 			number->next = message->offset;
+		answer(relay, number);
 	} else if (message->err) {
 		log_say(LOG_WARNING, "%s [%" PRId32 "]: %s",
 			rd_kafka_topic_name(relay->cancels->topic), message->partition,
@@ -259,7 +317,7 @@ bool relay_cancels_poll(struct relay *relay)
 	return true;
 }
 
-/* --- asking and forgetting -------------------------------------------------------------- */
+/* --- looking and forgetting -------------------------------------------------------------- */
 
 bool relay_cancels_has(struct relay *relay, const struct relay_entry *entry)
 {
@@ -271,6 +329,32 @@ bool relay_cancels_has(struct relay *relay, const struct relay_entry *entry)
 		return false;
 	id = relay_entry_id(entry, place);
 	return cancelled_has(&number->ids, id.data, id.len);
+}
+
+static void log_wait(const struct relay *relay, struct number *number, uint64_t age_ms)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	if (number->logged_ms && now_ms < number->logged_ms + LOG_EVERY_MS)
+		return;
+	number->logged_ms = now_ms;
+	log_say(LOG_WARNING, "%s [%" PRId32 "] was not read to its end for %" PRIu64
+		" s: what is due of partitions %" PRId32 " waits, as it may have been taken back",
+		rd_kafka_topic_name(relay->cancels->topic), number->number, age_ms / 1000,
+		number->number);
+}
+
+bool relay_cancels_known(struct relay *relay, const struct relay_entry *entry)
+{
+	struct number *number = find(relay, entry->partition->number);
+	uint64_t now_ms = relay_now_ms(), due_ms = entry->decision.due_ms;
+	uint64_t late_ms = now_ms > due_ms ? (now_ms - due_ms) / relay->rules.scale : 0;
+	uint64_t age_ms = number ? relay_boot_ms() - number->known_ms : 0;
+
+	if (age_ms <= RELAY_CANCEL_BEFORE_MS + late_ms)
+		return true;
+	log_wait(relay, number, age_ms);
+	return false;
 }
 
 uint64_t relay_cancels_nr(const struct relay *relay)

@@ -43,7 +43,8 @@
  * @link: in @loads of the relay.
  * @done_topic: the topic of the map.
  * @cancelled_topic: the topic of ids that were taken back.
- * @cancelled_end: the end of its partition.
+ * @cancelled_end: the end of its partition, for which was asked at @cancelled_ms.
+ * @cancelled_ms: as relay_boot_ms().
  * @from_beginning: the option.
  * @logged_ms: when a failure was last logged.
  * @nr_asked: partitions whose offsets are known.
@@ -56,6 +57,7 @@ struct relay_load {
 	char done_topic[RELAY_TOPIC_MAX + 1];
 	char cancelled_topic[RELAY_TOPIC_MAX + 1];
 	int64_t cancelled_end;
+	uint64_t cancelled_ms;
 	bool from_beginning;
 	uint64_t logged_ms;
 	size_t nr_asked;
@@ -154,6 +156,7 @@ static bool judge_all(struct relay *relay, struct relay_load *load)
 	for (i = 0; i < load->nr; i++)
 		ends[i].topic = load->part[i].topic;
 	ends[i].topic = load->cancelled_topic;
+	load->cancelled_ms = relay_boot_ms();
 	relay_query_ends(relay->producer, load->job.number, ends, load->nr + 1);
 	any = take_ends(load, ends);
 	free(ends);
@@ -298,7 +301,7 @@ static void done(struct relay *relay, struct relay_job *job)
 
 	LIST_REMOVE(load, link);
 	if (!over)
-		relay_cancels_expect(relay, job->number, load->cancelled_end);
+		relay_cancels_expect(relay, job->number, load->cancelled_end, load->cancelled_ms);
 	for (i = 0; i < load->nr; i++) {
 		if (!over && load->part[i].is_known)
 			relay_partition_loaded(relay, &load->part[i], job->number);

@@ -256,6 +256,7 @@ static void tick(struct loop *loop)
 		return;
 	loop->tick_ms = relay_boot_ms() + TICK_MS;
 	relay_settings_check(&loop->relay);
+	relay_cancels_ask(&loop->relay);
 	relay_cancels_expire(&loop->relay);
 	relay_commit(&loop->relay);
 }

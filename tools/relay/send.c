@@ -86,6 +86,9 @@
 /* When a record whose bucket has too few partitions is tried again. */
 #define PUT_OFF_MS	10000
 
+/* When is it looked again whether a record was taken back? */
+#define UNKNOWN_MS	500
+
 /* How often a failure that goes on is logged. */
 #define LOG_EVERY_MS	60000
 
@@ -982,6 +985,21 @@ static bool drop_if_taken_back(struct relay *relay, struct relay_entry *entry)
 	return true;
 }
 
+static void wake_unknown(struct relay *relay, struct relay_waker *waker)
+{
+	relay_send(relay, container_of(waker, struct relay_entry, waker));
+}
+
+/* It may have been taken back in time: it waits until that is known. */
+static bool wait_until_known(struct relay *relay, struct relay_entry *entry)
+{
+	if (entry->decision.action != RELAY_DELIVER || relay_cancels_known(relay, entry))
+		return false;
+	entry->waker.wake = wake_unknown;
+	relay_wake_in(relay, &entry->waker, UNKNOWN_MS);
+	return true;
+}
+
 static void send_or_hold(struct relay *relay, struct relay_entry *entry)
 {
 	struct relay_target *target = entry->target;
@@ -1012,7 +1030,7 @@ void relay_send(struct relay *relay, struct relay_entry *entry)
 	entry->state = ENTRY_LOOSE;
 	if (entry->decision.action == RELAY_NEAR)
 		entry->decision.action = RELAY_DELIVER;
-	if (drop_if_taken_back(relay, entry))
+	if (drop_if_taken_back(relay, entry) || wait_until_known(relay, entry))
 		return;
 	is_own = name_target(relay, entry, name);
 	entry->target = get_target(relay, name, is_own);

@@ -107,6 +107,9 @@ struct fake_commit {
  * @nr_resume_calls: calls of rd_kafka_resume_partitions().
  * @nr_seeks: calls of rd_kafka_seek_partitions().
  * @seek_error: the error of a seek.
+ * @asked: numbers of partitions that were seeked to their end, and are read there anew.
+ * @nr_asked: how many there are.
+ * @stands_still: partition 0 is not read.
  * @commits: the commits without an answer, the oldest first.
  * @nr_unanswered: their number.
  * @nr_commits: the number of all commits.
@@ -143,6 +146,9 @@ struct fake_kafka {
 	unsigned int nr_resume_calls;
 	unsigned int nr_seeks;
 	rd_kafka_resp_err_t seek_error;
+	int32_t asked[FAKE_PARTITIONS_MAX];
+	unsigned int nr_asked;
+	bool stands_still;
 
 	struct fake_commit commits[FAKE_COMMITS_MAX];
 	unsigned int nr_unanswered;

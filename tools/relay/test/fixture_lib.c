@@ -162,6 +162,8 @@ void read_delayed(int64_t offset, uint64_t delay_ms)
 void turn(void)
 {
 	relay_send_poll(&relay, 0);
+	relay_cancels_ask(&relay);
+	relay_cancels_poll(&relay);
 	while (relay_wake_due(&relay))
 		;
 	settle();

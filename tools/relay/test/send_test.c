@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "relay/cancels.h"
 #include "relay/commit.h"
 #include "relay/send.h"
 #include "relay/test/fixture_lib.h"
+#include "relay/wake.h"
 
 /* Each poll reports one record of those in flight. */
 static void report_one(void)
@@ -698,6 +700,60 @@ TEST(a_record_for_the_topic_of_invalid_ones_that_waited_too_long_waits_on)
 	ASSERT_EQ(fake_count("delays.invalid", true), 1);
 }
 
+/* --- what may have been taken back ---------------------------------------------------------- */
+
+TEST(what_may_have_been_taken_back_waits_until_that_is_known)
+{
+	open_relay();
+	assign_partitions("delays", 2);
+	read_delayed(0, MINUTE_MS);
+	read_record(&(struct record){ .partition = 1, .delay_ms = MINUTE_MS });
+	wait_ms(50 * SECOND_MS);
+	kafka.stands_still = true;
+	wait_ms(10 * SECOND_MS);
+	/* One of another number does not wait. */
+	ASSERT_EQ(fake_count("target", true), 1);
+	wait_ms(HOUR_MS);
+	ASSERT_EQ(fake_count("target", true), 1);
+	kafka.stands_still = false;
+	wait_ms(5 * SECOND_MS);
+	ASSERT_EQ(fake_count("target", true), 2);
+}
+
+/* It would have had to be taken back before that. */
+TEST(what_is_known_of_shortly_before_is_enough)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_delayed(0, MINUTE_MS);
+	wait_ms(57 * SECOND_MS);
+	kafka.stands_still = true;
+	wait_ms(3 * SECOND_MS);
+	ASSERT_EQ(fake_count("target", true), 1);
+	/* Late records need to be known of then only, too. */
+	read_record(&(struct record){ .offset = 1, .made_ms = NOW_MS, .delay_ms = MINUTE_MS });
+	wait_ms(HOUR_MS);
+	read_record(&(struct record){ .offset = 2, .made_ms = NOW_MS, .delay_ms = MINUTE_MS });
+	ASSERT_EQ(fake_count("target", true), 3);
+	read_due(3, "target");
+	wait_ms(HOUR_MS);
+	ASSERT_EQ(fake_count("target", true), 3);
+}
+
+TEST(a_relay_that_stood_still_asks_before_it_delivers)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	read_delayed(0, MINUTE_MS);
+	wait_ms(10 * SECOND_MS);
+	fake_advance(HOUR_MS * NSEC_PER_MSEC);
+	while (relay_wake_due(&relay))
+		;
+	ASSERT_EQ(fake_count("target", true), 0);
+	wait_ms(2 * SECOND_MS);
+	ASSERT_EQ(fake_count("target", true), 1);
+}
+
 /* --- the group revokes partitions ---------------------------------------------------------- */
 
 TEST(a_revoke_sends_nothing_more_and_waits_for_records_in_flight)
@@ -780,6 +836,8 @@ TEST(what_becomes_due_while_it_waits_to_be_moved_holds_up_nobody)
 	ASSERT_EQ(kafka.nr_produced, 0);
 	kafka.at_once = full_for_targets;
 	fake_advance(21 * MINUTE_MS * NSEC_PER_MSEC);
+	relay_cancels_ask(&relay);
+	relay_cancels_poll(&relay);
 	read_due(10, "target");
 	kafka.own_is_full = false;
 	turn();

@@ -14,6 +14,7 @@ import faults
 import delays
 import topics
 import operation
+import cancels
 import replays
 from suite import suite
 
