@@ -36,8 +36,12 @@
 /* How many ids are read in a turn of the loop. */
 #define BATCH		500
 
-/* How often ids that are over are looked for. */
+/*
+ * How often ids that are over are looked for, and about how many are deleted at a time: each takes
+ * memory until that is written.
+ */
 #define EXPIRE_EVERY_MS	60000
+#define EXPIRE_MOST	10000
 
 /* When an end is asked for after an answer, and when once more if there is none. */
 #define ASK_EVERY_MS	1000
@@ -367,6 +371,16 @@ uint64_t relay_cancels_nr(const struct relay *relay)
 	return nr;
 }
 
+uint64_t relay_cancels_bytes(const struct relay *relay)
+{
+	const struct number *number;
+	uint64_t bytes = 0;
+
+	LIST_FOREACH(number, &relay->cancels->numbers, link)
+		bytes += number->bytes;
+	return bytes;
+}
+
 struct expiry {
 	struct relay *relay;
 	const struct number *number;
@@ -381,20 +395,29 @@ static void delete_id(void *context, const void *id, size_t len)
 }
 
 /* Only the relay that has the partition of the topic of delays deletes ids. */
+static size_t expire(struct relay *relay, struct number *number, size_t most)
+{
+	struct expiry expiry = { relay, number };
+	size_t nr;
+
+	if (!relay_partition_find(relay, relay->rules.topic, number->number))
+		return 0;
+	nr = cancelled_expire(&number->ids, relay_now_ms(), RELAY_CANCEL_KEEP_MS, most, delete_id,
+			      &expiry);
+	account(relay, number);
+	return nr;
+}
+
 void relay_cancels_expire(struct relay *relay)
 {
 	struct number *number;
+	size_t nr = 0;
 
-	if (relay_boot_ms() < relay->cancels->expire_ms)
+	if (relay_boot_ms() < relay->cancels->expire_ms || !TAILQ_EMPTY(&relay->map_queue))
 		return;
-	relay->cancels->expire_ms = relay_boot_ms() + EXPIRE_EVERY_MS;
-	LIST_FOREACH(number, &relay->cancels->numbers, link) {
-		struct expiry expiry = { relay, number };
-
-		if (!relay_partition_find(relay, relay->rules.topic, number->number))
-			continue;
-		cancelled_expire(&number->ids, relay_now_ms(), RELAY_CANCEL_KEEP_MS, delete_id,
-				 &expiry);
-		account(relay, number);
-	}
+	LIST_FOREACH(number, &relay->cancels->numbers, link)
+		if (nr < EXPIRE_MOST)
+			nr += expire(relay, number, EXPIRE_MOST - nr);
+	if (nr < EXPIRE_MOST)
+		relay->cancels->expire_ms = relay_boot_ms() + EXPIRE_EVERY_MS;
 }

@@ -39,7 +39,8 @@ bool relay_cancels_known(struct relay *relay, const struct relay_entry *entry);
 /* Was this record taken back? */
 bool relay_cancels_has(struct relay *relay, const struct relay_entry *entry);
 
-/* The number of ids that are known. */
+/* The number of ids that are known, and the memory that they take. */
 uint64_t relay_cancels_nr(const struct relay *relay);
+uint64_t relay_cancels_bytes(const struct relay *relay);
 
 #endif /* RELAY_CANCELS_H */

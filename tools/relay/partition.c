@@ -35,6 +35,9 @@
 #include "relay/state.h"
 #include "relay/wake.h"
 
+/* How often it is logged that memory is short. */
+#define LOG_EVERY_MS	60000
+
 /* A head that is ready sooner than this is kept in memory. */
 #define REWIND_MIN_MS	10000
 
@@ -137,8 +140,23 @@ static void end_pause(struct relay *relay, struct relay_partition *partition,
 	set_pauses(relay, partition, partition->pauses & ~reason);
 }
 
+/* Of ids and records that are due soon only time, or more memory, makes less. */
+static void log_short_memory(struct relay *relay)
+{
+	uint64_t now_ms = relay_boot_ms();
+
+	if (!relay->pressure.paused[RELAY_INPUT] || relay->memory_pauses[RELAY_INPUT] ||
+	    (relay->memory_logged_ms && now_ms - relay->memory_logged_ms < LOG_EVERY_MS))
+		return;
+	relay->memory_logged_ms = now_ms;
+	log_say(LOG_WARNING, "memory is short: new records are not read until there is room; of %"
+		PRIu64 " of %" PRIu64 " bytes, %" PRIu64 " are for ids that were taken back",
+		relay->pressure.bytes, relay->pressure.cap, relay_cancels_bytes(relay));
+}
+
 void relay_partition_backpressure(struct relay *relay)
 {
+	log_short_memory(relay);
 	if (memcmp(relay->memory_pauses, relay->pressure.paused, sizeof(relay->memory_pauses)))
 		relay_partition_backpressure_all(relay);
 }

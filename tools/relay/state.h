@@ -613,6 +613,8 @@ struct relay {
 	struct relay_lag *lag;
 	/* When it was last logged that a bucket has too few partitions, by the clock since boot. */
 	uint64_t put_off_logged_ms;
+	/* The same of memory that is short. */
+	uint64_t memory_logged_ms;
 };
 
 static inline uint64_t relay_now_ms(void)

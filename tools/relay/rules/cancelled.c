@@ -184,7 +184,7 @@ static void expire_slot(struct cancelled *set, struct cancelled_entry **at, uint
 	}
 }
 
-size_t cancelled_expire(struct cancelled *set, uint64_t now_ms, uint64_t keep_ms,
+size_t cancelled_expire(struct cancelled *set, uint64_t now_ms, uint64_t keep_ms, size_t most,
 			cancelled_gone *gone, void *context)
 {
 	size_t before = set->nr, i;
@@ -192,8 +192,11 @@ size_t cancelled_expire(struct cancelled *set, uint64_t now_ms, uint64_t keep_ms
 	if (!before || now_ms < keep_ms || set->earliest_ms > now_ms - keep_ms)
 		return 0;
 	set->earliest_ms = UINT64_MAX;
-	for (i = 0; i < set->nr_slots; i++)
+	for (i = 0; i < set->nr_slots && before - set->nr < most; i++)
 		expire_slot(set, &set->slots[i], now_ms - keep_ms, gone, context);
+	/* Of those in the other slots nothing is known. */
+	if (i < set->nr_slots)
+		set->earliest_ms = 0;
 	before -= set->nr;
 	free_if_empty(set);
 	return before;

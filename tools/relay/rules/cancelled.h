@@ -49,11 +49,12 @@ bool cancelled_remove(struct cancelled *set, const void *id, size_t len);
 typedef void cancelled_gone(void *context, const void *id, size_t len);
 
 /*
- * Remove the ids whose record was due @keep_ms ago or earlier. @gone is called for each of them.
- * This visits all ids if there is one to remove, otherwise it most often visits none. Returns
- * the number of those that were removed.
+ * Remove the ids whose record was due @keep_ms ago or earlier; when about @most are removed, the
+ * others stay until the next call. @gone is called for each of them. This visits all ids if there
+ * is one to remove, otherwise it most often visits none. Returns the number of those that were
+ * removed.
  */
-size_t cancelled_expire(struct cancelled *set, uint64_t now_ms, uint64_t keep_ms,
+size_t cancelled_expire(struct cancelled *set, uint64_t now_ms, uint64_t keep_ms, size_t most,
 			cancelled_gone *gone, void *context);
 
 /* Write the value of an entry, without a NUL. Returns its length. */

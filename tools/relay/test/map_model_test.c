@@ -1224,7 +1224,7 @@ static void read_cancelled(struct relay *relay)
 	}
 	relay->view_ms = world.now_ms;
 	if (breaks(KEEP_CANCELS))
-		cancelled_expire(&relay->cancelled, world.now_ms, 20, note_gone, NULL);
+		cancelled_expire(&relay->cancelled, world.now_ms, 20, SIZE_MAX, note_gone, NULL);
 }
 
 /* --- at least once ------------------------------------------------------------------------ */

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/util.h"
 #include "relay/lag.h"
 #include "relay/partition.h"
+#include "relay/test/caught_lib.h"
 #include "relay/test/fixture_lib.h"
 
 static void read_error_of(const char *topic, rd_kafka_resp_err_t error)
@@ -97,12 +99,15 @@ TEST(partitions_are_paused_for_memory_in_one_call_and_once)
 	open_relay();
 	relay.pressure.cap = 1 << 20;
 	assign_partitions("delays", 100);
+	log_set_level(LOG_WARNING);
+	catch_stderr();
 	for (i = 0; i < 100; i++) {
 		struct record record = { .partition = i, .delay_ms = H_MS, .value_len = 10000 };
 
 		read_record(&record);
 	}
 	ASSERT(relay.pressure.paused[RELAY_INPUT]);
+	ASSERT(strstr(caught(), "memory is short: new records are not read"));
 	ASSERT_EQ(kafka.nr_pause_calls, 1);
 	wait_ms(H_MS);
 	fake_report_all("target", 0);

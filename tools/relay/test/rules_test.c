@@ -892,7 +892,7 @@ static void expire(struct cancelled *set, uint64_t now_ms)
 	size_t nr = 0, before = set->nr;
 	int i;
 
-	ASSERT_EQ(cancelled_expire(set, now_ms, 1000, note_gone, &nr), before - set->nr);
+	ASSERT_EQ(cancelled_expire(set, now_ms, 1000, SIZE_MAX, note_gone, &nr), before - set->nr);
 	ASSERT_EQ(nr, before - set->nr);
 	for (i = 0; i < IDS; i++)
 		if (ids[i].in)
@@ -934,15 +934,39 @@ TEST(an_id_is_kept_until_its_record_was_due_for_the_time_that_it_is_kept)
 
 	ids[0].in = true;
 	ASSERT_EQ(cancelled_add(&set, &i, sizeof(i), NOW_MS), 0);
-	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS - 1, RELAY_CANCEL_KEEP_MS, note_gone,
-				   &nr), 0);
+	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS - 1, RELAY_CANCEL_KEEP_MS, SIZE_MAX,
+				   note_gone, &nr), 0);
 	/* It is replaced by the same with a later time. */
 	ASSERT_EQ(cancelled_add(&set, &i, sizeof(i), NOW_MS + 1), 0);
-	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS, RELAY_CANCEL_KEEP_MS, note_gone,
-				   &nr), 0);
-	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS + 1, RELAY_CANCEL_KEEP_MS, note_gone,
-				   &nr), 1);
+	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS, RELAY_CANCEL_KEEP_MS, SIZE_MAX,
+				   note_gone, &nr), 0);
+	ASSERT_EQ(cancelled_expire(&set, NOW_MS + HOUR_MS + 1, RELAY_CANCEL_KEEP_MS, SIZE_MAX,
+				   note_gone, &nr), 1);
 	ASSERT_EQ(nr, 1);
+	cancelled_free(&set);
+}
+
+static void count_gone(void *context, const void *id, size_t len)
+{
+	(void)id;
+	(void)len;
+	++*(size_t *)context;
+}
+
+TEST(ids_expire_some_at_a_time)
+{
+	struct cancelled set = { 0 };
+	size_t nr = 0;
+	int i;
+
+	for (i = 0; i < 10000; i++)
+		ASSERT_EQ(cancelled_add(&set, &i, sizeof(i), i < 5000 ? 1 : 5000), 0);
+	while (cancelled_expire(&set, 2000, 1000, 100, count_gone, &nr))
+		ASSERT_LE(nr, 5000);
+	ASSERT_EQ(nr, 5000);
+	ASSERT_EQ(set.nr, 5000);
+	ASSERT_GT(cancelled_expire(&set, 6000, 1000, 100, count_gone, &nr), 0);
+	ASSERT_LT(nr, 5200);
 	cancelled_free(&set);
 }
 
