@@ -304,6 +304,25 @@ static void flush(struct relay *relay)
 	relay_send_poll(relay, 0);
 }
 
+/* Does Kafka know all that is done of a partition, by the map, or by the committed offset alone? */
+static bool is_known(const struct relay_partition *partition)
+{
+	return partition->done_mapped == partition->done ||
+		(partition->commit_done == partition->done &&
+		 partition->committed == partition->mark.low &&
+		 !watermark_done_above(&partition->mark));
+}
+
+static bool is_all_known(struct relay *relay)
+{
+	struct relay_partition *partition;
+
+	RB_FOREACH(partition, relay_partitions, &relay->partitions)
+		if (partition->state == PARTITION_READY && !is_known(partition))
+			return false;
+	return true;
+}
+
 /* At least once: everything that is done becomes known to the next owner. */
 static void finish_once(struct relay *relay)
 {
@@ -311,7 +330,7 @@ static void finish_once(struct relay *relay)
 	relay_map_wait(relay);
 	relay_map_flush(relay);
 	relay->unclean |= !relay_commit_wait(relay);
-	relay->unclean |= !relay_map_wait(relay);
+	relay->unclean |= !relay_map_wait(relay) || !is_all_known(relay);
 }
 
 static void suspend_partitions(struct relay *relay)
@@ -463,7 +482,7 @@ void relay_group_leave(struct relay *relay)
 	relay_turn_wait(relay);
 	forget_all(relay);
 	if (relay->unclean && !relay->status) {
-		log_say(LOG_ERR, "ended without the answer of all brokers%s",
+		log_say(LOG_ERR, "ended before brokers had taken all that is done%s",
 			relay->options.delivery == RELAY_EXACTLY_ONCE ? "" :
 			": records may come twice");
 		relay->status = EX_UNAVAILABLE;

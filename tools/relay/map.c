@@ -493,7 +493,7 @@ static void log_failure(struct relay *relay, const struct relay_map_write *write
 	if (relay->map_logged_ms && now_ms - relay->map_logged_ms < LOG_EVERY_MS)
 		return;
 	relay->map_logged_ms = now_ms;
-	log_say(LOG_ERR, "%s cannot be written, after a crash more records come twice: %s",
+	log_say(LOG_ERR, "%s cannot be written, so records come twice if another relay goes on: %s",
 		write->topic, rd_kafka_err2str(error));
 }
 

@@ -45,6 +45,43 @@ TEST(a_commit_that_could_not_start_is_tried_again)
 	ASSERT_EQ(partition_of_delays(0)->done_committed, partition_of_delays(0)->done);
 }
 
+/* What a relay that ends in order leaves is known, or it says that it is not. */
+static bool ends_cleanly(rd_kafka_resp_err_t map_error, bool waits)
+{
+	open_relay();
+	assign_partitions("delays", 1);
+	if (waits)
+		read_delayed(0, H_MS);
+	read_due(waits, "target");
+	fake_report_all("target", 0);
+	turn();
+	kafka.map_error = map_error;
+	revoke_partitions("delays", 1);
+	return !relay.unclean;
+}
+
+TEST(an_end_is_in_order_if_all_that_is_done_is_known)
+{
+	ASSERT(ends_cleanly(0, true));
+	ASSERT(ends_cleanly(0, false));
+}
+
+TEST(an_end_is_not_in_order_if_the_map_cannot_be_written)
+{
+	ASSERT(!ends_cleanly(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, true));
+}
+
+TEST(an_end_is_in_order_without_the_map_if_nothing_waits)
+{
+	ASSERT(ends_cleanly(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, false));
+}
+
+TEST(an_end_is_not_in_order_if_the_commit_is_refused_and_the_map_cannot_be_written)
+{
+	kafka.wait_answer = RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+	ASSERT(!ends_cleanly(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, false));
+}
+
 /* --- requests --------------------------------------------------------------------------- */
 
 #define MANY	1500
