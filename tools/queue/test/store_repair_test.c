@@ -50,8 +50,8 @@ int __real_store_get_tube(struct store *store, uint32_t tube, struct tube_record
 int __wrap_store_get_tube(struct store *store, uint32_t tube, struct tube_record *record);
 int __real_store_number(struct store *store, const char *name, uint64_t *number);
 int __wrap_store_number(struct store *store, const char *name, uint64_t *number);
-void __real_store_commit(struct store *store);
-void __wrap_store_commit(struct store *store);
+uint64_t __real_store_commit(struct store *store);
+uint64_t __wrap_store_commit(struct store *store);
 int __real_fstatvfs(int fd, struct statvfs *fs);
 int __wrap_fstatvfs(int fd, struct statvfs *fs);
 rocksdb_t *__real_rocksdb_open(const rocksdb_options_t *options, const char *name, char **error);
@@ -127,11 +127,12 @@ int __wrap_store_number(struct store *store, const char *name, uint64_t *number)
 	return is_readable(name) ? __real_store_number(store, name, number) : -EIO;
 }
 
-void __wrap_store_commit(struct store *store)
+uint64_t __wrap_store_commit(struct store *store)
 {
-	__real_store_commit(store);
+	uint64_t commit = __real_store_commit(store);
+
 	if (!ends_after_commit)
-		return;
+		return commit;
 	ends_after_commit = false;
 	store_flush(store);
 	_exit(1);
