@@ -465,20 +465,39 @@ static bool is_full(const struct relay_target *target)
 
 /*
  * With exactly once, a record that its target refuses aborts the whole turn. So for some time
- * after that, records of this target are first tried alone.
+ * after that, records of this target are first tried alone, until one is found that is too large;
+ * from then on only those that are as large as that.
  */
 static bool is_delicate(const struct relay *relay, const struct relay_entry *entry)
 {
+	const struct relay_target *target = entry->target;
+
 	return relay->turn && !entry->is_proven &&
-		relay_boot_ms() < entry->target->delicate_ms;
+		(relay_boot_ms() < target->delicate_ms ||
+		 (target->refused_bytes && entry->size >= target->refused_bytes));
+}
+
+/* Make the largest of the held entries the first one. */
+static void find_largest(struct relay_target *target)
+{
+	struct relay_entry *entry, *largest = TAILQ_FIRST(&target->held);
+
+	TAILQ_FOREACH(entry, &target->held, in_queue)
+		if (entry->size > largest->size)
+			largest = entry;
+	TAILQ_REMOVE(&target->held, largest, in_queue);
+	TAILQ_INSERT_HEAD(&target->held, largest, in_queue);
 }
 
 static void try_alone(struct relay *relay, struct relay_target *target)
 {
-	struct relay_entry *entry = TAILQ_FIRST(&target->held);
+	struct relay_entry *entry;
 
-	if (!entry || target->checking)
+	if (TAILQ_EMPTY(&target->held) || target->checking)
 		return;
+	if (target->seeks_large)
+		find_largest(target);
+	entry = TAILQ_FIRST(&target->held);
 	entry->isolated = true;
 	entry->is_alone = true;
 	start_check(relay, target, entry);
@@ -500,6 +519,26 @@ static void hold_alone(struct relay *relay, struct relay_entry *entry)
 	try_alone(relay, target);
 }
 
+/* What an entry that was tried alone tells about others: the held ones are not to blame. */
+static void note_size(struct relay_target *target, const struct relay_entry *entry,
+		      rd_kafka_resp_err_t error)
+{
+	struct relay_entry *other;
+	bool is_largest = true;
+
+	TAILQ_FOREACH(other, &target->held, in_queue)
+		is_largest &= other->size <= entry->size;
+	target->seeks_large &= !error && !is_largest;
+	if (is_about_size(error)) {
+		target->refused_bytes = entry->size;
+		target->delicate_ms = 0;
+		TAILQ_FOREACH(other, &target->held, in_queue)
+			other->isolated = false;
+	} else if (!error && entry->size >= target->refused_bytes) {
+		target->refused_bytes = 0;
+	}
+}
+
 /* The first held entry was tried. Returns false if that says nothing about the record itself. */
 static bool note_alone(struct relay *relay, struct relay_target *target, rd_kafka_resp_err_t error)
 {
@@ -510,6 +549,7 @@ static bool note_alone(struct relay *relay, struct relay_target *target, rd_kafk
 	release_held(relay, entry);
 	entry->is_proven = !error;
 	entry->isolated = error;
+	note_size(target, entry, error);
 	if (error)
 		handle_write_error(relay, entry, error);
 	else
@@ -732,10 +772,11 @@ static bool lacks_partition(const struct relay_entry *entry)
 }
 
 /* The record, or another one of its batch, was refused: send it once more, in its own batch. */
-static void isolate(struct relay *relay, struct relay_entry *entry)
+static void isolate(struct relay *relay, struct relay_entry *entry, rd_kafka_resp_err_t error)
 {
 	entry->isolated = true;
 	if (relay->turn) {
+		entry->target->seeks_large = is_about_size(error);
 		entry->target->delicate_ms = relay_boot_ms() + DELICATE_MS;
 		hold_alone(relay, entry);
 		return;
@@ -758,7 +799,7 @@ static void handle_write_error(struct relay *relay, struct relay_entry *entry,
 	if (error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && keeps_number) {
 		put_off(relay, entry);
 	} else if (is_about_batch(error) && !entry->isolated) {
-		isolate(relay, entry);
+		isolate(relay, entry, error);
 	} else if (is_hopeless(error) && !invalid) {
 		refuse(relay, entry, error);
 	} else if (is_about_size(error) && !entry->stripped) {

@@ -383,6 +383,9 @@ TAILQ_HEAD(relay_map_writes, relay_map_write);
  * @lacks_from: a bucket: it has no partition of this number, nor any above it;
  * @lacks_ms: until then of the clock since boot, this is not tried again.
  * @delicate_ms: until then of the clock since boot, its records are tried alone.
+ * @seeks_large: that is because of the size of one of them: the largest is tried first.
+ * @refused_bytes: the size of a record that it has refused for that: such records, and larger ones,
+ *	are always tried alone; 0: none.
  * @failed_number: its partition that failed last, in a turn, which is tried; negative: any.
  * @backoff_ms: the time between two tries.
  * @logged_ms: when the failure was last logged, by the clock since boot.
@@ -416,6 +419,8 @@ struct relay_target {
 	uint64_t lacks_ms;
 	int32_t failed_number;
 	uint64_t delicate_ms;
+	bool seeks_large;
+	size_t refused_bytes;
 	uint64_t backoff_ms;
 	uint64_t logged_ms;
 	bool labelled;

@@ -77,8 +77,7 @@ static bool is_of_map(const struct fake_produced *produced)
 
 static rd_kafka_error_t *add_to_transaction(rd_kafka_t *client, struct fake_produced *produced)
 {
-	rd_kafka_error_t *error = fake_transaction_add(client, produced->topic, produced->partition,
-						       produced->opaque);
+	rd_kafka_error_t *error = fake_transaction_add(client, produced);
 
 	if (!error && produced->headers)
 		rd_kafka_headers_destroy(produced->headers);

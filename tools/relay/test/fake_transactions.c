@@ -181,8 +181,7 @@ rd_kafka_error_t *rd_kafka_begin_transaction(rd_kafka_t *client)
 	return error_of(transactions.begin_error);
 }
 
-rd_kafka_error_t *fake_transaction_add(rd_kafka_t *client, const char *topic, int32_t number,
-				       void *opaque)
+rd_kafka_error_t *fake_transaction_add(rd_kafka_t *client, const struct fake_produced *produced)
 {
 	struct fake_client *to = client_of(client);
 	struct fake_write *write = &to->records[to->nr];
@@ -190,9 +189,10 @@ rd_kafka_error_t *fake_transaction_add(rd_kafka_t *client, const char *topic, in
 
 	ASSERT(to->open);
 	ASSERT_LT(to->nr, RECORDS_MAX);
-	snprintf(write->topic, sizeof(write->topic), "%s", topic);
-	write->number = number == RD_KAFKA_PARTITION_UA ? 0 : number;
-	write->opaque = opaque;
+	snprintf(write->topic, sizeof(write->topic), "%s", produced->topic);
+	write->number = produced->partition == RD_KAFKA_PARTITION_UA ? 0 : produced->partition;
+	write->opaque = produced->opaque;
+	write->value_len = produced->value_len;
 	write->position = to->nr;
 	error = transactions.at_once ? transactions.at_once(write) : 0;
 	to->nr += !error;

@@ -14,18 +14,21 @@
 #include <stdint.h>
 
 #include "relay/state.h"
+#include "relay/test/fake_kafka.h"
 
 /**
  * struct fake_write - a record of a transaction
  * @topic: where to.
  * @number: its partition; those of targets are chosen by librdkafka, and are 0 here.
  * @opaque: what the relay gave with it.
+ * @value_len: the length of its value.
  * @position: its place in the transaction.
  */
 struct fake_write {
 	char topic[RELAY_TOPIC_MAX + 1];
 	int32_t number;
 	void *opaque;
+	size_t value_len;
 	size_t position;
 };
 
@@ -85,7 +88,6 @@ extern struct fake_transactions transactions;
 size_t fake_committed(const char *topic);
 
 /* A producer has been given a record: see rd_kafka_produceva() of fake_kafka.c. */
-rd_kafka_error_t *fake_transaction_add(rd_kafka_t *client, const char *topic, int32_t number,
-				       void *opaque);
+rd_kafka_error_t *fake_transaction_add(rd_kafka_t *client, const struct fake_produced *produced);
 
 #endif /* RELAY_TEST_FAKE_TRANSACTIONS_H */

@@ -147,6 +147,67 @@ TEST(a_refused_record_is_invalid_and_holds_up_no_other)
 	ASSERT_EQ(committed(), 3);
 }
 
+#define LARGE		5000
+
+static bool has_large;
+
+static rd_kafka_resp_err_t note_large(const struct fake_write *write)
+{
+	has_large = (write->position && has_large) ||
+		(!strcmp(write->topic, "target") && write->value_len >= LARGE);
+	return 0;
+}
+
+/* All records of a batch are refused together. */
+static rd_kafka_resp_err_t refuse_batch(const struct fake_write *write)
+{
+	return has_large && !strcmp(write->topic, "target") ?
+		RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE : 0;
+}
+
+static void read_sized(int64_t offset, size_t value_len)
+{
+	read_record(&(struct record){ .offset = offset, .value_len = value_len });
+}
+
+TEST(one_record_that_is_too_large_is_found_soon_and_does_not_slow_down_the_others)
+{
+	unsigned int turns_aborted, tried;
+	int64_t offset;
+
+	open_turns();
+	transactions.at_once = note_large;
+	transactions.refuse = refuse_batch;
+	for (offset = 0; offset < 500; offset++)
+		read_sized(offset, offset == 250 ? LARGE : 100);
+	run_turns(10);
+	ASSERT_EQ(fake_committed("target"), 499);
+	ASSERT_EQ(fake_committed("delays.invalid"), 1);
+	/* The turns, and those that were tried alone. */
+	ASSERT_LE(transactions.nr_aborts, 5);
+	/* Later ones of that size abort no turn, however long after that. */
+	fake_advance(HOUR_MS * NSEC_PER_MSEC);
+	run_turns(2);
+	turns_aborted = relay.stats.turns_aborted;
+	tried = transactions.nr_aborts;
+	for (; offset < 1000; offset++)
+		read_sized(offset, offset % 100 ? 100 : LARGE + offset);
+	run_turns(30);
+	ASSERT_EQ(relay.stats.turns_aborted, turns_aborted);
+	ASSERT_EQ(transactions.nr_aborts, tried + 5);
+	ASSERT_EQ(fake_committed("delays.invalid"), 6);
+	ASSERT_EQ(fake_committed("target"), 994);
+	/* The limit was raised. */
+	transactions.refuse = NULL;
+	read_sized(1000, 2 * LARGE);
+	for (; offset < 1500; offset++)
+		read_sized(offset + 1, 2 * LARGE);
+	run_turns(10);
+	ASSERT_EQ(fake_committed("target"), 994 + 501);
+	ASSERT_LE(transactions.nr_aborts, tried + 5 + 5);
+	ASSERT_EQ(committed(), 1501);
+}
+
 /* Brokers take so many records until message.timeout.ms is over. */
 #define IN_TIME		150
 
