@@ -225,6 +225,23 @@ static bool set_user_settings(rd_kafka_conf_t *conf, const struct relay *relay)
 	return set(conf, "bootstrap.servers", relay->options.brokers);
 }
 
+/* Of the settings that all clients may have, the relay's producers have some of their own. */
+static void warn_of_setting(const struct relay_setting *setting)
+{
+	static const char *const names[] = {
+		"message.timeout.ms", "delivery.timeout.ms", "transaction.timeout.ms",
+	};
+	const char *name = setting->name;
+	size_t i;
+
+	if (!strncmp(name, "topic.", 6))
+		name += 6;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			log_say(LOG_WARNING, "%s has no effect: the relay has its own",
+				setting->name);
+}
+
 static rd_kafka_conf_t *make_conf(struct relay *relay, const struct setting *settings,
 				  size_t nr)
 {
@@ -450,8 +467,11 @@ static bool check_user_settings(const struct relay *relay)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	bool right = set_user_settings(conf, relay);
+	const struct relay_setting *setting;
 
 	rd_kafka_conf_destroy(conf);
+	STAILQ_FOREACH(setting, &relay->options.settings, entry)
+		warn_of_setting(setting);
 	return right;
 }
 

@@ -164,6 +164,7 @@ def other_records_come_while_the_topic_of_invalid_ones_cannot_be_written():
     need_mock("a topic without a leader")
     with Scene(partitions=1) as scene:
         relay = scene.start("-X", "message.timeout.ms=1000")
+        holds("message.timeout.ms has no effect" in relay.said(), relay.said())
         invalid = f"{scene.topic}.invalid"
         scene.cluster.tell("leader", invalid, 0, -1)
         refused = [scene.ledger.send_invalid([], NO_TARGET) for _ in range(10)]
