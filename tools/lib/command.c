@@ -21,7 +21,7 @@ static int run_some(struct twheel *wheel, struct twheel_cmd *cmds, unsigned int 
 		.cmd_size = sizeof(*cmds),
 	};
 
-	return wheel_ioctl(wheel, TWHEEL_IOC_SUBMIT, &submit);
+	return twheel__ioctl(wheel, TWHEEL_IOC_SUBMIT, &submit);
 }
 
 int twheel_run(struct twheel *wheel, struct twheel_cmd *cmd)

@@ -13,7 +13,7 @@
 
 #define WORD_TAKEN	0xffffffffU
 
-int words_map(struct twheel *wheel, __u32 nr)
+int twheel__words_map(struct twheel *wheel, __u32 nr)
 {
 	size_t size;
 	void *words;
@@ -32,7 +32,7 @@ int words_map(struct twheel *wheel, __u32 nr)
 	return 0;
 }
 
-void words_unmap(struct twheel *wheel)
+void twheel__words_unmap(struct twheel *wheel)
 {
 	if (wheel->words)
 		munmap(wheel->words, wheel->nr_words * sizeof(*wheel->words));

@@ -36,11 +36,16 @@ struct twheel {
 	__u32 nr_touched;
 };
 
+/*
+ * Functions that files share begin with twheel__, because the static library defines them in
+ * the program.
+ */
+
 /* Map the words of a wheel that is configured for @nr of them.  Returns 0 or an errno. */
-int words_map(struct twheel *wheel, __u32 nr);
-void words_unmap(struct twheel *wheel);
+int twheel__words_map(struct twheel *wheel, __u32 nr);
+void twheel__words_unmap(struct twheel *wheel);
 
 /* An ioctl, which is called again after a signal.  Returns as ioctl(), or an errno. */
-int wheel_ioctl(const struct twheel *wheel, unsigned long request, void *argument);
+int twheel__ioctl(const struct twheel *wheel, unsigned long request, void *argument);
 
 #endif /* _LIBTWHEEL_PRIVATE_H */

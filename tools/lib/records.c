@@ -85,7 +85,7 @@ int twheel_list_sized(struct twheel *wheel, void *entries, size_t entry_size,
 		.cursor = *cursor,
 		.entries = (uintptr_t)entries,
 	};
-	int ret = wheel_ioctl(wheel, TWHEEL_IOC_LIST, &list);
+	int ret = twheel__ioctl(wheel, TWHEEL_IOC_LIST, &list);
 
 	*cursor = list.cursor;
 	return ret;

@@ -12,7 +12,7 @@
 
 #define DEVICE_PATH	"/dev/twheel"
 
-int wheel_ioctl(const struct twheel *wheel, unsigned long request, void *argument)
+int twheel__ioctl(const struct twheel *wheel, unsigned long request, void *argument)
 {
 	int ret;
 
@@ -28,7 +28,7 @@ static int get_info(struct twheel *wheel)
 	int ret;
 
 	wheel->info.size = sizeof(wheel->info);
-	ret = wheel_ioctl(wheel, TWHEEL_IOC_INFO, &wheel->info);
+	ret = twheel__ioctl(wheel, TWHEEL_IOC_INFO, &wheel->info);
 	if (ret)
 		return ret == -ENOTTY ? -EPROTO : ret;
 	return wheel->info.abi == TWHEEL_ABI_VERSION ? 0 : -EPROTO;
@@ -40,9 +40,9 @@ static int configure(struct twheel *wheel, const struct twheel_config *wanted)
 	int ret;
 
 	config.size = sizeof(config);
-	ret = wheel_ioctl(wheel, TWHEEL_IOC_CONFIG, &config);
+	ret = twheel__ioctl(wheel, TWHEEL_IOC_CONFIG, &config);
 	if (!ret && config.nr_deadlines)
-		ret = words_map(wheel, config.nr_deadlines);
+		ret = twheel__words_map(wheel, config.nr_deadlines);
 	wheel->clock = config.clockid;
 	return ret;
 }
@@ -91,7 +91,7 @@ void twheel_close(struct twheel *wheel)
 {
 	if (!wheel)
 		return;
-	words_unmap(wheel);
+	twheel__words_unmap(wheel);
 	if (wheel->fd >= 0)
 		close(wheel->fd);
 	pthread_mutex_destroy(&wheel->words_mutex);

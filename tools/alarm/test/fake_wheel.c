@@ -195,7 +195,7 @@ static void set_timer(struct fake_wheel *fake)
 
 /* --- the library's functions ------------------------------------------------------------ */
 
-int wheel_ioctl(const struct twheel *wheel, unsigned long request, void *argument)
+int twheel__ioctl(const struct twheel *wheel, unsigned long request, void *argument)
 {
 	const struct twheel_submit *submit = argument;
 	struct fake_wheel *fake = fake_of(wheel);
