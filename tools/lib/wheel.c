@@ -22,15 +22,15 @@ int twheel__ioctl(const struct twheel *wheel, unsigned long request, void *argum
 	return ret < 0 ? -errno : ret;
 }
 
-/* Read the device's info.  Returns 0 or an errno. */
+/*
+ * Read the device's info.  Returns 0 or an errno.  Another device refuses the call with any
+ * error, and the device itself never does.
+ */
 static int get_info(struct twheel *wheel)
 {
-	int ret;
-
 	wheel->info.size = sizeof(wheel->info);
-	ret = twheel__ioctl(wheel, TWHEEL_IOC_INFO, &wheel->info);
-	if (ret)
-		return ret == -ENOTTY ? -EPROTO : ret;
+	if (twheel__ioctl(wheel, TWHEEL_IOC_INFO, &wheel->info))
+		return -EPROTO;
 	return wheel->info.abi == TWHEEL_ABI_VERSION ? 0 : -EPROTO;
 }
 

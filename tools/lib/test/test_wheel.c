@@ -72,6 +72,8 @@ TEST(open_says_what_is_wrong_and_leaves_nothing_behind)
 	ASSERT(!wheel);
 	ASSERT_EQ(twheel_open_path(&wheel, "/dev/null", NULL), -EPROTO);
 	ASSERT_EQ(twheel_open_path(&wheel, "/dev/null", &config), -EPROTO);
+	/* It answers -EINVAL to an ioctl that it does not know. */
+	ASSERT_EQ(twheel_open_path(&wheel, "/dev/urandom", NULL), -EPROTO);
 	config.wake_count = 2;
 	ASSERT_EQ(twheel_open(&wheel, &config), -EINVAL);
 	ASSERT(!wheel);
