@@ -330,7 +330,10 @@ int twheel_enter(struct twheel *wheel, struct twheel_batch *batch, unsigned int 
 		 struct twheel_records *records, unsigned int min_records,
 		 __u64 timeout_ns, const sigset_t *mask);
 
-/* As twheel_list(), of entries whose structure has @entry_size bytes, at least 64. */
+/*
+ * As twheel_list(), of entries whose structure has @entry_size bytes, at least 64 and below
+ * 2^32; else -EINVAL.
+ */
 int twheel_list_sized(struct twheel *wheel, void *entries, size_t entry_size,
 		      unsigned int nr, __u64 *cursor);
 

@@ -85,8 +85,11 @@ int twheel_list_sized(struct twheel *wheel, void *entries, size_t entry_size,
 		.cursor = *cursor,
 		.entries = (uintptr_t)entries,
 	};
-	int ret = twheel__ioctl(wheel, TWHEEL_IOC_LIST, &list);
+	int ret;
 
+	if (entry_size > UINT32_MAX)
+		return -EINVAL;
+	ret = twheel__ioctl(wheel, TWHEEL_IOC_LIST, &list);
 	*cursor = list.cursor;
 	return ret;
 }
