@@ -45,6 +45,12 @@
 extern "C" {
 #endif
 
+/* In C++, functions with the names of structures hide their constructors. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /* Times are in nanoseconds. */
 #define TWHEEL_MICROSECOND	1000ULL
 #define TWHEEL_MILLISECOND	1000000ULL
@@ -497,6 +503,10 @@ static inline bool twheel_timeout_pending(const struct twheel_timeout *timeout)
  * all starts and stops have been submitted.
  */
 int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns);
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 #ifdef __cplusplus
 }
