@@ -27,6 +27,12 @@
  * a loop.  The program destroys the objects that it has created or initialised.  Commands
  * and records are copied, so no other memory changes its owner.
  *
+ * After fork(), parent and child have the same wheel, with the same events and words: what
+ * one of them reads, cancels or stores counts for both.  But each has its own list of free
+ * words, so only one of them may allocate words.  A loop belongs to the process that created
+ * it: see below.  A child that does not use the wheel calls twheel_loop_destroy() and
+ * twheel_close(), which end none of the parent's events.
+ *
  * Only functions that wait for records return -EINTR after a signal handler has run:
  * twheel_wait(), twheel_enter() and twheel_loop_run().  All others continue after a signal.
  */
@@ -88,7 +94,10 @@ int twheel_open(struct twheel **wheel, const struct twheel_config *config);
 int twheel_open_path(struct twheel **wheel, const char *path,
 		     const struct twheel_config *config);
 
-/* Close a wheel, or NULL, and end its events.  No other thread may use it any more. */
+/*
+ * Close a wheel, or NULL, and end its events, unless another process has the file, too: as
+ * after fork(), the last one that closes it ends them.  No other thread may use it any more.
+ */
 void twheel_close(struct twheel *wheel);
 
 /* The file, which is readable (EPOLLIN) when there are records. */
@@ -417,7 +426,12 @@ static inline __u64 twheel_deadline_ns(const __u64 *words, __u32 word)
  * No callback is called after twheel_timeout_stop() has returned, nor for an earlier time
  * than that of the last twheel_timeout_start().  A callback may start and stop any timeout,
  * and may free timeouts that are not started: its own is one of these unless it has an
- * interval.  It must not destroy the loop.
+ * interval.  It must not destroy the loop. 
+ *
+ * A loop belongs to the process that created it.  In a child of fork(), twheel_loop_run()
+ * and twheel_timeout_start() return -ECHILD, and twheel_timeout_stop() and
+ * twheel_loop_destroy() free the child's memory only: the parent's timeouts go on.  So a
+ * program that calls daemon() creates its loops after that.
  */
 struct twheel_loop;
 
@@ -466,7 +480,8 @@ int twheel_loop_fd(const struct twheel_loop *loop);
  * also with TWHEEL_CANCEL_ON_SET.  With @interval_ns it repeats until it is stopped.
  *
  * Returns 0; or an error, and nothing changes: -EINVAL: it belongs to another loop, the
- * interval is less than a tick, or a flag is not allowed; -ENOMEM.
+ * interval is less than a tick, or a flag is not allowed; -ECHILD: another process created
+ * the loop; -ENOMEM.
  */
 int twheel_timeout_start(struct twheel_loop *loop, struct twheel_timeout *timeout,
 			 __u64 time_ns, __u64 interval_ns, __u64 slack_ns, __u16 flags);
@@ -495,12 +510,15 @@ static inline bool twheel_timeout_pending(const struct twheel_timeout *timeout)
  * limit) until a timeout is due, and call the callbacks of those that are due, at most some
  * hundred.
  *
- * Returns the number of callbacks that were called, which is 0 after the timeout or if all
- * that were due had been stopped; -EINTR: a signal came, and no callback was called;
- * -EBUSY: a callback has called this function; -ENOSPC, -ENOMEM: the kernel refused to arm
- * a timeout, which is then not started (twheel_timeout_pending() shows which one): the
- * function did not wait, but has called the callbacks that were due.  After each of these,
- * all starts and stops have been submitted.
+ * Returns the number of callbacks that were called, which is 0 after the timeout, or if all
+ * that were due had been stopped, or if a record came of an event that is not the loop's;
+ * -EINTR: a signal's handler has run, and no callback was called; -ENOSPC, -ENOMEM: the
+ * kernel refused to arm a timeout, which is then not started (twheel_timeout_pending() shows
+ * which one): the function did not wait, but has called the callbacks that were due.  After
+ * each of these, all starts and stops have been submitted.
+ *
+ * Returns -EBUSY: a callback has called this function; -ECHILD: another process created the
+ * loop.  Then nothing was done.
  */
 int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns);
 

@@ -12,9 +12,13 @@
  * A turn goes through its records twice.  The first pass marks the slots whose events have
  * ended in the kernel, and counts the records of each slot.  The second pass calls the
  * callbacks, which may start or stop any timeout: that resets the count of its slot.
+ *
+ * fork() copies a loop, but both copies have the same events in the kernel.  So only the
+ * process that created it uses it.  In a child it submits nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "private.h"
@@ -63,6 +67,7 @@ struct slot {
  * @slots: the table; slot 0 is not used.
  * @nr_slots: the number of slots, with slot 0.
  * @first_free: a free slot, or 0.
+ * @owned: a page of its own, which the kernel fills with zeros in a child of fork().
  * @running: twheel_loop_run() is running.
  */
 struct twheel_loop {
@@ -72,6 +77,7 @@ struct twheel_loop {
 	struct slot *slots;
 	__u32 nr_slots;
 	__u32 first_free;
+	bool *owned;
 	bool running;
 };
 
@@ -157,7 +163,7 @@ static struct twheel_cmd *slot_command(struct twheel_loop *loop, struct slot *sl
 	return cmd;
 }
 
-/* Start a timeout, or start it again, by an ADD.  Returns 0, -EINVAL or -ENOMEM. */
+/* Start a timeout, or start it again, by an ADD.  Returns 0 or an error. */
 static int start(struct twheel_loop *loop, struct twheel_timeout *timeout,
 		 const struct twheel_cmd *add)
 {
@@ -165,6 +171,8 @@ static int start(struct twheel_loop *loop, struct twheel_timeout *timeout,
 	struct slot *slot;
 	bool fresh = !timeout->slot;
 
+	if (!*loop->owned)
+		return -ECHILD;
 	if (!fresh && timeout->loop != loop)
 		return -EINVAL;
 	if (fresh && slot_take(loop, timeout))
@@ -244,7 +252,8 @@ void twheel_timeout_stop(struct twheel_timeout *timeout)
 	if (!timeout->slot)
 		return;
 	slot = &loop->slots[timeout->slot];
-	if (slot->id) {
+	/* In a child of fork() the event is the parent's. */
+	if (slot->id && *loop->owned) {
 		cmd = slot_command(loop, slot);
 		if (cmd)
 			twheel_prep_cancel(cmd, slot->id);
@@ -421,6 +430,8 @@ int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns)
 {
 	int ret, error, nr;
 
+	if (!*loop->owned)
+		return -ECHILD;
 	if (loop->running)
 		return -EBUSY;
 	ret = wait_turn(loop, timeout_ns);
@@ -436,6 +447,33 @@ int twheel_loop_run(struct twheel_loop *loop, __u64 timeout_ns)
 
 /* --- beginning and end ---------------------------------------------------------------- */
 
+/* Returns the page of &struct twheel_loop.owned, or NULL without memory. */
+static bool *map_owned(void)
+{
+	bool *owned = mmap(NULL, sizeof(*owned), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (owned == MAP_FAILED)
+		return NULL;
+	if (madvise(owned, sizeof(*owned), MADV_WIPEONFORK)) {
+		munmap(owned, sizeof(*owned));
+		return NULL;
+	}
+	*owned = true;
+	return owned;
+}
+
+/* Frees the memory of a loop. */
+static void loop_free(struct twheel_loop *loop)
+{
+	twheel_batch_destroy(&loop->batch);
+	twheel_records_destroy(&loop->records);
+	if (loop->owned)
+		munmap(loop->owned, sizeof(*loop->owned));
+	free(loop->slots);
+	free(loop);
+}
+
 int twheel_loop_create(struct twheel_loop **loop, struct twheel *wheel)
 {
 	struct twheel_loop *made = calloc(1, sizeof(*made));
@@ -445,8 +483,9 @@ int twheel_loop_create(struct twheel_loop **loop, struct twheel *wheel)
 		return -ENOMEM;
 	made->wheel = wheel;
 	twheel_batch_init(&made->batch);
-	if (twheel_records_init(&made->records, LOOP_RECORDS)) {
-		free(made);
+	made->owned = map_owned();
+	if (!made->owned || twheel_records_init(&made->records, LOOP_RECORDS)) {
+		loop_free(made);
 		return -ENOMEM;
 	}
 	*loop = made;
@@ -462,11 +501,9 @@ void twheel_loop_destroy(struct twheel_loop *loop)
 	for (i = 1; i < loop->nr_slots; i++)
 		if (loop->slots[i].timeout)
 			twheel_timeout_stop(loop->slots[i].timeout);
-	twheel_submit(loop->wheel, &loop->batch);
-	twheel_batch_destroy(&loop->batch);
-	twheel_records_destroy(&loop->records);
-	free(loop->slots);
-	free(loop);
+	if (*loop->owned)
+		twheel_submit(loop->wheel, &loop->batch);
+	loop_free(loop);
 }
 
 int twheel_loop_fd(const struct twheel_loop *loop)

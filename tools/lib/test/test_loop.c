@@ -3,6 +3,7 @@
  * The loop, one behaviour at a time.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "wheel.h"
 
@@ -599,6 +600,76 @@ TEST(loop_that_ends_stops_its_timeouts)
 	loop = make_loop(wheel);
 	end_loop(loop, wheel);
 	twheel_loop_destroy(NULL);
+}
+
+/* One timeout is armed, and the other's start waits in the batch when the process forks. */
+static pid_t fork_with_both(struct alarm *armed, struct alarm *waiting,
+			    struct twheel_loop *loop)
+{
+	make_alarm(armed, loop, NULL, NULL);
+	make_alarm(waiting, loop, NULL, NULL);
+	set_alarm(armed, FAR_NS);
+	ASSERT_EQ(twheel_loop_run(loop, 0), 0);
+	set_alarm(waiting, FAR_NS);
+	return start_child();
+}
+
+static void check_both(struct alarm *armed, struct alarm *waiting, struct twheel *wheel)
+{
+	ASSERT_EQ(counters_of(wheel).added, 1);
+	ASSERT_EQ(counters_of(wheel).armed, 1);
+	ASSERT_EQ(twheel_loop_run(armed->loop, 0), 0);
+	ASSERT_EQ(counters_of(wheel).added, 2);
+	set_alarm(waiting, 0);
+	run_until(waiting, 1);
+	set_alarm(armed, 0);
+	run_until(armed, 1);
+}
+
+TEST(loop_that_a_child_ends_goes_on_in_its_parent)
+{
+	struct twheel *wheel = open_wheel();
+	struct twheel_loop *loop = make_loop(wheel);
+	struct alarm armed, waiting;
+	pid_t pid = fork_with_both(&armed, &waiting, loop);
+
+	if (!pid) {
+		twheel_loop_destroy(loop);
+		ASSERT(!twheel_timeout_pending(&armed.timeout));
+		twheel_close(wheel);
+		_exit(0);
+	}
+	wait_child(pid);
+	check_both(&armed, &waiting, wheel);
+	end_loop(loop, wheel);
+}
+
+TEST(loop_of_a_parent_refuses_a_child)
+{
+	struct twheel *wheel = open_words(1);
+	struct twheel_loop *loop = make_loop(wheel);
+	struct alarm armed, waiting;
+	pid_t pid = fork_with_both(&armed, &waiting, loop);
+
+	if (!pid) {
+		ASSERT_EQ(twheel_loop_run(loop, 0), -ECHILD);
+		ASSERT_EQ(twheel_timeout_start(loop, &armed.timeout, 0, 0, 0, 0), -ECHILD);
+		ASSERT_EQ(twheel_timeout_start_deadline(loop, &armed.timeout, 0, 0), -ECHILD);
+		twheel_timeout_stop(&armed.timeout);
+		ASSERT(!twheel_timeout_pending(&armed.timeout));
+		ASSERT_EQ(twheel_loop_run(loop, 0), -ECHILD);
+		/* A loop of its own works. */
+		twheel_close(wheel);
+		wheel = open_wheel();
+		loop = make_loop(wheel);
+		make_alarm(&armed, loop, NULL, NULL);
+		set_alarm(&armed, 0);
+		run_until(&armed, 1);
+		_exit(0);
+	}
+	wait_child(pid);
+	check_both(&armed, &waiting, wheel);
+	end_loop(loop, wheel);
 }
 
 TEST(record_that_nobody_started_calls_nobody)
