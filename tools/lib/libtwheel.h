@@ -33,8 +33,10 @@
  * it: see below.  A child that does not use the wheel calls twheel_loop_destroy() and
  * twheel_close(), which end none of the parent's events.
  *
- * Only functions that wait for records return -EINTR after a signal handler has run:
- * twheel_wait(), twheel_enter() and twheel_loop_run().  All others continue after a signal.
+ * Only functions that wait for records return -EINTR, and only after a signal handler has
+ * run: twheel_wait(), twheel_enter() and twheel_loop_run().  They continue after a stop and
+ * continue, and still end in time.  All others continue after any signal.  Waits go by
+ * CLOCK_MONOTONIC of the time namespace in which the wheel was opened.
  */
 #ifndef _LIBTWHEEL_H
 #define _LIBTWHEEL_H
@@ -338,8 +340,9 @@ int twheel_wait(struct twheel *wheel, struct twheel_records *records, __u64 time
  * *@done is the number of commands that were run (@done may be NULL).  A signal may stop
  * the kernel between two commands: then the next call has to run the rest.
  *
- * Returns the number of records; -EINVAL: @min_records is more than fit; -EINTR: nothing
- * was done; -EFAULT.
+ * Returns the number of records; -EINVAL: @min_records is more than fit; -EINTR: a signal's
+ * handler has run, and nothing was done; -EFAULT.  If commands were run or records read, any
+ * signal ends the wait, also one without a handler, such as a stop and continue.
  */
 int twheel_enter(struct twheel *wheel, struct twheel_batch *batch, unsigned int *done,
 		 struct twheel_records *records, unsigned int min_records,

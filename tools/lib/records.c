@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "private.h"
@@ -50,6 +51,24 @@ int twheel_wait(struct twheel *wheel, struct twheel_records *records, __u64 time
 	return twheel_enter(wheel, NULL, NULL, records, 1, timeout_ns, NULL);
 }
 
+/*
+ * Make the timeout of a wait absolute.  The kernel then continues the wait after a signal
+ * without a handler, such as a stop and continue, and its end stays the same.
+ */
+static void make_absolute(struct twheel_enter *enter)
+{
+	struct timespec now;
+	__u64 now_ns;
+
+	if (!enter->timeout_ns || enter->timeout_ns == TWHEEL_NEVER)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = now.tv_sec * TWHEEL_SECOND + now.tv_nsec;
+	if (__builtin_add_overflow(now_ns, enter->timeout_ns, &enter->timeout_ns))
+		enter->timeout_ns = TWHEEL_NEVER;
+	enter->flags = TWHEEL_ENTER_ABS;
+}
+
 int twheel_enter(struct twheel *wheel, struct twheel_batch *batch, unsigned int *done,
 		 struct twheel_records *records, unsigned int min_records,
 		 __u64 timeout_ns, const sigset_t *mask)
@@ -67,8 +86,10 @@ int twheel_enter(struct twheel *wheel, struct twheel_batch *batch, unsigned int 
 		.sigmask = (uintptr_t)mask,
 		.sigset_size = mask ? SIGMASK_SIZE : 0,
 	};
-	int ret = ioctl(wheel->fd, TWHEEL_IOC_ENTER, &enter) ? -errno : 0;
+	int ret;
 
+	make_absolute(&enter);
+	ret = ioctl(wheel->fd, TWHEEL_IOC_ENTER, &enter) ? -errno : 0;
 	records->nr = enter.records_done;
 	if (done)
 		*done = enter.cmds_done;

@@ -3,6 +3,7 @@
  * Records, turns of an event loop, and lists.
  */
 #include <signal.h>
+#include <unistd.h>
 
 #include "wheel.h"
 
@@ -82,6 +83,64 @@ TEST(wait_ends_with_a_signal)
 	ASSERT_EQ(records.nr, 0);
 	ASSERT_EQ(twheel_wait(wheel, &records, TWHEEL_NEVER), -EINTR);
 	ASSERT_GE(signals_counted(), 2);
+	twheel_records_destroy(&records);
+	twheel_close(wheel);
+}
+
+static int wait_long(struct twheel *wheel, struct twheel_records *records)
+{
+	return twheel_wait(wheel, records, FAR_NS);
+}
+
+static int wait_longest(struct twheel *wheel, struct twheel_records *records)
+{
+	return twheel_wait(wheel, records, TWHEEL_NEVER - 1);
+}
+
+static int enter_long(struct twheel *wheel, struct twheel_records *records)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	return twheel_enter(wheel, NULL, NULL, records, 1, FAR_NS, &none);
+}
+
+/* The loop drops the record, so one comes, but no callback is called. */
+static int run_long(struct twheel *wheel, struct twheel_records *records)
+{
+	struct twheel_loop *loop;
+
+	(void)records;
+	ASSERT_EQ(twheel_loop_create(&loop, wheel), 0);
+	return twheel_loop_run(loop, FAR_NS) + 1;
+}
+
+TEST(waits_go_on_after_a_stop_and_continue)
+{
+	static int (*const waits[])(struct twheel *, struct twheel_records *) = {
+		wait_long, wait_longest, enter_long, run_long,
+	};
+	struct twheel_records records = make_records(4);
+	struct twheel *wheel = open_wheel();
+	size_t i;
+	int turn;
+
+	for (i = 0; i < ARRAY_SIZE(waits); i++) {
+		pid_t pid = start_child();
+
+		test_about("wait %zu", i);
+		if (!pid) {
+			ASSERT_EQ(waits[i](wheel, &records), 1);
+			_exit(0);
+		}
+		wait_asleep(pid);
+		for (turn = 0; turn < 3; turn++) {
+			stop_and_continue(pid);
+			wait_asleep(pid);
+		}
+		arm(wheel, 0, 1);
+		wait_child(pid);
+	}
 	twheel_records_destroy(&records);
 	twheel_close(wheel);
 }

@@ -245,17 +245,6 @@ TEST(enter_with_a_mask_that_blocks_all_is_killed_all_the_same)
 	kill_child(start_sleeper(&sleeper));
 }
 
-/* Stop the process and let it go on, perhaps to its end: that it does is not waited for. */
-static void stop_and_continue(pid_t pid)
-{
-	int status;
-
-	ASSERT_EQ(kill(pid, SIGSTOP), 0);
-	ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
-	ASSERT(WIFSTOPPED(status));
-	ASSERT_EQ(kill(pid, SIGCONT), 0);
-}
-
 static void check_goes_on(__u32 flags, __u64 timeout_ns, const sigset_t *mask)
 {
 	struct sleeper sleeper = { .fd = open_with_armed() };

@@ -208,6 +208,16 @@ void wait_child(pid_t pid)
 	ASSERT_EQ(WEXITSTATUS(status), 0);
 }
 
+void stop_and_continue(pid_t pid)
+{
+	int status;
+
+	ASSERT_EQ(kill(pid, SIGSTOP), 0);
+	ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	ASSERT(WIFSTOPPED(status));
+	ASSERT_EQ(kill(pid, SIGCONT), 0);
+}
+
 void kill_child(pid_t pid)
 {
 	int status;

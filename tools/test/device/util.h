@@ -71,6 +71,9 @@ pid_t start_child(void);
 /* Wait for the child's end and check that it exited with 0. */
 void wait_child(pid_t pid);
 
+/* Stop the child and let it go on, perhaps to its end: that it does is not waited for. */
+void stop_and_continue(pid_t pid);
+
 /* Kill the child by SIGKILL and wait for its end. */
 void kill_child(pid_t pid);
 
