@@ -327,7 +327,8 @@ int twheel_read(struct twheel *wheel, struct twheel_records *records);
 
 /*
  * Wait for a record, at most @timeout_ns (TWHEEL_NEVER: no limit), and read like
- * twheel_read().  Returns the number of records, 0 after the timeout, or -EINTR.
+ * twheel_read().  Returns the number of records, 0 after the timeout, or -EINTR: a signal's
+ * handler has run.
  */
 int twheel_wait(struct twheel *wheel, struct twheel_records *records, __u64 timeout_ns);
 
@@ -429,7 +430,8 @@ static inline __u64 twheel_deadline_ns(const __u64 *words, __u32 word)
  * No callback is called after twheel_timeout_stop() has returned, nor for an earlier time
  * than that of the last twheel_timeout_start().  A callback may start and stop any timeout,
  * and may free timeouts that are not started: its own is one of these unless it has an
- * interval.  It must not destroy the loop. 
+ * interval.  It must not destroy the loop.  It must return: no longjmp() and no exception may
+ * leave it, since the loop would count as running for ever, and lose records.
  *
  * A loop belongs to the process that created it.  In a child of fork(), twheel_loop_run()
  * and twheel_timeout_start() return -ECHILD, and twheel_timeout_stop() and
