@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Options of programs, over argp. */
-#include <errno.h>
+#include <err.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -220,7 +220,7 @@ static struct argp_option *options_of_argp(const struct option_table *table)
 	size_t i;
 
 	if (!options)
-		argp_failure(NULL, EXIT_CANNOT, ENOMEM, "the options");
+		errx(EXIT_CANNOT, "out of memory");
 	for (i = 0; i < table->nr; i++) {
 		const struct option_rule *rule = &table->rules[i];
 
@@ -235,6 +235,14 @@ static struct argp_option *options_of_argp(const struct option_table *table)
 	return options;
 }
 
+void options_argp(const struct argp *argp, int argc, char **argv, unsigned int flags,
+		  void *input)
+{
+	/* A wrong option has ended the program already. */
+	if (argp_parse(argp, argc, argv, flags, NULL, input))
+		errx(EXIT_CANNOT, "out of memory");
+}
+
 void options_parse(const struct option_table *table, void *values, int argc, char **argv)
 {
 	struct argp_option *options = options_of_argp(table);
@@ -245,6 +253,6 @@ void options_parse(const struct option_table *table, void *values, int argc, cha
 	struct input input = { table, values };
 
 	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &input);
+	options_argp(&argp, argc, argv, 0, &input);
 	free(options);
 }

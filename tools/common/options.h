@@ -72,6 +72,10 @@ struct option_table {
 	void (*check)(struct argp_state *state, const void *values);
 };
 
+/* argp_parse(), which ends the program without memory. */
+void options_argp(const struct argp *argp, int argc, char **argv, unsigned int flags,
+		  void *input);
+
 /* Parse the options of a program into @values, which has the defaults. */
 void options_parse(const struct option_table *table, void *values, int argc, char **argv);
 

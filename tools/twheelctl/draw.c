@@ -234,7 +234,7 @@ static void draw_head(const struct wheel *wheel, const struct draw_style *style,
 	if (!head)
 		errx(EXIT_FAILURE, "out of memory for a line");
 	write_head(wheel, head);
-	if (fclose(head))
+	if (fclose(head) || !text)
 		errx(EXIT_FAILURE, "out of memory for a line");
 	write_words(text, style->columns ? style->columns : SIZE_MAX, out);
 	free(text);

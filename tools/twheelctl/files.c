@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/options.h"
 #include "common/util.h"
 #include "twheelctl/command.h"
 #include "twheelctl/json.h"
@@ -122,7 +123,7 @@ static void print_json(const struct open_file *file)
 				   "command", file->command, "fd", (int)file->fd,
 				   "clock", clock_name(file));
 
-	for (unsigned int i = CLOCKID + 1; object && i < NR_NUMBERS; i++)
+	for (unsigned int i = CLOCKID + 1; i < NR_NUMBERS; i++)
 		if (has(file, i))
 			json_object_set_new(object, number_names[i],
 					    json_number(file->numbers[i]));
@@ -157,6 +158,13 @@ static void print_file(struct search *search, const struct open_file *file)
 	search->found++;
 }
 
+/* End the program for an error that does not mean that a process or file is not there. */
+static void check_error(const char *path, int error)
+{
+	if (error != ENOENT && error != ESRCH && error != EACCES)
+		errx(STATUS_FAILURE, "cannot read %s: %s", path, strerror(error));
+}
+
 /* --- one file --------------------------------------------------------------- */
 
 /* Take a line "name:<tab>number" of fdinfo, if we know the name. */
@@ -180,9 +188,10 @@ static bool read_fdinfo(struct open_file *file, const char *proc)
 
 	snprintf(path, sizeof(path), "%s/%u/fdinfo/%u", proc, file->pid, file->fd);
 	info = fopen(path, "re");
-	/* The process has closed it or has ended. */
-	if (!info)
+	if (!info) {
+		check_error(path, errno);
 		return false;
+	}
 	while (fgets(line, sizeof(line), info))
 		take_line(file, line);
 	fclose(info);
@@ -197,6 +206,8 @@ static void read_command(struct open_file *file, const char *proc)
 
 	snprintf(path, sizeof(path), "%s/%u/comm", proc, file->pid);
 	comm = fopen(path, "re");
+	if (!comm)
+		check_error(path, errno);
 	if (!comm || !fgets(file->command, sizeof(file->command), comm))
 		strcpy(file->command, "?");
 	if (comm)
@@ -215,8 +226,10 @@ static bool is_device(const struct search *search, const char *path)
 	ssize_t len = readlink(path, target, sizeof(target) - 1);
 	struct stat stats;
 
-	if (len < 0)
+	if (len < 0) {
+		check_error(path, errno);
 		return false;
+	}
 	target[len] = '\0';
 	if (!strcmp(target, device))
 		return true;
@@ -285,9 +298,10 @@ static void look_at_process(struct search *search, unsigned int pid)
 	nr = read_numbers(path, &fds);
 	if (nr == -EACCES)
 		search->hidden++;
-	/* Else the process has ended. */
-	if (nr < 0)
+	if (nr < 0) {
+		check_error(path, -nr);
 		return;
+	}
 	for (int i = 0; i < nr; i++)
 		look_at_file(search, pid, fds[i]);
 	free(fds);
@@ -340,7 +354,7 @@ enum status files_main(int argc, char **argv, struct settings *settings)
 	struct stat stats;
 	int nr;
 
-	argp_parse(&files_argp, argc, argv, 0, NULL, &options);
+	options_argp(&files_argp, argc, argv, 0, &options);
 	search.has_device = !stat(settings->device, &stats) && S_ISCHR(stats.st_mode);
 	if (search.has_device)
 		search.device = stats.st_rdev;

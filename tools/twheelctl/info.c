@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "common/options.h"
 #include "twheelctl/command.h"
 #include "common/util.h"
 #include "twheelctl/device.h"
@@ -121,7 +122,7 @@ enum status info_main(int argc, char **argv, struct settings *settings)
 	struct info_options options = { .settings = settings };
 	struct device dev;
 
-	argp_parse(&info_argp, argc, argv, 0, NULL, &options);
+	options_argp(&info_argp, argc, argv, 0, &options);
 	if (device_open(&dev, settings->device))
 		return STATUS_FAILURE;
 	if (options.json)

@@ -33,19 +33,42 @@ json_t *json_time(__u64 ns)
 	return json_string(seconds_format(text, ns));
 }
 
+static void *allocate(size_t size)
+{
+	void *memory = malloc(size);
+
+	if (!memory)
+		errx(EXIT_FAILURE, "out of memory");
+	return memory;
+}
+
+/* Let a lack of memory for JSON end the program: then nothing is left out of an object. */
+void json_setup(void)
+{
+	json_set_alloc_funcs(allocate, free);
+}
+
 /*
- * Write an object as one line, and release it.
+ * Write an object as one line, and release it. The caller checks ferror().
  *
- * @object: the result of json_pack(); NULL means out of memory.
+ * @object: the result of json_pack(); NULL means that a text is not UTF-8.
  *
  * A double keeps fifteen digits of any decimal number: with more, 1.5003 would be
  * printed as 1.5003000000000001.
  */
-void json_line(json_t *object, FILE *out)
+void json_write(json_t *object, FILE *out)
 {
 	if (!object)
-		errx(EXIT_FAILURE, "out of memory for a line of JSON");
+		errx(EXIT_FAILURE, "a text is not UTF-8, as all JSON is");
 	json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(15));
 	fputc('\n', out);
 	json_decref(object);
+}
+
+/* The same; what cannot be written ends the program. */
+void json_line(json_t *object, FILE *out)
+{
+	json_write(object, out);
+	if (ferror(out))
+		err(EXIT_FAILURE, "cannot write");
 }

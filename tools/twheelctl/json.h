@@ -15,6 +15,8 @@
 json_t *json_u64(__u64 value);
 json_t *json_seconds(__u64 ns);
 json_t *json_time(__u64 ns);
+void json_setup(void);
+void json_write(json_t *object, FILE *out);
 void json_line(json_t *object, FILE *out);
 
 #endif /* _TWHEELCTL_JSON_H */

@@ -306,7 +306,7 @@ static enum status launch_main(enum kind kind, int argc, char **argv,
 	struct launch launch = { .kind = kind, .settings = settings };
 	struct device dev;
 
-	argp_parse(&launch_argps[kind], argc, argv, ARGP_IN_ORDER, NULL, &launch);
+	options_argp(&launch_argps[kind], argc, argv, ARGP_IN_ORDER, &launch);
 	launch.setup.given |= kind == AT;
 	if (setup_open(&dev, settings->device, &launch.setup) || arm(&dev, &launch))
 		return STATUS_FAILURE;

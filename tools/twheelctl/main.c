@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/options.h"
 #include "common/standard.h"
 #include "common/version.h"
 #include "twheelctl/command.h"
 #include "common/util.h"
 #include "twheelctl/device.h"
+#include "twheelctl/json.h"
 
 /* argp takes --version from here. */
 const char *argp_program_version = "twheelctl " TWHEEL_VERSION;
@@ -151,8 +153,9 @@ int main(int argc, char **argv)
 	char **args;
 
 	standard_files_open();
+	json_setup();
 	argp_err_exit_status = STATUS_USAGE;
-	argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &invocation);
+	options_argp(&main_argp, argc, argv, ARGP_IN_ORDER, &invocation);
 
 	/* The command's --help and errors go under "twheelctl COMMAND". */
 	args = argv + invocation.first;

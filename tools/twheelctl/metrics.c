@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/options.h"
 #include "twheelctl/command.h"
 #include "twheelctl/http.h"
 #include "twheelctl/page.h"
@@ -232,7 +233,7 @@ enum status metrics_main(int argc, char **argv, struct settings *settings)
 {
 	struct metrics_options options = { .settings = settings };
 
-	argp_parse(&metrics_argp, argc, argv, 0, NULL, &options);
+	options_argp(&metrics_argp, argc, argv, 0, &options);
 	if (options.http)
 		return http_serve(options.http, settings->debugfs);
 	if (options.output)

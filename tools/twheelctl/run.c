@@ -777,7 +777,7 @@ enum status run_main(int argc, char **argv, struct settings *settings)
 {
 	struct run run = { .settings = settings };
 
-	argp_parse(&run_argp, argc, argv, 0, NULL, &run);
+	options_argp(&run_argp, argc, argv, 0, &run);
 	if (setup_open(&run.dev, settings->device, &run.setup))
 		return STATUS_FAILURE;
 	run.line.clockid = run.setup.config.clockid;

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "common/color.h"
+#include "common/options.h"
 #include "common/table.h"
 #include "common/terminal.h"
 #include "twheelctl/command.h"
@@ -95,7 +96,7 @@ enum status show_main(int argc, char **argv, struct settings *settings)
 	};
 	struct wheels wheels;
 
-	argp_parse(&show_argp, argc, argv, 0, NULL, &options);
+	options_argp(&show_argp, argc, argv, 0, &options);
 	color_choose(options.color);
 	if (wheels_read(&wheels, settings->debugfs))
 		return STATUS_FAILURE;

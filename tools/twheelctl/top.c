@@ -279,7 +279,7 @@ enum status top_main(int argc, char **argv, struct settings *settings)
 	bool went_well;
 
 	rows_table(&top.screen.table);
-	argp_parse(&top_argp, argc, argv, 0, NULL, &top);
+	options_argp(&top_argp, argc, argv, 0, &top);
 	color_choose(top.color);
 	uname(&top.host);
 	if (!look(&top))

@@ -35,13 +35,7 @@ static json_t *json_levels(const struct wheel *wheel, bool all)
 	return levels;
 }
 
-/*
- * Make an object of a wheel.
- *
- * @all_levels: with those that have no events.
- *
- * Return: the object, or NULL if memory is short.
- */
+/* Make an object of a wheel. @all_levels: with those that have no events. */
 json_t *wheel_json(const struct wheel *wheel, bool all_levels)
 {
 	json_t *next = wheel->next ? json_integer(wheel->next) : json_null();

@@ -131,7 +131,7 @@ static int parse_wheel(struct wheel *wheel, FILE *file, const char *path, char *
 				   "%s:%u: \"%s\" is not readable: is twheelctl of another version?",
 				   path, number, name);
 	}
-	if (!ret && ferror(file))
+	if (!ret && !feof(file))
 		ret = fail(why, -errno, "cannot read %s: %s", path, strerror(errno));
 	if (!ret && !wheel->tick_ns)
 		ret = fail(why, -EPROTO, "%s has no line \"tick_ns:\"", path);

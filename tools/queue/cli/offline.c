@@ -7,6 +7,7 @@
 
 #include "common/exit.h"
 #include "common/log.h"
+#include "common/options.h"
 #include "queue/cli/dump.h"
 #include "queue/cli/load.h"
 #include "queue/cli/offline.h"
@@ -51,7 +52,7 @@ static void parse_arguments(struct arguments *arguments, const char *args, const
 	const struct argp argp = { .parser = parse, .args_doc = args, .doc = doc };
 
 	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, arguments);
+	options_argp(&argp, argc, argv, 0, arguments);
 }
 
 int check_main(int argc, char **argv)

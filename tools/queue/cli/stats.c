@@ -325,7 +325,7 @@ int stats_main(int argc, char **argv)
 	int status;
 
 	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&stats_argp, argc, argv, 0, NULL, &stats);
+	options_argp(&stats_argp, argc, argv, 0, &stats);
 	connection = connection_open(stats.address);
 	status = stats.tube ? stats_of_tube(connection, &stats) :
 			      stats_of_daemon(connection, &stats);

@@ -317,7 +317,7 @@ int top_main(int argc, char **argv)
 
 	argp_err_exit_status = EXIT_USAGE;
 	rows_table(&top.screen.table);
-	argp_parse(&top_argp, argc, argv, 0, NULL, &top);
+	options_argp(&top_argp, argc, argv, 0, &top);
 	color_choose(top.color);
 	top.connection = connection_open(top.address);
 	snapshot_take(&top.snapshot, top.connection, wait_now_ns());

@@ -297,7 +297,7 @@ enum status replay_main(int argc, char **argv, struct settings *settings)
 	};
 	struct schedule schedule;
 
-	argp_parse(&replay_argp, argc, argv, 0, NULL, &options);
+	options_argp(&replay_argp, argc, argv, 0, &options);
 	if (get_schedule(&schedule, &options))
 		return STATUS_FAILURE;
 	if (options.write)

@@ -274,7 +274,7 @@ static int read_lines(struct reader *reader, FILE *file)
 		reader->number++;
 		ret = read_line(reader, text, len);
 	}
-	if (!ret && ferror(file)) {
+	if (!ret && !feof(file)) {
 		ret = -errno;
 		warn("cannot read %s", reader->schedule->source);
 	}
