@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/standard.h"
 #include "common/time.h"
 #include "common/wait.h"
 #include "twheelctl/command.h"
@@ -241,7 +242,7 @@ static void tell(const struct twheel_record *record)
 			    "due", json_time(record->due_ns),
 			    "fired", json_time(record->fired_ns),
 			    "count", (json_int_t)record->count), stdout);
-	fflush(stdout);
+	standard_output_check();
 }
 
 /* --- running ------------------------------------------------------------------ */
