@@ -5,17 +5,24 @@
  *
  * Each sample reads the files of debugfs once. Trace events, where they are asked for, are
  * read before each sample, and when half of the kernel's buffer is full.
+ *
+ * A reader of the lines may stall. So the command waits for it and for signals at the same
+ * time, and has a stream of its own in place of stdout. A pipe that is ready for writing
+ * takes PIPE_BUF bytes without waiting.
  */
 #include <err.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/options.h"
 #include "common/signals.h"
 #include "common/time.h"
+#include "common/util.h"
 #include "common/version.h"
 #include "common/wait.h"
 #include "twheelctl/command.h"
@@ -24,6 +31,9 @@
 #include "twheelctl/wheel_json.h"
 
 #define MIN_INTERVAL_NS		(10 * NSEC_PER_MSEC)
+
+/* How long a reader that stalls has at the end, to take the rest. */
+#define GRACE_MS		1000
 
 /* The format of the lines, which tools/wheelview knows by this number. */
 #define RECORD_VERSION		1
@@ -45,6 +55,8 @@ enum { FILE_SIGNALS, FILE_TRACE, FILES };
  * @tracefs_path: --tracefs.
  * @tracefs: the trace events, with @trace.
  * @files: signals, and the trace events.
+ * @out: the stream to stdout.
+ * @error: why it cannot be written, an errno; ETIMEDOUT: the reader has stalled.
  * @start_ns: when the command began.
  * @samples: the number of samples so far.
  * @lines: the number of wheels in them.
@@ -58,10 +70,86 @@ struct record {
 	const char *tracefs_path;
 	struct tracefs tracefs;
 	struct pollfd files[FILES];
+	FILE *out;
+	int error;
 	__u64 start_ns;
 	__u64 samples;
 	__u64 lines;
 };
+
+/* --- output --------------------------------------------------------------------------- */
+
+/* How long to wait for the reader, in ms; -1: as long as it takes. */
+static int wait_ms(const struct record *record)
+{
+	__u64 now_ns = wait_now_ns(), end_ns = record->start_ns + record->duration_ns;
+	__u64 left_ms = end_ns > now_ns ? (end_ns - now_ns) / NSEC_PER_MSEC : 0;
+
+	if (!record->duration_ns)
+		return -1;
+	return left_ms < INT_MAX - GRACE_MS ? (int)left_ms + GRACE_MS : INT_MAX;
+}
+
+/* Wait until stdout can be written. Returns false if the time is over before. */
+static bool wait_writable(const struct record *record)
+{
+	struct pollfd files[] = {
+		{ .fd = STDOUT_FILENO, .events = POLLOUT },
+		record->files[FILE_SIGNALS],
+	};
+	int ret;
+
+	do {
+		ret = poll(files, ARRAY_SIZE(files), wait_ms(record));
+	} while (ret < 0 && errno == EINTR);
+	if (ret > 0 && !files[0].revents)
+		ret = poll(files, 1, GRACE_MS);
+	return ret > 0;
+}
+
+/* The write function of the stream. */
+static ssize_t write_out(void *cookie, const char *text, size_t size)
+{
+	struct record *record = cookie;
+	size_t done = 0;
+	ssize_t nr;
+
+	while (done < size && !record->error) {
+		if (!wait_writable(record)) {
+			record->error = ETIMEDOUT;
+			break;
+		}
+		nr = write(STDOUT_FILENO, text + done,
+			   size - done < PIPE_BUF ? size - done : PIPE_BUF);
+		if (nr >= 0)
+			done += nr;
+		else if (errno != EAGAIN && errno != EINTR)
+			record->error = errno;
+	}
+	/* 0 is an error. */
+	return done < size ? 0 : done;
+}
+
+static void open_out(struct record *record)
+{
+	record->out = fopencookie(record, "w", (cookie_io_functions_t){ .write = write_out });
+	if (!record->out)
+		errx(STATUS_FAILURE, "out of memory");
+}
+
+/* The reader may have gone, or the disk may be full. */
+static bool flush(const struct record *record)
+{
+	if (!fflush(record->out) && !ferror(record->out))
+		return true;
+	if (record->error == ETIMEDOUT)
+		warnx("cannot write: the reader has stalled, and the end is missing");
+	else if (record->error != EPIPE)
+		warnx("cannot write: %s", strerror(record->error));
+	return false;
+}
+
+/* --- lines ---------------------------------------------------------------------------- */
 
 static json_t *elapsed_json(const struct record *record, __u64 now_ns)
 {
@@ -76,28 +164,28 @@ static void write_start(const struct record *record)
 
 	gmtime_r(&now, &tm);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	json_line(json_pack("{s:s, s:i, s:s, s:s, s:o, s:b}", "type", "start",
-			    "version", RECORD_VERSION, "twheelctl", TWHEEL_VERSION,
-			    "time", text, "interval_s", json_seconds(record->interval_ns),
-			    "trace", record->trace), stdout);
+	json_write(json_pack("{s:s, s:i, s:s, s:s, s:o, s:b}", "type", "start",
+			     "version", RECORD_VERSION, "twheelctl", TWHEEL_VERSION,
+			     "time", text, "interval_s", json_seconds(record->interval_ns),
+			     "trace", record->trace), record->out);
 }
 
 static void write_end(const struct record *record)
 {
-	json_line(json_pack("{s:s, s:o, s:I}", "type", "end",
-			    "at_s", elapsed_json(record, wait_now_ns()),
-			    "samples", (json_int_t)record->samples), stdout);
+	json_write(json_pack("{s:s, s:o, s:I}", "type", "end",
+			     "at_s", elapsed_json(record, wait_now_ns()),
+			     "samples", (json_int_t)record->samples), record->out);
 }
 
-static void write_wheel(const struct wheel *wheel, __u64 ns)
+static void write_wheel(const struct record *record, const struct wheel *wheel, __u64 ns)
 {
 	json_t *line = json_pack("{s:s, s:o}", "type", "wheel", "at_s", json_seconds(ns));
 	json_t *object = wheel_json(wheel, false);
 
-	if (!line || !object || json_object_update(line, object))
-		errx(STATUS_FAILURE, "out of memory for a line of JSON");
+	if (json_object_update(line, object))
+		errx(STATUS_FAILURE, "the name of a wheel is not UTF-8");
 	json_decref(object);
-	json_line(line, stdout);
+	json_write(line, record->out);
 }
 
 static void write_event(char *line, void *arg)
@@ -106,22 +194,24 @@ static void write_event(char *line, void *arg)
 	json_t *object = trace_line_json(line, record->start_ns);
 
 	if (object)
-		json_line(object, stdout);
+		json_write(object, record->out);
 }
 
 static bool write_events(struct record *record)
 {
-	return !record->trace || !tracefs_read(&record->tracefs, write_event, record);
+	return !record->trace || tracefs_read(&record->tracefs, write_event, record) >= 0;
 }
 
-/* The reader may have gone, or the disk may be full. */
-static bool flush(void)
+/* Write all trace events that are left. */
+static bool write_last_events(struct record *record)
 {
-	if (!fflush(stdout))
-		return true;
-	if (errno != EPIPE)
-		warn("cannot write");
-	return false;
+	int ret = record->trace;
+
+	if (record->trace)
+		tracefs_stop(&record->tracefs);
+	while (ret > 0 && !ferror(record->out))
+		ret = tracefs_read(&record->tracefs, write_event, record);
+	return ret >= 0;
 }
 
 static bool sample(struct record *record)
@@ -132,24 +222,24 @@ static bool sample(struct record *record)
 	if (!write_events(record) || wheels_read(&wheels, record->settings->debugfs))
 		return false;
 	for (size_t i = 0; i < wheels.nr; i++)
-		write_wheel(&wheels.wheel[i], now_ns - record->start_ns);
+		write_wheel(record, &wheels.wheel[i], now_ns - record->start_ns);
 	record->samples++;
 	record->lines += wheels.nr;
 	wheels_free(&wheels);
-	return flush();
+	return flush(record);
 }
 
 /* Wait for the next sample. Returns false after a signal, or if trace events are broken. */
 static bool wait_for(struct record *record, __u64 until_ns)
 {
-	while (wait_now_ns() < until_ns) {
+	do {
 		if (wait_until(record->files, record->trace ? FILES : FILE_TRACE, until_ns) < 0)
 			return false;
 		if (record->files[FILE_SIGNALS].revents)
 			return false;
-		if (record->files[FILE_TRACE].revents && (!write_events(record) || !flush()))
+		if (record->files[FILE_TRACE].revents && (!write_events(record) || !flush(record)))
 			return false;
-	}
+	} while (wait_now_ns() < until_ns);
 	return true;
 }
 
@@ -190,11 +280,12 @@ static enum status record_all(struct record *record)
 
 	record->start_ns = wait_now_ns();
 	write_start(record);
-	well = take_samples(record) && write_events(record);
-	if (!ferror(stdout)) {
+	well = take_samples(record) && write_last_events(record);
+	if (!ferror(record->out)) {
 		write_end(record);
-		well = flush() && well;
+		well = flush(record) && well;
 	}
+	fclose(record->out);
 	if (well && !record->lines)
 		warnx("no wheel was used meanwhile");
 	return well ? STATUS_OK : STATUS_FAILURE;
@@ -265,12 +356,13 @@ enum status record_main(int argc, char **argv, struct settings *settings)
 	struct wheels wheels;
 	enum status status;
 
-	argp_parse(&record_argp, argc, argv, 0, NULL, &record);
+	options_argp(&record_argp, argc, argv, 0, &record);
 	/* What is wrong is said before anything is written. */
 	if (wheels_read(&wheels, settings->debugfs))
 		return STATUS_FAILURE;
 	wheels_free(&wheels);
 	catch_signals(&record);
+	open_out(&record);
 	if (record.trace && tracefs_open(&record.tracefs, record.tracefs_path))
 		return STATUS_FAILURE;
 	record.files[FILE_TRACE] = (struct pollfd){

@@ -26,6 +26,12 @@
 #include "twheelctl/json.h"
 #include "twheelctl/tracefs.h"
 
+/* How often the pipe is read at a time: events may come as fast as they are read. */
+#define MAX_READS	64
+
+/* The instance to remove at the end of the process. */
+static struct tracefs *opened;
+
 static void path_in(char path[8192], const struct tracefs *tracefs, const char *name)
 {
 	snprintf(path, 8192, "%s/%s", tracefs->directory, name);
@@ -90,8 +96,14 @@ static int enable(struct tracefs *tracefs)
 	return ret;
 }
 
+static void close_opened(void)
+{
+	if (opened)
+		tracefs_close(opened);
+}
+
 /*
- * Begin to trace the events of the module.
+ * Begin to trace the events of the module. The instance is also removed at exit().
  *
  * @directory: where tracefs is mounted.
  *
@@ -105,16 +117,24 @@ int tracefs_open(struct tracefs *tracefs, const char *directory)
 	tracefs->length = 0;
 	if (ret)
 		return ret;
-	ret = enable(tracefs);
+	opened = tracefs;
+	ret = atexit(close_opened) ? -ENOMEM : enable(tracefs);
 	if (ret)
 		tracefs_close(tracefs);
 	return ret;
 }
 
+/* Stop tracing: tracefs_read() comes to an end. */
+void tracefs_stop(struct tracefs *tracefs)
+{
+	set(tracefs, "events/twheel/enable", "0");
+}
+
 /* Stop tracing, and remove the instance. */
 void tracefs_close(struct tracefs *tracefs)
 {
-	set(tracefs, "events/twheel/enable", "0");
+	opened = NULL;
+	tracefs_stop(tracefs);
 	if (tracefs->fd >= 0)
 		close(tracefs->fd);
 	tracefs->fd = -1;
@@ -141,27 +161,30 @@ static void handle_lines(struct tracefs *tracefs, void (*handle)(char *line, voi
 }
 
 /*
- * Read all events that there are now.
+ * Read events that there are now.
  *
  * @handle: is called for each line.
  *
- * Return: 0, or a negative errno after a message.
+ * Return: 0, no more are there; 1, there may be more; or a negative errno after a message.
  */
 int tracefs_read(struct tracefs *tracefs, void (*handle)(char *line, void *arg), void *arg)
 {
-	ssize_t nr;
+	ssize_t nr = 1;
 
-	while ((nr = read(tracefs->fd, tracefs->text + tracefs->length,
-			  sizeof(tracefs->text) - tracefs->length)) > 0) {
-		tracefs->length += nr;
-		handle_lines(tracefs, handle, arg);
+	for (int i = 0; i < MAX_READS && nr > 0; i++) {
+		nr = read(tracefs->fd, tracefs->text + tracefs->length,
+			  sizeof(tracefs->text) - tracefs->length);
+		if (nr > 0) {
+			tracefs->length += nr;
+			handle_lines(tracefs, handle, arg);
+		}
 	}
 	if (nr < 0 && errno != EAGAIN && errno != EINTR) {
 		nr = -errno;
 		warnx("cannot read %s/trace_pipe: %s", tracefs->directory, strerror(-nr));
 		return nr;
 	}
-	return 0;
+	return nr > 0;
 }
 
 /* --- lines ------------------------------------------------------------------ */

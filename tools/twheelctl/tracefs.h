@@ -26,6 +26,7 @@ struct tracefs {
 
 int tracefs_open(struct tracefs *tracefs, const char *directory);
 int tracefs_read(struct tracefs *tracefs, void (*handle)(char *line, void *arg), void *arg);
+void tracefs_stop(struct tracefs *tracefs);
 void tracefs_close(struct tracefs *tracefs);
 json_t *trace_line_json(char *line, __u64 start_ns);
 

@@ -5,11 +5,13 @@
  * Prints TAP; each test is a function whose name says what holds.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "common/time.h"
 #include "common/util.h"
@@ -1106,6 +1108,24 @@ static bool traces(const char *text, const char *expected)
 	return same;
 }
 
+static void ignore_line(char *line, void *arg)
+{
+	(void)line;
+	(void)arg;
+}
+
+static void tracefs_is_read_for_a_while_if_events_keep_coming(void)
+{
+	static struct tracefs tracefs;
+
+	tracefs.fd = open("/dev/zero", O_RDONLY);
+	CHECK(tracefs_read(&tracefs, ignore_line, NULL) == 1);
+	close(tracefs.fd);
+	tracefs.fd = open("/dev/null", O_RDONLY);
+	CHECK(tracefs_read(&tracefs, ignore_line, NULL) == 0);
+	close(tracefs.fd);
+}
+
 static void trace_line_is_an_event_with_its_fields(void)
 {
 	CHECK(traces("  <idle>-0   [001] d.h2.  5123.004711: twheel_due: late_ns=42",
@@ -1207,6 +1227,7 @@ static const struct test {
 	TEST(rates_bound_the_lateness_of_99_and_of_all),
 	TEST(rates_add_all_wheels_up),
 	TEST(lateness_is_told_as_its_bucket),
+	TEST(tracefs_is_read_for_a_while_if_events_keep_coming),
 	TEST(trace_line_is_an_event_with_its_fields),
 	TEST(trace_line_keeps_64_bits),
 	TEST(trace_line_from_before_the_start_is_at_0),
