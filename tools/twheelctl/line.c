@@ -428,6 +428,25 @@ static bool parse_list(struct line *line, char *rest)
 }
 
 /*
+ * Cut the end of a line off: the newline, and a carriage return before it.
+ *
+ * @length: the bytes before the '\0' that ends @text.
+ *
+ * Return: NULL, or why it is not a line of text.
+ */
+const char *line_cut(char *text, size_t length)
+{
+	if (strlen(text) != length)
+		return "a zero byte: this is not text";
+	if (length && text[length - 1] == '\n')
+		text[--length] = '\0';
+	if (length && text[length - 1] == '\r')
+		text[--length] = '\0';
+	return strchr(text, '\r') ? "a carriage return within the line: lines end with a newline" :
+	       NULL;
+}
+
+/*
  * Parse a line.
  *
  * @text: the line, which is modified.
@@ -454,7 +473,6 @@ bool line_parse(struct line *line, char *text)
 	};
 	const char *word;
 
-	text[strcspn(text, "\r")] = '\0';
 	word = take_word(&text);
 	line->verb = LINE_BLANK;
 	line->cmd = (struct twheel_cmd){ 0 };

@@ -79,6 +79,7 @@ struct line {
 	char message[LINE_MESSAGE];
 };
 
+const char *line_cut(char *text, size_t length);
 bool line_parse(struct line *line, char *text);
 
 #endif /* _TWHEELCTL_LINE_H */

@@ -560,11 +560,15 @@ static void run_line(struct run *run, char *text)
 }
 
 /* Runs a complete line, unless it was too long. */
-static void end_line(struct run *run, char *text)
+static void end_line(struct run *run, char *text, size_t length)
 {
+	const char *why = line_cut(text, length);
+
 	run->nr_lines++;
 	if (run->too_long)
 		bad_line(run, "longer than %d bytes", LINE_MAX_LENGTH);
+	else if (why)
+		bad_line(run, "%s", why);
 	else
 		run_line(run, text);
 	run->too_long = false;
@@ -578,7 +582,7 @@ static void run_lines(struct run *run)
 
 	while ((newline = memchr(text, '\n', end - text))) {
 		*newline = '\0';
-		end_line(run, text);
+		end_line(run, text, newline - text);
 		text = newline + 1;
 	}
 	run->input_used = end - text;
@@ -606,7 +610,7 @@ static void read_input(struct run *run)
 	run->input_ended = true;
 	run->input[run->input_used] = '\0';
 	if (run->input_used || run->too_long)
-		end_line(run, run->input);
+		end_line(run, run->input, run->input_used);
 }
 
 static void print_record(struct run *run, const struct twheel_record *record)

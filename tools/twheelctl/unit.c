@@ -691,7 +691,7 @@ static void line_takes_options_before_and_after_the_name(void)
 	CHECK(adds("add 5ns every 100us a", "a", &every));
 	CHECK(adds("add 5ns every 100us slack 7us a b", "a b", &both));
 	CHECK(adds("add 5ns slack 7us a b every 100us ", "a b", &both));
-	CHECK(adds("add 5ns a b slack 7us every 100us\r", "a b", &both));
+	CHECK(adds("add 5ns a b slack 7us every 100us", "a b", &both));
 }
 
 static void line_takes_a_quoted_name_as_it_is(void)

@@ -10,6 +10,7 @@
 
 #include "common/util.h"
 #include "common/number.h"
+#include "twheelctl/line.h"
 #include "twheelctl/replay/schedule.h"
 
 /* The fields of a line; the last three may be missing. */
@@ -216,13 +217,13 @@ static void append_line(struct reader *reader, const struct schedule_line *line,
 static int read_line(struct reader *reader, char *text, size_t len)
 {
 	struct schedule_line line = { .number = reader->number };
+	const char *why = line_cut(text, len), *begin = text + strspn(text, " \t");
 	char *fields[NR_FIELDS];
 	int ret;
 
-	if (strlen(text) != len)
-		return reader_error(reader, "a zero byte: this is not text");
-	text[strcspn(text, "\r\n")] = '\0';
-	if (!*text || *text == '#')
+	if (why)
+		return reader_error(reader, "%s", why);
+	if (!*begin || *begin == '#')
 		return 0;
 	ret = split_line(reader, text, fields);
 	if (!ret)
