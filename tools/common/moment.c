@@ -11,7 +11,8 @@
  *	2026-12-24 [12:30[:15]]		also with a T between them
  *	... UTC				all but the first two, in UTC and not in local time
  *
- * Without a time of day, a day means its first moment.
+ * Without a time of day, a day means its first moment. A time of day that does not exist on a
+ * day, because clocks are put forward then, is that of the next day that has it.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,6 +25,9 @@
 #include "common/number.h"
 
 #define WHAT_IS_KNOWN	"is not a time such as 12:30, \"tomorrow 7:00\", \"2026-12-24 18:00\", now+90s or @1700000000"
+
+/* On one of so many days in a row, each time of day exists. */
+#define MAX_DAYS	7
 
 /* Returns the text after a word at its beginning, or NULL if it does not begin with it. */
 static const char *after(const char *text, const char *word)
@@ -95,7 +99,7 @@ static const char *parse_date(const char *text, struct tm *tm)
 		text = parse_number(text, 2, "-", &month);
 	if (text)
 		text = parse_number(text, 2, "", &day);
-	if (!text || year < 1970 || month < 1 || month > 12 || day < 1 || day > 31)
+	if (!text || month < 1 || month > 12 || day < 1 || day > 31)
 		return NULL;
 	tm->tm_year = year - 1900;
 	tm->tm_mon = month - 1;
@@ -103,18 +107,54 @@ static const char *parse_date(const char *text, struct tm *tm)
 	return text;
 }
 
-/* Converts a broken-down time to seconds. Returns -1 if it does not exist. */
-static time_t to_seconds(const struct tm *tm, bool utc)
+/*
+ * Converts a broken-down time to seconds. Returns false if it does not exist: there is no such
+ * day, or clocks are put forward then.
+ */
+static bool to_seconds(const struct tm *tm, bool utc, time_t *seconds)
 {
 	struct tm made = *tm;
-	time_t seconds;
 
 	made.tm_isdst = -1;
-	seconds = utc ? timegm(&made) : mktime(&made);
-	if (made.tm_mday != tm->tm_mday || made.tm_mon != tm->tm_mon ||
-	    made.tm_hour != tm->tm_hour || made.tm_min != tm->tm_min)
-		return -1;
-	return seconds;
+	*seconds = utc ? timegm(&made) : mktime(&made);
+	return made.tm_mday == tm->tm_mday && made.tm_mon == tm->tm_mon &&
+	       made.tm_hour == tm->tm_hour && made.tm_min == tm->tm_min;
+}
+
+static bool is_before_day(time_t seconds, const struct tm *day)
+{
+	struct tm tm;
+
+	localtime_r(&seconds, &tm);
+	if (tm.tm_year != day->tm_year)
+		return tm.tm_year < day->tm_year;
+	if (tm.tm_mon != day->tm_mon)
+		return tm.tm_mon < day->tm_mon;
+	return tm.tm_mday < day->tm_mday;
+}
+
+/*
+ * Finds the first moment of a local day at whose beginning clocks are put forward. Returns
+ * false if there is no such day.
+ */
+static bool day_begin(const struct tm *day, time_t *seconds)
+{
+	struct tm noon = *day;
+	time_t before;
+
+	noon.tm_hour = 12;
+	if (!to_seconds(&noon, false, seconds))
+		return false;
+	before = *seconds - 24 * 60 * 60;
+	while (before + 1 < *seconds) {
+		time_t middle = before + (*seconds - before) / 2;
+
+		if (is_before_day(middle, day))
+			before = middle;
+		else
+			*seconds = middle;
+	}
+	return true;
 }
 
 /* Moves a broken-down time to the next day. */
@@ -155,10 +195,21 @@ static bool is_apart(const char *rest)
 	return rest[-1] == ' ' || rest[-1] == 'T';
 }
 
+/* Finds the next moment with a time of day, where clocks are put forward on some day. */
+static bool next_time_of_day(struct tm *tm, bool utc, time_t now, time_t *seconds)
+{
+	for (int days = 0; days < MAX_DAYS; days++) {
+		if (to_seconds(tm, utc, seconds) && *seconds > now)
+			return true;
+		next_day(tm);
+	}
+	return false;
+}
+
 static const char *parse_calendar(char *text, __u64 now_ns, __u64 *ns)
 {
 	time_t now = now_ns / NSEC_PER_SEC, seconds;
-	bool utc = cut_utc(text);
+	bool utc = cut_utc(text), exists;
 	const char *rest;
 	struct tm tm;
 
@@ -174,13 +225,15 @@ static const char *parse_calendar(char *text, __u64 now_ns, __u64 *ns)
 		   !parse_clock(text, &tm))
 		return WHAT_IS_KNOWN;
 
-	seconds = to_seconds(&tm, utc);
-	if (!rest && seconds >= 0 && seconds <= now) {
-		next_day(&tm);
-		seconds = to_seconds(&tm, utc);
-	}
-	if (seconds < 0)
+	if (!rest)
+		exists = next_time_of_day(&tm, utc, now, &seconds);
+	else
+		exists = to_seconds(&tm, utc, &seconds) ||
+			 (!*rest && !utc && day_begin(&tm, &seconds));
+	if (!exists)
 		return "does not exist: there is no such day, or clocks are put forward then";
+	if (seconds < 0)
+		return "is before 1970";
 	if ((__u64)seconds > NUMBER_MAX_NS / NSEC_PER_SEC)
 		return "is more than 292 years after 1970";
 	*ns = seconds * NSEC_PER_SEC;
