@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,8 @@ static enum status write_file(const char *path, const char *debugfs)
 	if (!may_replace(path))
 		return STATUS_FAILURE;
 	up = !wheels_read(&wheels, debugfs);
+	/* A file that would become too large is an error, after which the temporary one goes. */
+	signal(SIGXFSZ, SIG_IGN);
 	written = output_open(&output, path);
 	if (written) {
 		page_write(output.out, up ? &wheels : NULL);
