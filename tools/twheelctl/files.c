@@ -2,8 +2,9 @@
 /*
  * twheelctl files: lists the files of the device that processes have open.
  *
- * /proc/PID/fd has a link for each open file of a process, and /proc/PID/fdinfo what the
- * module tells about it: a line "name:<tab>number" each.
+ * /proc/PID/task/TID/fd has a link for each open file of a thread, and fdinfo beside it what
+ * the module tells about it: a line "name:<tab>number" each. Threads share their files. But
+ * the first one may have ended, and then has none, and others may have files of their own.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -15,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <linux/kcmp.h>
 
 #include "common/options.h"
 #include "common/util.h"
@@ -61,6 +64,7 @@ _Static_assert(ARRAY_SIZE(number_names) == NR_NUMBERS, "each number has a name")
 /**
  * struct open_file - a file of the device that a process has open
  * @pid: the process.
+ * @tid: the thread that has it.
  * @fd: the number of the file there.
  * @command: the name of the process; only printable characters of ASCII.
  * @has: a bit for each number that fdinfo has.
@@ -68,6 +72,7 @@ _Static_assert(ARRAY_SIZE(number_names) == NR_NUMBERS, "each number has a name")
  */
 struct open_file {
 	unsigned int pid;
+	unsigned int tid;
 	unsigned int fd;
 	char command[32];
 	unsigned int has;
@@ -186,7 +191,8 @@ static bool read_fdinfo(struct open_file *file, const char *proc)
 	char path[4096], line[256];
 	FILE *info;
 
-	snprintf(path, sizeof(path), "%s/%u/fdinfo/%u", proc, file->pid, file->fd);
+	snprintf(path, sizeof(path), "%s/%u/task/%u/fdinfo/%u", proc, file->pid, file->tid,
+		 file->fd);
 	info = fopen(path, "re");
 	if (!info) {
 		check_error(path, errno);
@@ -275,36 +281,67 @@ static int read_numbers(const char *path, unsigned int **numbers)
 	return nr;
 }
 
-static void look_at_file(struct search *search, unsigned int pid, unsigned int fd)
+static void look_at_file(struct search *search, unsigned int pid, unsigned int tid,
+			 unsigned int fd)
 {
 	const char *proc = search->options->proc;
-	struct open_file file = { .pid = pid, .fd = fd };
+	struct open_file file = { .pid = pid, .tid = tid, .fd = fd };
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%u/fd/%u", proc, pid, fd);
+	snprintf(path, sizeof(path), "%s/%u/task/%u/fd/%u", proc, pid, tid, fd);
 	if (!is_device(search, path) || !read_fdinfo(&file, proc))
 		return;
 	read_command(&file, proc);
 	print_file(search, &file);
 }
 
-static void look_at_process(struct search *search, unsigned int pid)
+/* Return: how many open files the thread has, or a negative errno. */
+static int look_at_thread(struct search *search, unsigned int pid, unsigned int tid)
 {
 	unsigned int *fds;
 	char path[4096];
 	int nr;
 
-	snprintf(path, sizeof(path), "%s/%u/fd", search->options->proc, pid);
+	snprintf(path, sizeof(path), "%s/%u/task/%u/fd", search->options->proc, pid, tid);
 	nr = read_numbers(path, &fds);
-	if (nr == -EACCES)
-		search->hidden++;
+	if (nr < 0) {
+		check_error(path, -nr);
+		return nr;
+	}
+	for (int i = 0; i < nr; i++)
+		look_at_file(search, pid, tid, fds[i]);
+	free(fds);
+	return nr;
+}
+
+/* Returns whether two threads do not share their files, as far as the kernel can tell. */
+static bool have_own_files(unsigned int tid, unsigned int other)
+{
+	return syscall(SYS_kcmp, tid, other, KCMP_FILES, 0, 0) > 0;
+}
+
+static void look_at_process(struct search *search, unsigned int pid)
+{
+	unsigned int *tids, first = 0;
+	char path[4096];
+	int nr, files = 0;
+
+	snprintf(path, sizeof(path), "%s/%u/task", search->options->proc, pid);
+	nr = read_numbers(path, &tids);
 	if (nr < 0) {
 		check_error(path, -nr);
 		return;
 	}
-	for (int i = 0; i < nr; i++)
-		look_at_file(search, pid, fds[i]);
-	free(fds);
+	for (int i = 0; i < nr && files != -EACCES; i++) {
+		if (first && !have_own_files(first, tids[i]))
+			continue;
+		files = look_at_thread(search, pid, tids[i]);
+		if (files > 0 && !first)
+			first = tids[i];
+	}
+	if (files == -EACCES)
+		search->hidden++;
+	free(tids);
 }
 
 static error_t parse_files(int key, char *arg, struct argp_state *state)
