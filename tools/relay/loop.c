@@ -109,9 +109,33 @@ static int open_clients(struct loop *loop)
 	return status || !loop->metrics ? status : relay_lag_open(&loop->relay);
 }
 
+static void end_before_start(int signal)
+{
+	(void)signal;
+	_exit(0);
+}
+
+static void let_signals_end(bool let)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	signal(SIGTERM, let ? end_before_start : SIG_DFL);
+	signal(SIGINT, let ? end_before_start : SIG_DFL);
+	sigprocmask(let ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
+}
+
+/* If no broker answers, this waits for a minute or two. Nothing has begun that has to be ended. */
 static int open_topics(struct loop *loop)
 {
-	return relay_topics_open(&loop->relay);
+	int status;
+
+	let_signals_end(true);
+	status = relay_topics_open(&loop->relay);
+	let_signals_end(false);
+	return status;
 }
 
 static int open_cancels(struct loop *loop)
