@@ -14,8 +14,9 @@
  * Later ids have to be known, too: those that were in the topic RELAY_CANCEL_BEFORE_MS before a
  * record was due. A leader that does not answer says nothing of that, nor does one without new
  * records. So each number is asked for its end now and then, and what is due waits if there was no
- * answer for too long. To ask is to seek to where it is read already: librdkafka then says once
- * more that this is the end, as of a request that is made after that.
+ * answer for too long. To ask is to seek to where it is read already: what librdkafka then gives,
+ * a record or the end, is from a request that was made after that. With records, the end is known
+ * from the answer, too, and is to be reached.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -43,9 +44,12 @@
 #define EXPIRE_EVERY_MS	60000
 #define EXPIRE_MOST	10000
 
-/* When an end is asked for after an answer, and when once more if there is none. */
+/*
+ * When an end is asked for after an answer, and when once more if there is none: an answer that is
+ * on its way is dropped then, so this is longer than librdkafka waits for one.
+ */
 #define ASK_EVERY_MS	1000
-#define ASK_AGAIN_MS	3000
+#define ASK_AGAIN_MS	120000
 
 /* How often it is logged that records wait. */
 #define LOG_EVERY_MS	60000
@@ -59,8 +63,10 @@
  * @bytes: the memory of @ids that the relay has accounted.
  * @next: the offset after the last record that was read.
  * @end: up to where it is to be read before it is ready; negative: unknown.
+ * @is_ready: it was read up to there.
  * @known_ms: all ids that were in the topic then are known; as relay_boot_ms(), which all here is.
  * @asked_ms: when its end was asked for; 0: that was answered.
+ * @goal: the end by that answer; negative: none has come.
  * @logged_ms: when it was last logged that records wait; 0: none does.
  */
 struct number {
@@ -71,8 +77,10 @@ struct number {
 	size_t bytes;
 	int64_t next;
 	int64_t end;
+	bool is_ready;
 	uint64_t known_ms;
 	uint64_t asked_ms;
+	int64_t goal;
 	uint64_t logged_ms;
 };
 
@@ -207,16 +215,17 @@ void relay_cancels_close(struct relay *relay)
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-static bool is_ready(const struct number *number)
+/* Its topic may be made anew later, and be shorter. */
+static void note_ready(struct number *number)
 {
-	return number->end >= 0 && number->next >= number->end;
+	number->is_ready |= number->end >= 0 && number->next >= number->end;
 }
 
 bool relay_cancels_ready(struct relay *relay, int32_t nr)
 {
 	const struct number *number = find(relay, nr);
 
-	return number && is_ready(number);
+	return number && number->is_ready;
 }
 
 void relay_cancels_expect(struct relay *relay, int32_t nr, int64_t end, uint64_t asked_ms)
@@ -228,12 +237,12 @@ void relay_cancels_expect(struct relay *relay, int32_t nr, int64_t end, uint64_t
 		return;
 	number->end = end;
 	number->known_ms = asked_ms;
+	note_ready(number);
 }
 
-static void answer(const struct relay *relay, struct number *number)
+/* All that was in the topic when it was asked is read. */
+static void note_known(const struct relay *relay, struct number *number)
 {
-	if (!number->asked_ms)
-		return;
 	number->known_ms = number->asked_ms;
 	number->asked_ms = 0;
 	if (number->logged_ms)
@@ -242,11 +251,27 @@ static void answer(const struct relay *relay, struct number *number)
 	number->logged_ms = 0;
 }
 
+/* A record or the end was read. */
+static void note_answer(const struct relay *relay, struct number *number, bool is_end)
+{
+	int64_t low;
+
+	if (!number->asked_ms)
+		return;
+	if (number->goal < 0 && !is_end &&
+	    rd_kafka_get_watermark_offsets(relay->follower,
+					   rd_kafka_topic_name(relay->cancels->topic),
+					   number->number, &low, &number->goal))
+		number->goal = -1;
+	if (is_end || (number->goal >= 0 && number->next >= number->goal))
+		note_known(relay, number);
+}
+
 static bool is_to_be_asked(const struct number *number)
 {
 	uint64_t now_ms = relay_boot_ms();
 
-	if (!is_ready(number))
+	if (!number->is_ready)
 		return false;
 	return number->asked_ms ? now_ms >= number->asked_ms + ASK_AGAIN_MS :
 		now_ms >= number->known_ms + ASK_EVERY_MS;
@@ -261,6 +286,7 @@ void relay_cancels_ask(struct relay *relay)
 		if (!is_to_be_asked(number))
 			continue;
 		number->asked_ms = relay_boot_ms();
+		number->goal = -1;
 		/* Without a time-out it does not wait. */
 		rd_kafka_seek(cancels->topic, number->number, number->next, 0);
 	}
@@ -286,24 +312,23 @@ static void note_id(struct relay *relay, struct number *number,
 static void read_message(struct relay *relay, const rd_kafka_message_t *message)
 {
 	struct number *number = find(relay, message->partition);
-	bool ready;
+	bool is_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF, was_ready;
 
 	if (!number)
 		return;
-	ready = is_ready(number);
-	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-		if (message->offset > number->next)
-			number->next = message->offset;
-		answer(relay, number);
-	} else if (message->err) {
+	was_ready = number->is_ready;
+	if (message->err && !is_end) {
 		log_say(LOG_WARNING, "%s [%" PRId32 "]: %s",
 			rd_kafka_topic_name(relay->cancels->topic), message->partition,
 			rd_kafka_message_errstr(message));
-	} else {
-		note_id(relay, number, message);
-		number->next = message->offset + 1;
+		return;
 	}
-	relay->assign_again |= !ready && is_ready(number);
+	if (!is_end)
+		note_id(relay, number, message);
+	number->next = message->offset + !is_end;
+	note_ready(number);
+	note_answer(relay, number, is_end);
+	relay->assign_again |= !was_ready && number->is_ready;
 }
 
 bool relay_cancels_poll(struct relay *relay)

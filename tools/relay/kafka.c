@@ -24,6 +24,9 @@
 #include "relay/settings.h"
 #include "relay/state.h"
 
+/* How long brokers may wait for ids that were taken back, at most. */
+#define FETCH_WAIT_MS	"500"
+
 /* How many relays of one group a machine may have. */
 #define NUMBERS_MAX	1000
 
@@ -388,11 +391,25 @@ static bool open_consumer(struct relay *relay)
 	return true;
 }
 
+/* Whether all is read has to be known within RELAY_CANCEL_BEFORE_MS, whatever the user has set. */
+static bool bound_wait(rd_kafka_conf_t *conf)
+{
+	char value[24] = "";
+	size_t size = sizeof(value);
+
+	rd_kafka_conf_get(conf, "fetch.wait.max.ms", value, &size);
+	return atoi(value) <= atoi(FETCH_WAIT_MS) || set(conf, "fetch.wait.max.ms", FETCH_WAIT_MS);
+}
+
 static bool open_follower(struct relay *relay)
 {
 	rd_kafka_conf_t *conf = make_conf(relay, follower_settings,
 					  ARRAY_SIZE(follower_settings));
 
+	if (conf && !bound_wait(conf)) {
+		rd_kafka_conf_destroy(conf);
+		conf = NULL;
+	}
 	relay->follower = conf ? make_client(RD_KAFKA_CONSUMER, conf) : NULL;
 	return relay->follower;
 }

@@ -122,8 +122,9 @@ static void let_signals_end(bool let)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
-	signal(SIGTERM, let ? end_before_start : SIG_DFL);
-	signal(SIGINT, let ? end_before_start : SIG_DFL);
+	/* Once blocked, they come by a signalfd. */
+	signal(SIGTERM, end_before_start);
+	signal(SIGINT, end_before_start);
 	sigprocmask(let ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
 }
 

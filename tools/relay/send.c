@@ -465,14 +465,14 @@ static bool is_full(const struct relay_target *target)
 
 /*
  * With exactly once, a record that its target refuses aborts the whole turn. So for some time
- * after that, records of this target are first tried alone, until one is found that is too large;
- * from then on only those that are as large as that.
+ * after that, records of this target are first tried alone. If one is too large, the largest are
+ * tried first, until one is not refused; from then on only those that are as large as one that was.
  */
 static bool is_delicate(const struct relay *relay, const struct relay_entry *entry)
 {
 	const struct relay_target *target = entry->target;
 
-	return relay->turn && !entry->is_proven &&
+	return relay->turn && !entry->is_proven && !entry->stripped &&
 		(relay_boot_ms() < target->delicate_ms ||
 		 (target->refused_bytes && entry->size >= target->refused_bytes));
 }
@@ -519,23 +519,39 @@ static void hold_alone(struct relay *relay, struct relay_entry *entry)
 	try_alone(relay, target);
 }
 
-/* What an entry that was tried alone tells about others: the held ones are not to blame. */
+static bool is_largest(const struct relay_target *target, const struct relay_entry *entry)
+{
+	const struct relay_entry *other;
+
+	TAILQ_FOREACH(other, &target->held, in_queue)
+		if (other->size > entry->size)
+			return false;
+	return true;
+}
+
+/* All that was too large is found: the held ones are not to blame. */
+static void end_search(struct relay_target *target)
+{
+	struct relay_entry *entry;
+
+	target->seeks_large = false;
+	target->delicate_ms = 0;
+	TAILQ_FOREACH(entry, &target->held, in_queue)
+		entry->isolated = false;
+}
+
+/* What an entry that was tried alone tells about others. */
 static void note_size(struct relay_target *target, const struct relay_entry *entry,
 		      rd_kafka_resp_err_t error)
 {
-	struct relay_entry *other;
-	bool is_largest = true;
-
-	TAILQ_FOREACH(other, &target->held, in_queue)
-		is_largest &= other->size <= entry->size;
-	target->seeks_large &= !error && !is_largest;
 	if (is_about_size(error)) {
 		target->refused_bytes = entry->size;
-		target->delicate_ms = 0;
-		TAILQ_FOREACH(other, &target->held, in_queue)
-			other->isolated = false;
-	} else if (!error && entry->size >= target->refused_bytes) {
-		target->refused_bytes = 0;
+		target->seeks_large = true;
+	} else if (!error && target->refused_bytes) {
+		if (entry->size >= target->refused_bytes)
+			target->refused_bytes = 0;
+		else if (target->seeks_large && is_largest(target, entry))
+			end_search(target);
 	}
 }
 
@@ -1036,6 +1052,7 @@ static bool wait_until_known(struct relay *relay, struct relay_entry *entry)
 {
 	if (entry->decision.action != RELAY_DELIVER || relay_cancels_known(relay, entry))
 		return false;
+	relay->handlers.put_off(relay, entry);
 	entry->waker.wake = wake_unknown;
 	relay_wake_in(relay, &entry->waker, UNKNOWN_MS);
 	return true;

@@ -166,7 +166,7 @@ enum relay_pause {
 	PAUSE_MEMORY = 2,	/* backpressure: memory is short */
 	PAUSE_WINDOW = 4,	/* the window above the lowest offset not done is full */
 	PAUSE_STOPPED = 8,	/* records are missing: until it is assigned again */
-	PAUSE_PUT_OFF = 16,	/* a bucket of its records has no partition of its number */
+	PAUSE_PUT_OFF = 16,	/* a record waits for a partition of its bucket, or for ids */
 };
 
 /*

@@ -322,7 +322,9 @@ rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *client, const cha
 	(void)client;
 	*low = fake_partition(topic, partition)->begins;
 	/* The map and the topic of ids that were taken back are empty. */
-	*high = strstr(topic, "-done") || strstr(topic, "-cancelled") ? *low : INT32_MAX;
+	*high = strstr(topic, "-done") ? *low : INT32_MAX;
+	if (strstr(topic, "-cancelled"))
+		*high = *low + kafka.nr_ids;
 	return 0;
 }
 
@@ -388,13 +390,19 @@ void rd_kafka_metadata_destroy(const struct rd_kafka_metadata *metadata)
 	free((void *)metadata);
 }
 
+static void ask(int32_t partition)
+{
+	if (kafka.nr_asked < FAKE_PARTITIONS_MAX)
+		kafka.asked[kafka.nr_asked++] = partition;
+}
+
 int rd_kafka_consume_start_queue(rd_kafka_topic_t *topic, int32_t partition, int64_t offset,
 				 rd_kafka_queue_t *queue)
 {
-	(void)topic;
-	(void)partition;
 	(void)offset;
 	(void)queue;
+	if (strstr((const char *)topic, "-cancelled"))
+		ask(partition);
 	return 0;
 }
 
@@ -411,25 +419,46 @@ rd_kafka_resp_err_t rd_kafka_seek(rd_kafka_topic_t *topic, int32_t partition, in
 	(void)topic;
 	(void)offset;
 	ASSERT_EQ(timeout_ms, 0);
-	if (kafka.nr_asked < FAKE_PARTITIONS_MAX && !(kafka.stands_still && !partition))
-		kafka.asked[kafka.nr_asked++] = partition;
+	ask(partition);
 	return 0;
 }
 
-/* There are no records, but the end of each partition that was seeked to it. */
+static bool take_asked(int32_t *partition)
+{
+	unsigned int i;
+
+	for (i = 0; i < kafka.nr_asked; i++) {
+		*partition = kafka.asked[i];
+		if (kafka.stands_still && !*partition)
+			continue;
+		kafka.asked[i] = kafka.asked[--kafka.nr_asked];
+		return true;
+	}
+	return false;
+}
+
+/* The end of each partition that was seeked to it, or an id that was taken back. */
 rd_kafka_message_t *rd_kafka_consume_queue(rd_kafka_queue_t *queue, int timeout_ms)
 {
-	static rd_kafka_message_t end;
+	static rd_kafka_message_t message;
+	int32_t partition;
 
 	(void)queue;
 	(void)timeout_ms;
-	if (!kafka.nr_asked)
+	if (!take_asked(&partition))
 		return NULL;
-	end = (rd_kafka_message_t){
-		.err = RD_KAFKA_RESP_ERR__PARTITION_EOF,
-		.partition = kafka.asked[--kafka.nr_asked],
-	};
-	return &end;
+	message = (rd_kafka_message_t){ .partition = partition };
+	if (kafka.ids_keep_coming) {
+		message.key = "id";
+		message.key_len = strlen("id");
+		message.payload = "1";
+		message.len = 1;
+		message.offset = kafka.nr_ids++;
+	} else {
+		message.err = RD_KAFKA_RESP_ERR__PARTITION_EOF;
+		message.offset = kafka.nr_ids;
+	}
+	return &message;
 }
 
 void rd_kafka_message_destroy(rd_kafka_message_t *message)

@@ -110,6 +110,8 @@ struct fake_commit {
  * @asked: numbers of partitions that were seeked to their end, and are read there anew.
  * @nr_asked: how many there are.
  * @stands_still: partition 0 is not read.
+ * @ids_keep_coming: a record comes for each that was asked for, and no end.
+ * @nr_ids: how many have come.
  * @commits: the commits without an answer, the oldest first.
  * @nr_unanswered: their number.
  * @nr_commits: the number of all commits.
@@ -149,6 +151,8 @@ struct fake_kafka {
 	int32_t asked[FAKE_PARTITIONS_MAX];
 	unsigned int nr_asked;
 	bool stands_still;
+	bool ids_keep_coming;
+	int64_t nr_ids;
 
 	struct fake_commit commits[FAKE_COMMITS_MAX];
 	unsigned int nr_unanswered;

@@ -740,6 +740,38 @@ TEST(what_is_known_of_shortly_before_is_enough)
 	ASSERT_EQ(fake_count("target", true), 3);
 }
 
+/* There is never an end: what one answer has is enough. */
+TEST(ids_that_keep_coming_hold_up_nothing)
+{
+	int64_t offset;
+
+	open_relay();
+	assign_partitions("delays", 1);
+	kafka.ids_keep_coming = true;
+	for (offset = 0; offset < 10; offset++)
+		read_delayed(offset, (offset + 1) * MINUTE_MS);
+	for (offset = 0; offset < 10; offset++) {
+		wait_ms(MINUTE_MS);
+		ASSERT_EQ(fake_count("target", false), (size_t)offset + 1);
+	}
+	ASSERT_GT(kafka.nr_ids, 100);
+}
+
+/* As a topic that was made anew is. */
+TEST(a_shorter_topic_of_ids_holds_up_nothing)
+{
+	open_relay();
+	kafka.nr_ids = 1000;
+	assign_partitions("delays", 1);
+	wait_ms(10 * SECOND_MS);
+	ASSERT(partition_of_delays(0)->state == PARTITION_READY);
+	kafka.nr_ids = 3;
+	kafka.ids_keep_coming = true;
+	read_delayed(0, MINUTE_MS);
+	wait_ms(HOUR_MS);
+	ASSERT_EQ(fake_count("target", false), 1);
+}
+
 TEST(a_relay_that_stood_still_asks_before_it_delivers)
 {
 	open_relay();

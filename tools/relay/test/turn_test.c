@@ -208,6 +208,42 @@ TEST(one_record_that_is_too_large_is_found_soon_and_does_not_slow_down_the_other
 	ASSERT_EQ(committed(), 1501);
 }
 
+TEST(many_records_that_are_too_large_are_all_found_before_the_next_turn)
+{
+	int64_t offset;
+
+	open_turns();
+	transactions.at_once = note_large;
+	transactions.refuse = refuse_batch;
+	for (offset = 0; offset < 100; offset++)
+		read_sized(offset, offset % 2 ? 100 : LARGE + 100 - offset);
+	run_turns(10);
+	ASSERT_LE(relay.stats.turns_aborted, 2);
+	ASSERT_EQ(fake_committed("target"), 50);
+	ASSERT_EQ(fake_committed("delays.invalid"), 50);
+}
+
+static rd_kafka_resp_err_t refuse_5000(const struct fake_write *write)
+{
+	return write->value_len >= LARGE ? RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE : 0;
+}
+
+TEST(records_that_are_too_large_for_each_topic_abort_few_turns)
+{
+	int64_t offset;
+
+	open_turns();
+	transactions.refuse = refuse_5000;
+	for (offset = 0; offset < 20; offset++) {
+		read_sized(offset, LARGE);
+		run_turns(10);
+		fake_advance(2 * MINUTE_MS * NSEC_PER_MSEC);
+	}
+	ASSERT_EQ(fake_committed("delays.invalid"), 20);
+	ASSERT_EQ(committed(), 20);
+	ASSERT_LE(relay.stats.turns_aborted, 2);
+}
+
 /* Brokers take so many records until message.timeout.ms is over. */
 #define IN_TIME		150
 
