@@ -29,7 +29,7 @@ SOME_S = 2900
 WHOLE_S = 10000
 # Each of them adds its tests; those that take longest come first.
 MODULES = ("brokers_faults", "brokers_promises", "brokers_rights", "crashes", "refusals", "faults",
-           "delays", "operation")
+           "delays", "operation", "cancels")
 
 
 def main():

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Records that were taken back while the topic of cancelled ids cannot be read."""
+"""Records that are due while the topic of cancelled ids cannot be read, or gets ids all the time."""
+
+import contextlib
+import threading
+import time
 
 from cluster import need_mock
 from ledger import now_ms, wait_for
@@ -41,4 +45,40 @@ def what_was_taken_back_in_time_does_not_come_while_its_leader_answers_with_erro
         relay.wait_until_it_says(rf"{cancelled} \[0\] was not read to its end for")
         relay.wait_until_it_says(rf"{cancelled} \[0\] is known to its end again")
         wait_for(lambda: relay.metrics()["cancelled_total"] == 1, "its end")
+        return scene.finish()
+
+
+def send_ids(scene, is_over):
+    """Some twenty a second, of records that there are not."""
+    number = 0
+    while not is_over.is_set():
+        scene.ledger.producer.produce(f"{scene.topic}-cancelled", b"%d" % (now_ms() + 3600000),
+                                      b"none-%d" % number, partition=0)
+        number += 1
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def ids_keep_coming(scene):
+    """While this is open."""
+    is_over = threading.Event()
+    thread = threading.Thread(target=send_ids, args=(scene, is_over))
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@suite.together
+def ids_that_keep_coming_hold_up_nothing():
+    with Scene(partitions=1) as scene:
+        relay = scene.start()
+        with ids_keep_coming(scene):
+            wait_for(lambda: relay.metrics()["cancels"] > 100, "ids")
+            for delay in range(0, 10000, 500):
+                scene.send(delay=delay)
+            scene.ledger.flush()
+            scene.ledger.wait()
         return scene.finish()
