@@ -36,7 +36,8 @@
  * Only functions that wait for records return -EINTR, and only after a signal handler has
  * run: twheel_wait(), twheel_enter() and twheel_loop_run().  They continue after a stop and
  * continue, and still end in time.  All others continue after any signal.  Waits go by
- * CLOCK_MONOTONIC of the time namespace in which the wheel was opened.
+ * CLOCK_MONOTONIC: a process in another time namespace than the one that opened the wheel
+ * cannot wait.
  */
 #ifndef _LIBTWHEEL_H
 #define _LIBTWHEEL_H

@@ -403,8 +403,12 @@ static int tell_all(struct twheel_loop *loop)
 	int nr = 0;
 
 	loop->running = true;
-	twheel_for_each_record(record, &loop->records)
+	twheel_for_each_record(record, &loop->records) {
+		/* A callback may have called fork(), and have returned in the child, too. */
+		if (!*loop->owned)
+			break;
 		nr += tell(loop, record);
+	}
 	loop->running = false;
 	return nr;
 }
@@ -414,7 +418,7 @@ static int flush(struct twheel_loop *loop)
 {
 	int error = 0;
 
-	while (loop->batch.nr) {
+	while (loop->batch.nr && *loop->owned) {
 		int done = twheel_submit(loop->wheel, &loop->batch);
 		int ret = done < 0 ? done : note_results(loop, done);
 
