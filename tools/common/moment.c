@@ -11,8 +11,8 @@
  *	2026-12-24 [12:30[:15]]		also with a T between them
  *	... UTC				all but the first two, in UTC and not in local time
  *
- * Without a time of day, a day means its first moment. A time of day that does not exist on a
- * day, because clocks are put forward then, is that of the next day that has it.
+ * Without a time of day, a day means its midnight, or its first moment if clocks are put forward
+ * then. Without a day, a time of day that today does not have is that of the next day that has it.
  */
 #include <stdbool.h>
 #include <stdio.h>

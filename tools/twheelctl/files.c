@@ -163,10 +163,10 @@ static void print_file(struct search *search, const struct open_file *file)
 	search->found++;
 }
 
-/* End the program for an error that does not mean that a process or file is not there. */
+/* End the program for a lack, which is not about this process or file alone. */
 static void check_error(const char *path, int error)
 {
-	if (error != ENOENT && error != ESRCH && error != EACCES)
+	if (error == ENOMEM || error == EMFILE || error == ENFILE || error == ENOTDIR)
 		errx(STATUS_FAILURE, "cannot read %s: %s", path, strerror(error));
 }
 
@@ -330,6 +330,7 @@ static void look_at_process(struct search *search, unsigned int pid)
 	nr = read_numbers(path, &tids);
 	if (nr < 0) {
 		check_error(path, -nr);
+		search->hidden += nr == -EPERM || nr == -EACCES;
 		return;
 	}
 	for (int i = 0; i < nr && files != -EACCES; i++) {

@@ -33,7 +33,7 @@
 #define MIN_INTERVAL_NS		(10 * NSEC_PER_MSEC)
 
 /* How long a reader that stalls has at the end, to take the rest. */
-#define GRACE_MS		1000
+#define GRACE_NS		NSEC_PER_SEC
 
 /* The format of the lines, which tools/wheelview knows by this number. */
 #define RECORD_VERSION		1
@@ -58,6 +58,7 @@ enum { FILE_SIGNALS, FILE_TRACE, FILES };
  * @out: the stream to stdout.
  * @error: why it cannot be written, an errno; ETIMEDOUT: the reader has stalled.
  * @start_ns: when the command began.
+ * @give_up_ns: when a stalled reader is not waited for any more, after a signal; 0: none came.
  * @samples: the number of samples so far.
  * @lines: the number of wheels in them.
  */
@@ -73,6 +74,7 @@ struct record {
 	FILE *out;
 	int error;
 	__u64 start_ns;
+	__u64 give_up_ns;
 	__u64 samples;
 	__u64 lines;
 };
@@ -82,16 +84,20 @@ struct record {
 /* How long to wait for the reader, in ms; -1: as long as it takes. */
 static int wait_ms(const struct record *record)
 {
-	__u64 now_ns = wait_now_ns(), end_ns = record->start_ns + record->duration_ns;
-	__u64 left_ms = end_ns > now_ns ? (end_ns - now_ns) / NSEC_PER_MSEC : 0;
+	__u64 now_ns = wait_now_ns(), end_ns = UINT64_MAX, left_ms;
 
-	if (!record->duration_ns)
+	if (record->duration_ns)
+		end_ns = record->start_ns + record->duration_ns + GRACE_NS;
+	if (record->give_up_ns && record->give_up_ns < end_ns)
+		end_ns = record->give_up_ns;
+	if (end_ns == UINT64_MAX)
 		return -1;
-	return left_ms < INT_MAX - GRACE_MS ? (int)left_ms + GRACE_MS : INT_MAX;
+	left_ms = end_ns > now_ns ? (end_ns - now_ns) / NSEC_PER_MSEC : 0;
+	return left_ms < INT_MAX ? left_ms : INT_MAX;
 }
 
 /* Wait until stdout can be written. Returns false if the time is over before. */
-static bool wait_writable(const struct record *record)
+static bool wait_writable(struct record *record)
 {
 	struct pollfd files[] = {
 		{ .fd = STDOUT_FILENO, .events = POLLOUT },
@@ -100,10 +106,10 @@ static bool wait_writable(const struct record *record)
 	int ret;
 
 	do {
-		ret = poll(files, ARRAY_SIZE(files), wait_ms(record));
-	} while (ret < 0 && errno == EINTR);
-	if (ret > 0 && !files[0].revents)
-		ret = poll(files, 1, GRACE_MS);
+		ret = poll(files, record->give_up_ns ? 1 : ARRAY_SIZE(files), wait_ms(record));
+		if (ret > 0 && !record->give_up_ns && files[1].revents)
+			record->give_up_ns = wait_now_ns() + GRACE_NS;
+	} while ((ret < 0 && errno == EINTR) || (ret > 0 && !files[0].revents));
 	return ret > 0;
 }
 
