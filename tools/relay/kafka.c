@@ -177,6 +177,18 @@ static bool set_all(rd_kafka_conf_t *conf, const struct setting *settings, size_
 	return true;
 }
 
+/* Settings of topics have two names. */
+static bool is_one_of(const struct relay_setting *setting, const char *const *names, size_t nr)
+{
+	const char *name = setting->name + (strncmp(setting->name, "topic.", 6) ? 0 : 6);
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 /* Not settings that the relay's promises depend on, and those that have their own option. */
 static bool is_allowed(const struct relay_setting *setting)
 {
@@ -189,15 +201,9 @@ static bool is_allowed(const struct relay_setting *setting)
 		/* Records of aborted transactions and damaged records must not be delivered. */
 		"isolation.level", "check.crcs", "enable.partition.eof",
 	};
-	const char *name = setting->name;
-	size_t i;
 
-	/* Settings of topics have two names. */
-	if (!strncmp(name, "topic.", 6))
-		name += 6;
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			return false;
+	if (is_one_of(setting, names, ARRAY_SIZE(names)))
+		return false;
 	/* The relay expects that the whole assignment is revoked at once. */
 	return strcmp(setting->name, "partition.assignment.strategy") ||
 		!strstr(setting->value, "cooperative");
@@ -234,15 +240,9 @@ static void warn_of_setting(const struct relay_setting *setting)
 	static const char *const names[] = {
 		"message.timeout.ms", "delivery.timeout.ms", "transaction.timeout.ms",
 	};
-	const char *name = setting->name;
-	size_t i;
 
-	if (!strncmp(name, "topic.", 6))
-		name += 6;
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			log_say(LOG_WARNING, "%s has no effect: the relay has its own",
-				setting->name);
+	if (is_one_of(setting, names, ARRAY_SIZE(names)))
+		log_say(LOG_WARNING, "%s has no effect: the relay has its own", setting->name);
 }
 
 static rd_kafka_conf_t *make_conf(struct relay *relay, const struct setting *settings,
