@@ -288,7 +288,8 @@ void relay_cancels_ask(struct relay *relay)
 		number->asked_ms = relay_boot_ms();
 		number->goal = -1;
 		/* Without a time-out it does not wait. */
-		rd_kafka_seek(cancels->topic, number->number, number->next, 0);
+		if (rd_kafka_seek(cancels->topic, number->number, number->next, 0))
+			number->asked_ms = 0;
 	}
 }
 
