@@ -347,7 +347,7 @@ bool relay_cancels_poll(struct relay *relay)
 	return true;
 }
 
-/* --- looking and forgetting -------------------------------------------------------------- */
+/* --- looking and forgetting ------------------------------------------------------------- */
 
 bool relay_cancels_has(struct relay *relay, const struct relay_entry *entry)
 {

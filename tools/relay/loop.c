@@ -115,27 +115,23 @@ static void end_before_start(int signal)
 	_exit(0);
 }
 
-static void let_signals_end(bool let)
+/*
+ * If no broker answers, this waits for a minute or two. Nothing has begun that has to be ended in
+ * order. Later the signals are blocked, and come by a signalfd.
+ */
+static int open_topics(struct loop *loop)
 {
 	sigset_t signals;
+	int status;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
-	/* Once blocked, they come by a signalfd. */
 	signal(SIGTERM, end_before_start);
 	signal(SIGINT, end_before_start);
-	sigprocmask(let ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
-}
-
-/* If no broker answers, this waits for a minute or two. Nothing has begun that has to be ended. */
-static int open_topics(struct loop *loop)
-{
-	int status;
-
-	let_signals_end(true);
+	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 	status = relay_topics_open(&loop->relay);
-	let_signals_end(false);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	return status;
 }
 
