@@ -62,3 +62,11 @@ unsigned long log_limit(struct log_limit *limit)
 	limit->times = 0;
 	return times;
 }
+
+bool log_again(uint64_t *logged_ms, uint64_t now_ms, uint64_t every_ms)
+{
+	if (*logged_ms && now_ms - *logged_ms < every_ms)
+		return false;
+	*logged_ms = now_ms;
+	return true;
+}

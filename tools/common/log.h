@@ -3,6 +3,8 @@
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <syslog.h>
 #include <time.h>
 
@@ -34,5 +36,11 @@ struct log_limit {
  * happened since, this time included: log it.
  */
 unsigned long log_limit(struct log_limit *limit);
+
+/*
+ * Whether to log what is wrong, and may be so for long: not if it was logged less than @every_ms
+ * before @now_ms, at *@logged_ms. If so, that is set to @now_ms; 0 stands for never.
+ */
+bool log_again(uint64_t *logged_ms, uint64_t now_ms, uint64_t every_ms);
 
 #endif /* COMMON_LOG_H */

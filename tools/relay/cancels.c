@@ -363,11 +363,8 @@ bool relay_cancels_has(struct relay *relay, const struct relay_entry *entry)
 
 static void log_wait(const struct relay *relay, struct number *number, uint64_t age_ms)
 {
-	uint64_t now_ms = relay_boot_ms();
-
-	if (number->logged_ms && now_ms < number->logged_ms + LOG_EVERY_MS)
+	if (!log_again(&number->logged_ms, relay_boot_ms(), LOG_EVERY_MS))
 		return;
-	number->logged_ms = now_ms;
 	log_say(LOG_WARNING, "%s [%" PRId32 "] was not read to its end for %" PRIu64
 		" s: what is due of partitions %" PRId32 " waits, as it may have been taken back",
 		rd_kafka_topic_name(relay->cancels->topic), number->number, age_ms / 1000,

@@ -105,11 +105,9 @@ static void log_failure(struct relay *relay, rd_kafka_resp_err_t error)
 	relay->stats.commit_errors++;
 	if (!relay->commits_fail_ms)
 		relay->commits_fail_ms = now_ms;
-	if (relay->commits_logged_ms && now_ms - relay->commits_logged_ms < LOG_EVERY_MS)
-		return;
-	relay->commits_logged_ms = now_ms;
-	log_say(now_ms - relay->commits_fail_ms < FAILING_MS ? LOG_WARNING : LOG_ERR,
-		"a commit failed, and is tried again: %s", rd_kafka_err2str(error));
+	if (log_again(&relay->commits_logged_ms, now_ms, LOG_EVERY_MS))
+		log_say(now_ms - relay->commits_fail_ms < FAILING_MS ? LOG_WARNING : LOG_ERR,
+			"a commit failed, and is tried again: %s", rd_kafka_err2str(error));
 }
 
 static void handle_answer(struct relay *relay, rd_kafka_resp_err_t error,

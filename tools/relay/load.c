@@ -68,14 +68,10 @@ struct relay_load {
 /* Log a failure, not too often. Returns false: it is tried again. */
 static bool fail(struct relay_load *load, const char *what, rd_kafka_resp_err_t error)
 {
-	uint64_t now_ms = relay_boot_ms();
-
-	if (load->logged_ms && now_ms - load->logged_ms < LOG_EVERY_MS)
-		return false;
-	load->logged_ms = now_ms;
-	log_say(error == RD_KAFKA_RESP_ERR__TIMED_OUT ? LOG_NOTICE : LOG_WARNING,
-		"partitions %" PRId32 " wait: cannot read %s: %s", load->job.number, what,
-		rd_kafka_err2str(error));
+	if (log_again(&load->logged_ms, relay_boot_ms(), LOG_EVERY_MS))
+		log_say(error == RD_KAFKA_RESP_ERR__TIMED_OUT ? LOG_NOTICE : LOG_WARNING,
+			"partitions %" PRId32 " wait: cannot read %s: %s", load->job.number, what,
+			rd_kafka_err2str(error));
 	return false;
 }
 

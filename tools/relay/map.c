@@ -488,13 +488,10 @@ bool relay_map_wait(struct relay *relay)
 static void log_failure(struct relay *relay, const struct relay_map_write *write,
 			rd_kafka_resp_err_t error)
 {
-	uint64_t now_ms = relay_boot_ms();
-
-	if (relay->map_logged_ms && now_ms - relay->map_logged_ms < LOG_EVERY_MS)
-		return;
-	relay->map_logged_ms = now_ms;
-	log_say(LOG_ERR, "%s cannot be written, so records come twice if another relay goes on: %s",
-		write->topic, rd_kafka_err2str(error));
+	if (log_again(&relay->map_logged_ms, relay_boot_ms(), LOG_EVERY_MS))
+		log_say(LOG_ERR,
+			"%s cannot be written, so records come twice if another relay goes on: %s",
+			write->topic, rd_kafka_err2str(error));
 }
 
 void relay_map_report(struct relay *relay, struct relay_map_write *write,

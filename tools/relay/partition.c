@@ -143,12 +143,9 @@ static void end_pause(struct relay *relay, struct relay_partition *partition,
 /* Of ids and records that are due soon only time, or more memory, makes less. */
 static void log_short_memory(struct relay *relay)
 {
-	uint64_t now_ms = relay_boot_ms();
-
 	if (!relay->pressure.paused[RELAY_INPUT] || relay->memory_pauses[RELAY_INPUT] ||
-	    (relay->memory_logged_ms && now_ms - relay->memory_logged_ms < LOG_EVERY_MS))
+	    !log_again(&relay->memory_logged_ms, relay_boot_ms(), LOG_EVERY_MS))
 		return;
-	relay->memory_logged_ms = now_ms;
 	log_say(LOG_WARNING, "memory is short: new records are not read until there is room; of %"
 		PRIu64 " of %" PRIu64 " bytes, %" PRIu64 " are for ids that were taken back",
 		relay->pressure.bytes, relay->pressure.cap, relay_cancels_bytes(relay));

@@ -334,13 +334,9 @@ static rd_kafka_resp_err_t translate_error(struct relay_target *target, rd_kafka
 
 static void log_failure(struct relay_target *target, rd_kafka_resp_err_t error)
 {
-	uint64_t now_ms = relay_boot_ms();
-
-	if (target->logged_ms && now_ms - target->logged_ms < LOG_EVERY_MS)
-		return;
-	target->logged_ms = now_ms;
-	log_say(LOG_ERR, "%s cannot be written, %" PRIu64 " records wait: %s", target->name,
-		target->nr, rd_kafka_err2str(error));
+	if (log_again(&target->logged_ms, relay_boot_ms(), LOG_EVERY_MS))
+		log_say(LOG_ERR, "%s cannot be written, %" PRIu64 " records wait: %s",
+			target->name, target->nr, rd_kafka_err2str(error));
 }
 
 /* --- holding -------------------------------------------------------------------------- */
@@ -763,11 +759,9 @@ static void put_off(struct relay *relay, struct relay_entry *entry)
 {
 	uint64_t now_ms = relay_boot_ms();
 
-	if (!relay->put_off_logged_ms || now_ms - relay->put_off_logged_ms >= LOG_EVERY_MS) {
-		relay->put_off_logged_ms = now_ms;
+	if (log_again(&relay->put_off_logged_ms, now_ms, LOG_EVERY_MS))
 		log_say(LOG_ERR, "%s has no partition %" PRId32 ": start a relay with --create",
 			entry->target->name, entry->partition->number);
-	}
 	if (now_ms >= entry->target->lacks_ms)
 		entry->target->lacks_from = entry->partition->number;
 	entry->target->lacks_from = MIN(entry->target->lacks_from, entry->partition->number);

@@ -83,6 +83,9 @@
 #define LACK_MS		10000
 #define LACK_AGAIN_MS	60000
 
+/* How often transactions that fail are logged. */
+#define FAILURE_AGAIN_MS	10000
+
 /* Limits of calls that wait for brokers. */
 #define INIT_MS		10000
 #define CALL_MS		15000
@@ -264,11 +267,9 @@ static void log_lack(struct relay_turn *turn, struct writer *writer)
 
 	if (!writer->lack_ms)
 		writer->lack_ms = now_ms;
-	if (now_ms - writer->lack_ms < LACK_MS ||
-	    (writer->logged_ms && now_ms - writer->logged_ms < LACK_AGAIN_MS))
-		return;
-	writer->logged_ms = now_ms;
-	log_say(LOG_WARNING, "%s cannot write: %s", writer->id, turn->what);
+	if (now_ms - writer->lack_ms >= LACK_MS &&
+	    log_again(&writer->logged_ms, now_ms, LACK_AGAIN_MS))
+		log_say(LOG_WARNING, "%s cannot write: %s", writer->id, turn->what);
 }
 
 static void note_ready(struct writer *writer)
@@ -680,15 +681,12 @@ static bool is_taken_over(rd_kafka_resp_err_t error)
 
 static void log_failure(struct relay_turn *turn)
 {
-	uint64_t now_ms = relay_boot_ms();
-
 	if (turn->end == TURN_FENCED) {
 		log_say(LOG_NOTICE, "a transaction was aborted, the group changes: %s", turn->what);
 		return;
 	}
-	if (turn->logged_ms && now_ms - turn->logged_ms < 10000)
+	if (!log_again(&turn->logged_ms, relay_boot_ms(), FAILURE_AGAIN_MS))
 		return;
-	turn->logged_ms = now_ms;
 	log_say(LOG_WARNING, "a transaction %s: %s", turn->end == TURN_UNKNOWN ?
 		"has an unknown end, all is loaded anew" : "was aborted", turn->what);
 	if (is_taken_over(turn->error))

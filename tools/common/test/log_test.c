@@ -70,3 +70,16 @@ TEST(a_limited_line_is_logged_once_a_second_with_the_number_of_its_times)
 	/* By the seconds of the clock: another one has begun. */
 	ASSERT_LT(begin_ns / NSEC_PER_SEC, time_now_ns(CLOCK_MONOTONIC) / NSEC_PER_SEC);
 }
+
+TEST(what_stays_wrong_is_logged_again_after_a_while_and_at_once_after_it_was_right)
+{
+	uint64_t logged_ms = 0;
+
+	ASSERT(log_again(&logged_ms, 500, 1000));
+	ASSERT(!log_again(&logged_ms, 500, 1000));
+	ASSERT(!log_again(&logged_ms, 1499, 1000));
+	ASSERT(log_again(&logged_ms, 1500, 1000));
+	ASSERT(!log_again(&logged_ms, 2499, 1000));
+	logged_ms = 0;
+	ASSERT(log_again(&logged_ms, 2499, 1000));
+}
