@@ -290,6 +290,8 @@ rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *client,
 		if (from->nr_errors && !--from->nr_errors)
 			from->error = 0;
 	}
+	if (kafka.at_committed)
+		kafka.at_committed();
 	return 0;
 }
 
@@ -321,8 +323,7 @@ rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *client, const cha
 {
 	(void)client;
 	*low = fake_partition(topic, partition)->begins;
-	/* The map and the topic of ids that were taken back are empty. */
-	*high = strstr(topic, "-done") ? *low : INT32_MAX;
+	*high = strstr(topic, "-done") ? *low + kafka.nr_map : INT32_MAX;
 	if (strstr(topic, "-cancelled"))
 		*high = *low + kafka.nr_ids;
 	return 0;
@@ -399,10 +400,13 @@ static void ask(int32_t partition)
 int rd_kafka_consume_start_queue(rd_kafka_topic_t *topic, int32_t partition, int64_t offset,
 				 rd_kafka_queue_t *queue)
 {
-	(void)offset;
 	(void)queue;
 	if (strstr((const char *)topic, "-cancelled"))
 		ask(partition);
+	if (strstr((const char *)topic, "-done")) {
+		ASSERT_EQ(offset, RD_KAFKA_OFFSET_BEGINNING);
+		kafka.nr_map_read = 0;
+	}
 	return 0;
 }
 
@@ -437,14 +441,49 @@ static bool take_asked(int32_t *partition)
 	return false;
 }
 
-/* The end of each partition that was seeked to it, or an id that was taken back. */
+void fake_map_add(const struct piece_key *key, const struct piece *piece)
+{
+	struct fake_map_record *record = &kafka.map[kafka.nr_map++];
+
+	ASSERT_LE(kafka.nr_map, FAKE_MAP_MAX);
+	record->key_len = piece_key_write(key, record->key);
+	record->value_len = piece ? piece_write(piece, key->begin == PIECE_LOW, record->value) : 0;
+}
+
+static rd_kafka_message_t *read_map(void)
+{
+	static rd_kafka_message_t message;
+	struct fake_map_record *record = &kafka.map[kafka.nr_map_read];
+
+	message = (rd_kafka_message_t){ .offset = kafka.nr_map_read };
+	if (kafka.nr_map_read + 1 == kafka.nr_map && kafka.map_read_error) {
+		message.err = kafka.map_read_error;
+		kafka.map_read_error = 0;
+	} else if (kafka.nr_map_read == kafka.nr_map) {
+		message.err = RD_KAFKA_RESP_ERR__PARTITION_EOF;
+	} else {
+		message.key = record->key;
+		message.key_len = record->key_len;
+		message.payload = record->value_len ? record->value : NULL;
+		message.len = record->value_len;
+		kafka.nr_map_read++;
+	}
+	return &message;
+}
+
+/*
+ * Of the map, its records. Of the topic of ids that were taken back, the end of each partition
+ * that was seeked to it, or an id.
+ */
 rd_kafka_message_t *rd_kafka_consume_queue(rd_kafka_queue_t *queue, int timeout_ms)
 {
 	static rd_kafka_message_t message;
 	int32_t partition;
 
+	/* The map is read by a thread, which may wait. */
+	if (timeout_ms)
+		return read_map();
 	(void)queue;
-	(void)timeout_ms;
 	if (!take_asked(&partition))
 		return NULL;
 	message = (rd_kafka_message_t){ .partition = partition };

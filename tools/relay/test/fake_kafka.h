@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "relay/rules/pieces.h"
 #include "relay/rules/runs.h"
 #include "relay/state.h"
 
@@ -60,6 +61,15 @@ struct fake_partition {
 #define FAKE_PARTITIONS_MAX	8192
 #define FAKE_COMMITS_MAX	64
 #define FAKE_MAP_WRITES_MAX	4096
+#define FAKE_MAP_MAX		16
+
+/* A record of the map; its offset is its index. */
+struct fake_map_record {
+	char key[PIECE_KEY_MAX];
+	size_t key_len;
+	unsigned char value[PIECE_VALUE_MAX];
+	size_t value_len;
+};
 
 /**
  * struct fake_message - a record that is given to the relay
@@ -98,6 +108,11 @@ struct fake_commit {
  * @nr_events: reports that were made during this poll.
  * @map_writes: writes to the map, which are acknowledged by the next poll.
  * @nr_map_writes: their number.
+ * @map: what is read of the map, in each of its partitions. What the relay writes is not added.
+ * @nr_map: how many there are.
+ * @nr_map_read: of these, how many were read since reading began at the first one.
+ * @map_read_error: comes in place of the last one, once.
+ * @at_committed: if set, is called after each answer with committed offsets.
  * @partitions: the partitions.
  * @nr_partitions: their number.
  * @lost: the assignment was lost.
@@ -138,6 +153,11 @@ struct fake_kafka {
 	unsigned int nr_events;
 	void *map_writes[FAKE_MAP_WRITES_MAX];
 	unsigned int nr_map_writes;
+	struct fake_map_record map[FAKE_MAP_MAX];
+	unsigned int nr_map;
+	unsigned int nr_map_read;
+	rd_kafka_resp_err_t map_read_error;
+	void (*at_committed)(void);
 
 	struct fake_partition partitions[FAKE_PARTITIONS_MAX];
 	unsigned int nr_partitions;
@@ -181,6 +201,9 @@ size_t fake_count(const char *topic, bool in_flight);
 
 /* A header of produced[i]; "" if it has none of that name. */
 const char *fake_header(size_t i, const char *name);
+
+/* Add a record to the map; without a piece it is a tombstone. */
+void fake_map_add(const struct piece_key *key, const struct piece *piece);
 
 /* Find a partition, or add it. */
 struct fake_partition *fake_partition(const char *topic, int32_t number);

@@ -35,6 +35,8 @@ struct fake_write {
 /**
  * struct fake_transactions - how transactions go, and what they have done
  * @refuse: if set, returns the error of a record's report; each producer asks it.
+ * @infers: if set, returns whether a record is reported as written without an offset.
+ * @is_silent: records are not reported before their transaction is aborted.
  * @at_once: if set, returns the error of producing a record.
  * @init_error: of rd_kafka_init_transactions(). It can be called again after a time-out.
  * @away: if set, the producers whose ids end so get a time-out there.
@@ -59,6 +61,8 @@ struct fake_write {
  */
 struct fake_transactions {
 	rd_kafka_resp_err_t (*refuse)(const struct fake_write *write);
+	bool (*infers)(const struct fake_write *write);
+	bool is_silent;
 	rd_kafka_resp_err_t (*at_once)(const struct fake_write *write);
 	rd_kafka_resp_err_t init_error;
 	const char *away;

@@ -267,6 +267,42 @@ TEST(turns_that_take_too_long_become_smaller_and_no_target_has_the_blame)
 	ASSERT_EQ(transactions.nr_committed, 10 * IN_TIME);
 }
 
+static bool infer_first(const struct fake_write *write)
+{
+	return !write->position;
+}
+
+/* No broker has acknowledged it, whatever librdkafka concludes. */
+TEST(a_record_that_is_reported_without_an_offset_is_not_committed)
+{
+	open_turns();
+	transactions.infers = infer_first;
+	read_due(0, "a");
+	read_due(1, "a");
+	run_turns(2);
+	ASSERT_EQ(transactions.nr_committed, 0);
+	ASSERT_EQ(committed(), RD_KAFKA_OFFSET_INVALID);
+	transactions.infers = NULL;
+	run_turns(20);
+	ASSERT_EQ(fake_committed("a"), 2);
+	ASSERT_EQ(committed(), 2);
+}
+
+TEST(records_that_are_not_reported_in_time_are_not_committed)
+{
+	open_turns();
+	transactions.is_silent = true;
+	read_due(0, "a");
+	run_turn();
+	ASSERT_EQ(transactions.nr_aborts, 1);
+	ASSERT_EQ(transactions.nr_committed, 0);
+	ASSERT_EQ(committed(), RD_KAFKA_OFFSET_INVALID);
+	transactions.is_silent = false;
+	run_turns(20);
+	ASSERT_EQ(fake_committed("a"), 1);
+	ASSERT_EQ(committed(), 1);
+}
+
 static rd_kafka_resp_err_t refuse_all_late(const struct fake_write *write)
 {
 	return strcmp(write->topic, "slow") ? 0 : RD_KAFKA_RESP_ERR__MSG_TIMED_OUT;
