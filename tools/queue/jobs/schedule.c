@@ -292,7 +292,7 @@ static int schedule_add(struct queue *queue, struct tube *tube,
 {
 	struct schedule_record record = { .name_len = strlen(wish->name) };
 
-	if (queue_is_full(queue) || tube_is_full(queue, tube))
+	if (tube_refuses(queue, tube))
 		return -ENOMEM;
 	tube_keep(queue, tube);
 	take_wish(&record, wish);

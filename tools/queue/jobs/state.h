@@ -229,6 +229,9 @@ struct begun {
 
 #define SESSION_BUCKETS	1024
 
+/* Why a put is refused: the disk, or a limit. */
+enum refusal { REFUSAL_DISK, REFUSAL_JOBS, REFUSAL_TUBE_JOBS, NR_REFUSALS };
+
 struct job_chunk;
 
 /**
@@ -254,6 +257,7 @@ struct job_chunk;
  * @nr_tubes: number of tubes.
  * @max_tubes: limit of @nr_tubes.
  * @tubes_warned: it was logged that they are almost as many as the limit.
+ * @refused_ms: when it was last logged that puts are refused, by reason; CLOCK_MONOTONIC.
  * @default_tube: the tube "default", which is never freed.
  * @windows: delayed jobs in memory: of JOB_DELAYED and of JOB_WALL.
  * @schedules: jobs that are put again and again.
@@ -303,6 +307,7 @@ struct queue {
 	size_t nr_tubes;
 	size_t max_tubes;
 	bool tubes_warned;
+	uint64_t refused_ms[NR_REFUSALS];
 	struct tube *default_tube;
 	struct window windows[2];
 	struct schedules schedules;

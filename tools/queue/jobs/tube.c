@@ -11,14 +11,19 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/time.h"
 #include "queue/jobs/tube.h"
 #include "queue/store/batch.h"
 #include "queue/store/counts.h"
 #include "queue/store/numbers.h"
 #include "queue/store/read.h"
+#include "queue/store/space.h"
 
 /* This many tubes are allowed with any amount of memory. */
 #define MIN_TUBES	1000
+
+/* How often it is logged why puts are refused. */
+#define LOG_EVERY_MS	60000
 
 static int compare_names(const struct tube *a, const struct tube *b)
 {
@@ -236,6 +241,41 @@ bool tube_is_full(const struct queue *queue, const struct tube *tube)
 
 	return max && nr_of_all(tube->nr) +
 		      store_counts(queue->store, tube->number)->schedules >= max;
+}
+
+/* Count a put that is refused. Returns whether to log the reason. */
+static bool note_refusal(struct queue *queue, enum refusal reason)
+{
+	queue->stats.refused_full++;
+	return log_again(&queue->refused_ms[reason], time_now_ns(CLOCK_MONOTONIC) / NSEC_PER_MSEC,
+			 LOG_EVERY_MS);
+}
+
+bool tube_refuses(struct queue *queue, const struct tube *tube)
+{
+	if (queue_is_full(queue)) {
+		if (note_refusal(queue, REFUSAL_JOBS))
+			log_say(LOG_WARNING, "puts are refused: there are %llu jobs (--max-jobs)",
+				(unsigned long long)queue->config.max_jobs);
+		return true;
+	}
+	if (tube_is_full(queue, tube)) {
+		if (note_refusal(queue, REFUSAL_TUBE_JOBS))
+			log_say(LOG_WARNING,
+				"puts to \"%s\" are refused: it has %llu jobs (--max-tube-jobs)",
+				tube->name, (unsigned long long)queue->config.max_tube_jobs);
+		return true;
+	}
+	return false;
+}
+
+bool queue_lacks_disk(struct queue *queue)
+{
+	if (store_has_room(queue->store))
+		return false;
+	if (note_refusal(queue, REFUSAL_DISK))
+		log_say(LOG_WARNING, "puts are refused: the disk has no room beside the reserve");
+	return true;
 }
 
 static void end_pause(struct queue *queue, struct tube *tube)

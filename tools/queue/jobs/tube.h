@@ -31,6 +31,12 @@ void tube_save(struct queue *queue, struct tube *tube);
 bool queue_is_full(const struct queue *queue);
 bool tube_is_full(const struct queue *queue, const struct tube *tube);
 
+/* Is there no room for one more job or schedule of the tube? Counts it, and logs why at times. */
+bool tube_refuses(struct queue *queue, const struct tube *tube);
+
+/* The same of the disk. */
+bool queue_lacks_disk(struct queue *queue);
+
 /* Pause it for @pause_ns; 0 ends its pause. */
 void tube_pause(struct queue *queue, struct tube *tube, uint64_t pause_ns);
 

@@ -129,8 +129,7 @@ static bool may_put(const struct run *run)
 		say(run, "DRAINING");
 		return false;
 	}
-	if (!store_has_room(queue->store)) {
-		queue->stats.refused_full++;
+	if (queue_lacks_disk(queue)) {
 		say(run, "OUT_OF_MEMORY");
 		return false;
 	}
@@ -159,8 +158,7 @@ static void put_job(const struct run *run)
 	struct queue *queue = run->queue;
 	struct job_record record;
 
-	if (queue_is_full(queue) || tube_is_full(queue, tube)) {
-		queue->stats.refused_full++;
+	if (tube_refuses(queue, tube)) {
 		say(run, "OUT_OF_MEMORY");
 		return;
 	}
@@ -270,8 +268,6 @@ static bool run_every(const struct run *run)
 	if (!may_put(run))
 		return true;
 	err = schedule_set(run->queue, run->session->used, &wish);
-	if (err == -ENOMEM)
-		run->queue->stats.refused_full++;
 	if (err)
 		say_error(run, err);
 	else

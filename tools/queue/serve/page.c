@@ -77,6 +77,8 @@ static const struct page_sample store_samples[] = {
 	  STORE(disk_bytes) },
 	{ "twheelq_store_free_bytes", "gauge", "Free space of its file system.", "",
 	  STORE(free_bytes) },
+	{ "twheelq_store_least_free_bytes", "gauge", "With less free space, puts are refused.", "",
+	  STORE(least_bytes) },
 	{ "twheelq_store_damaged", "gauge", "1 if damage was found since the start.", "",
 	  STORE(damaged) },
 	{ "twheelq_store_scrubs_total", "counter",

@@ -201,7 +201,8 @@ static void check_space(struct store *store)
 		take_ballast(store);
 		bytes = free_bytes(store);
 	}
-	space->room = space->held && bytes >= space->reserve / 4 + owed;
+	space->least = space->reserve / 4 + owed;
+	space->room = space->held && bytes >= space->least;
 }
 
 /* --- freeing the space of deletes --------------------------------------------------------- */

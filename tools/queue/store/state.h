@@ -153,6 +153,7 @@ struct store_writer {
  * @errors: RocksDB's count of background errors at the last push.
  * @lack_s: seconds for which the ballast is not taken back, because RocksDB had no space.
  * @lack_errors: that count at the beginning of these seconds.
+ * @least: free space that new jobs need, beside the ballast.
  * @room: there is room for new jobs.
  * @checked_ns: time of the last check of the free space.
  * @unwritten: bytes of the log that are in memory.
@@ -173,6 +174,7 @@ struct store_space {
 	uint64_t errors;
 	unsigned int lack_s;
 	uint64_t lack_errors;
+	_Atomic uint64_t least;
 	_Atomic bool room;
 	_Atomic uint64_t checked_ns;
 	_Atomic uint64_t unwritten;

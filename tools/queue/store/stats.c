@@ -29,6 +29,7 @@ void store_stats(struct store *store, struct store_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
 	store_disk(store, &stats->disk_bytes, &stats->free_bytes);
+	stats->least_bytes = store->space.least;
 	stats->changes = store->records;
 	stats->syncs = store->syncer.syncs;
 	stats->sync_ns = store->syncer.sync_ns;

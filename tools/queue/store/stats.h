@@ -17,6 +17,7 @@
  * @slow_syncs: number of syncs that took STORE_SLOW_SYNC_NS or more.
  * @disk_bytes: disk space of the directory, without the reserve.
  * @free_bytes: free space of the file system.
+ * @least_bytes: with less free space, puts are refused.
  * @memory_bytes: memory of buffers and caches.
  * @scrubs: number of full reads in the background.
  * @scrubbed_bytes: bytes read by them.
@@ -30,6 +31,7 @@ struct store_stats {
 	uint64_t slow_syncs;
 	uint64_t disk_bytes;
 	uint64_t free_bytes;
+	uint64_t least_bytes;
 	uint64_t memory_bytes;
 	uint64_t scrubs;
 	uint64_t scrubbed_bytes;

@@ -220,10 +220,11 @@ TEST(each_number_of_the_store_is_on_the_page)
 	ASSERT_LINE(text, "twheelq_store_slow_syncs_total 2004");
 	ASSERT_LINE(text, "twheelq_store_disk_bytes 2005");
 	ASSERT_LINE(text, "twheelq_store_free_bytes 2006");
-	ASSERT_LINE(text, "twheelq_store_memory_bytes 2007");
-	ASSERT_LINE(text, "twheelq_store_scrubs_total 2008");
-	ASSERT_LINE(text, "twheelq_store_scrubbed_bytes_total 2009");
-	ASSERT_LINE(text, "twheelq_store_damaged 2010");
+	ASSERT_LINE(text, "twheelq_store_least_free_bytes 2007");
+	ASSERT_LINE(text, "twheelq_store_memory_bytes 2008");
+	ASSERT_LINE(text, "twheelq_store_scrubs_total 2009");
+	ASSERT_LINE(text, "twheelq_store_scrubbed_bytes_total 2010");
+	ASSERT_LINE(text, "twheelq_store_damaged 2011");
 }
 
 TEST(the_largest_number_keeps_all_its_digits)

@@ -771,6 +771,7 @@ def a_disk_that_another_program_fills_refuses_puts_and_nothing_else():
             wait_for(lambda: client.ask("put 5 0 60 1", b"x").line == "OUT_OF_MEMORY",
                      "a refusal of a put")
             equal(client.ask("put-unique k 5 0 60 1", b"x").line, "OUT_OF_MEMORY")
+            holds("puts are refused: the disk has no room" in daemon.said(), daemon.said())
             more = int(client.stats()["current-jobs-ready"]) - len(jobs)
             holds(more >= 0, f"{-more} jobs are lost")
             all_but_puts_goes_on(client, jobs)

@@ -521,6 +521,7 @@ def max_jobs_is_a_limit_with_an_answer():
             reply = client.ask("put 5 0 60 1", b"x").line
             equal(reply, "OUT_OF_MEMORY")
             equal(client.ask("put-unique k 5 0 60 1", b"x").line, "OUT_OF_MEMORY")
+            equal(daemon.said().count("puts are refused: there are 10 jobs (--max-jobs)"), 1)
             equal(client.ask(f"delete {jobs[1]}").line, "DELETED")
             client.put(b"x")
 
