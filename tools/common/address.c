@@ -71,19 +71,24 @@ static const char *look_up(struct address *address, const char *host, const char
 	return NULL;
 }
 
-const char *address_parse(struct address *address, const char *text, const char *port)
+static bool is_unix(const char *text)
+{
+	return !strncmp(text, "unix:", 5);
+}
+
+/* Split the text; without a port in it, *@port stays as it is. Returns what is wrong, or NULL. */
+static const char *split(const char *text, char host[HOST_MAX + 1], const char **port)
 {
 	const char *end = text + strlen(text);
 	const char *given = find_port(text);
-	char host[HOST_MAX + 1] = LOOPBACK;
 
-	if (!strncmp(text, "unix:", 5))
-		return parse_path(address, text + 5);
+	if (strchr(text, '/'))
+		return "is not HOST:PORT, [HOST]:PORT or unix:PATH";
 	if (given) {
-		port = given;
+		*port = given;
 		end = given > text ? given - 1 : text;
 	}
-	if (!is_port(port))
+	if (!is_port(*port))
 		return "has no port from 0 to 65535";
 	if (*text == '[' && end > text && end[-1] == ']') {
 		text++;
@@ -92,8 +97,28 @@ const char *address_parse(struct address *address, const char *text, const char 
 	if (end - text > HOST_MAX)
 		return "has a host that is too long: 255 bytes at most";
 	if (end > text)
-		snprintf(host, sizeof(host), "%.*s", (int)(end - text), text);
-	return look_up(address, host, port);
+		snprintf(host, HOST_MAX + 1, "%.*s", (int)(end - text), text);
+	else
+		strcpy(host, LOOPBACK);
+	return NULL;
+}
+
+const char *address_check(const char *text)
+{
+	char host[HOST_MAX + 1];
+	const char *port = "0";
+	struct address address;
+
+	return is_unix(text) ? parse_path(&address, text + 5) : split(text, host, &port);
+}
+
+const char *address_parse(struct address *address, const char *text, const char *port)
+{
+	char host[HOST_MAX + 1];
+
+	if (is_unix(text))
+		return parse_path(address, text + 5);
+	return split(text, host, &port) ?: look_up(address, host, port);
 }
 
 /* An IPv4 address within IPv6, ::ffff:127.0.0.1, is one of the loopback interface, too. */

@@ -31,6 +31,9 @@ struct address {
  */
 const char *address_parse(struct address *address, const char *text, const char *port);
 
+/* The same, but its host is not looked up. */
+const char *address_check(const char *text);
+
 /* Can only programs of this machine connect to it: a unix socket, or the loopback interface? */
 bool address_is_local(const struct address *address);
 

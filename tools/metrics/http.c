@@ -389,6 +389,12 @@ static int start_all(struct metrics *metrics, const struct site *site, bool loca
 	return err;
 }
 
+const char *metrics_check_address(const char *text)
+{
+	return strchr(text, '/') || !strncmp(text, "unix:", 5) ?
+		"is not HOST:PORT, [HOST]:PORT, :PORT or PORT" : address_check(text);
+}
+
 int metrics_open(struct metrics **result, const char *text,
 		 const struct metrics_source *source)
 {
@@ -396,9 +402,10 @@ int metrics_open(struct metrics **result, const char *text,
 	struct address address;
 	int fd, err;
 
-	if (address_parse(&address, text, DEFAULT_PORT) ||
-	    address.socket.ss_family == AF_UNIX)
+	if (metrics_check_address(text))
 		return -EINVAL;
+	if (address_parse(&address, text, DEFAULT_PORT))
+		return -EADDRNOTAVAIL;
 	fd = listen_at(&address);
 	if (fd < 0)
 		return fd;

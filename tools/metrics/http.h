@@ -49,10 +49,14 @@ struct metrics_source {
 
 /*
  * Listen at @address: "HOST:PORT", "[HOST]:PORT", or ":PORT" and "PORT" for the loopback
- * interface. Returns 0; -EINVAL, it is not an address; the error of bind(); -ENOMEM.
+ * interface. Returns 0; -EINVAL, it is not an address; -EADDRNOTAVAIL, its host is not known; the
+ * error of bind(); -ENOMEM.
  */
 int metrics_open(struct metrics **metrics, const char *address,
 		 const struct metrics_source *source);
+
+/* Returns what is wrong with such an address, or NULL. Its host is not looked up. */
+const char *metrics_check_address(const char *address);
 
 void metrics_close(struct metrics *metrics);
 

@@ -13,8 +13,9 @@
 #include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
-#include "relay/client/option.h"
 #include "metrics/guard.h"
+#include "metrics/http.h"
+#include "relay/client/option.h"
 #include "relay/options.h"
 
 #define MS_PER_S	1000ULL
@@ -65,8 +66,9 @@ static void parse_policies(struct argp_state *state, char *arg, void *values)
 	client_check_topic(state, "--policy", arg, RELAY_TARGET_MAX);
 	policy->target = arg;
 	if (!parse_policy(&policy->policy, text))
-		argp_error(state, "--policy %s=%s is not a policy, such as %s=25,1s,2,1h,10", arg,
-			   text, arg);
+		argp_error(state,
+			   "--policy %s=%s is not ATTEMPTS,BASE,FACTOR,CAP,JITTER, such as %s=25,1s,2,1h,10: with a factor of 1 to 1000, and a jitter of 0 to 100 percent",
+			   arg, text, arg);
 	STAILQ_INSERT_HEAD(&options->policies, policy, entry);
 }
 
@@ -270,7 +272,7 @@ static const struct option_rule rules[] = {
 	{ NULL, 'X', "NAME=VALUE",
 	  "A setting of librdkafka, such as security.protocol=ssl; may be repeated",
 	  OPTION_OTHER, 0, 0, 0, parse_setting },
-	{ "config", 0, "FILE", "A file of such settings, for passwords; may be repeated",
+	{ "config", 0, "FILE", "A file of settings as of -X, for passwords; may be repeated",
 	  OPTION_OTHER, 0, 0, 0, parse_config },
 	{ "time-scale", 0, "N", NULL, OPTION_COUNT, AT(scale), 1, SCALE_MAX, NULL },
 };
@@ -278,9 +280,12 @@ static const struct option_rule rules[] = {
 static void check_options(struct argp_state *state, const void *values)
 {
 	const struct relay_options *options = values;
+	const char *wrong = options->metrics ? metrics_check_address(options->metrics) : NULL;
 
 	if (!options->brokers)
 		argp_error(state, "--brokers is missing");
+	if (wrong)
+		argp_error(state, "--http \"%s\" %s", options->metrics, wrong);
 	if (options->hold_max_ms < options->hold_ms)
 		argp_error(state, "--hold-max is shorter than --hold: make it at least as long");
 	if (options->http_host && !guard_is_name(options->http_host))
@@ -290,18 +295,27 @@ static void check_options(struct argp_state *state, const void *values)
 		argp_error(state, "--http-host is for the page of --http, which is missing");
 }
 
+static void refuse_operand(struct argp_state *state, char *text, unsigned int number,
+			   void *values)
+{
+	(void)number;
+	(void)values;
+	argp_error(state, "\"%s\" is neither a command nor an option", text);
+}
+
 void relay_options_parse(struct relay_options *options, int argc, char **argv)
 {
 	static const struct option_table table = {
 		.rules = rules,
 		.nr = ARRAY_SIZE(rules),
 		.doc = "Delay and retry records of Kafka, until SIGTERM or SIGINT.\n"
-		       "\vThese commands tell and change what the relays have; each has --help:\n\n"
+		       "\vOther commands, each with its own --help:\n\n"
 		       "  status     show the group, what waits, and what is wrong\n"
 		       "  list       list the records that wait\n"
 		       "  replay     write dead letters to the topic of delays again\n"
 		       "  skip       let a stopped partition go on\n"
 		       "  run        relay, as without a command",
+		.operand = refuse_operand,
 		.check = check_options,
 	};
 

@@ -252,7 +252,7 @@ static void check_event(struct relay *relay)
 		described(relay, event);
 }
 
-static void check_clock(struct relay *relay)
+static void check_again(struct relay *relay)
 {
 	const struct relay_checks *checks = relay->settings;
 	uint64_t now_ms = relay_boot_ms();
@@ -271,7 +271,7 @@ void relay_settings_check(struct relay *relay)
 		return;
 	switch (checks->step) {
 	case RESTING:
-		check_clock(relay);
+		check_again(relay);
 		break;
 	case COUNTING:
 	case LISTING:

@@ -24,8 +24,8 @@ static const char *open_advice(int error)
 	case ENODEV:
 		return "\nThe module twheel is not loaded. As root:\n"
 		       "    modprobe twheel\n"
-		       "If it is not installed: Debian's package of it is twheel-dkms, and\n"
-		       "\"make modules_install\" in the sources installs it elsewhere.";
+		       "If it is not installed, in the sources: \"make deb\" builds the package\n"
+		       "twheel-dkms for Debian, \"make modules_install\" installs it elsewhere.";
 	case EACCES:
 	case EPERM:
 		return "\nRun this as root, or as a member of the group twheel:\n"

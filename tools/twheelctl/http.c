@@ -106,7 +106,7 @@ enum status http_serve(const char *address, const char *debugfs)
 	int ret = metrics_open(&metrics, address, &pages);
 
 	if (ret == -EINVAL) {
-		warnx("--http \"%s\" is not HOST:PORT, [HOST]:PORT, :PORT or PORT", address);
+		warnx("--http \"%s\" %s", address, metrics_check_address(address));
 		return STATUS_USAGE;
 	}
 	if (ret) {

@@ -25,6 +25,7 @@ TEST(an_address_is_a_host_and_a_port_or_a_path)
 
 	for (i = 0; i < ARRAY_SIZE(addresses); i++) {
 		test_about("\"%s\"", addresses[i].text);
+		ASSERT(!address_check(addresses[i].text));
 		ASSERT(!address_parse(&address, addresses[i].text, "11300"));
 		ASSERT(!strcmp(address_format(text, &address), addresses[i].formatted));
 	}
@@ -37,6 +38,7 @@ TEST(what_is_wrong_with_an_address_is_said)
 	} addresses[] = {
 		{ "127.0.0.1:65536", "port" }, { "127.0.0.1:", "port" }, { "127.0.0.1:x", "port" },
 		{ "127.0.0.1:-1", "port" }, { "127.0.0.1:080000", "port" }, { "unix:", "no path" },
+		{ "/tmp/x", "unix:PATH" },
 	};
 	struct address address;
 	size_t i;
@@ -46,6 +48,7 @@ TEST(what_is_wrong_with_an_address_is_said)
 
 		test_about("\"%s\"", addresses[i].text);
 		ASSERT(wrong && strstr(wrong, addresses[i].wrong));
+		ASSERT(!strcmp(address_check(addresses[i].text), wrong));
 	}
 }
 

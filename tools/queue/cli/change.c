@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/exit.h"
+#include "common/number.h"
 #include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
@@ -121,13 +122,16 @@ static uint64_t number_of(const struct person *person, const char *line, const c
 static void check_kick(struct argp_state *state, const void *values)
 {
 	const struct change *change = values;
+	__u64 number;
 
 	if (change->by_id) {
 		check_ids(state, change);
 		return;
 	}
 	check_words(state, change, 2, "the number of jobs");
-	option_count(state, "N", change->words[1], 1, UINT64_MAX);
+	if (count_parse(change->words[1], &number) || !number)
+		argp_error(state, "\"%s\" is not a number of jobs, which is at least 1",
+			   change->words[1]);
 }
 
 static const struct option_rule kick_rules[] = {

@@ -37,6 +37,8 @@
 /* There have to be ids above it: for later jobs, and for the gaps of repairs and backups. */
 #define LOAD_ID_MAX	((1ull << 61) - 1)
 
+#define KEY_BYTES	"letters, digits and \"-+/;.$_():@,=*\""
+
 /* An id or the hash of a key, and the line that has it. */
 struct seen {
 	uint64_t what;
@@ -127,6 +129,31 @@ static bool get_u64(const json_t *object, const char *name, uint64_t *number)
 	return !value || (json_is_integer(value) && json_integer_value(value) >= 0);
 }
 
+/* The same, but it is at most @most, and anything else is said. */
+static int get_number(struct load *load, const json_t *object, const char *name, uint64_t most,
+		      uint64_t *number)
+{
+	if (get_u64(object, name, number) && *number <= most)
+		return 0;
+	return wrong(load, "\"%s\" is not a whole number from 0 to %" PRIu64, name, most);
+}
+
+/* A misspelt field would count as left out. */
+static int check_fields(struct load *load, const json_t *object, const char *const *names,
+			const char *what)
+{
+	const char *name, *const *at;
+	json_t *value;
+
+	json_object_foreach((json_t *)object, name, value) {
+		for (at = names; *at && strcmp(*at, name); at++)
+			;
+		if (!*at)
+			return wrong(load, "%s has no field \"%s\"", what, name);
+	}
+	return 0;
+}
+
 static int get_id(struct load *load, const json_t *object, uint64_t *id)
 {
 	if (get_u64(object, "id", id) && *id && *id <= LOAD_ID_MAX)
@@ -192,35 +219,46 @@ static int get_tube(struct load *load, const json_t *object, const char *field,
 	return 0;
 }
 
-static bool get_policy(const json_t *object, struct retry_policy *policy)
+static int get_policy(struct load *load, const json_t *object, struct retry_policy *policy)
 {
+	static const char *const fields[] = {
+		"max_attempts", "base_ns", "factor", "cap_ns", "jitter_percent", "dead", NULL,
+	};
 	const char *dead = get_text(object, "dead");
 	uint64_t attempts, jitter;
+	int ret;
 
 	memset(policy, 0, sizeof(*policy));
-	if (!get_u64(object, "max_attempts", &attempts) || attempts > UINT32_MAX ||
-	    !get_u64(object, "base_ns", &policy->base_ns) ||
-	    !get_u64(object, "cap_ns", &policy->cap_ns) ||
-	    !get_u64(object, "jitter_percent", &jitter) || jitter > UINT32_MAX ||
-	    !dead || (*dead && !name_is_tube(dead, strlen(dead))))
-		return false;
+	ret = check_fields(load, object, fields, "a policy") ?:
+		get_number(load, object, "max_attempts", UINT32_MAX, &attempts) ?:
+		get_number(load, object, "base_ns", TEXT_DURATION_MAX_NS, &policy->base_ns) ?:
+		get_number(load, object, "cap_ns", TEXT_DURATION_MAX_NS, &policy->cap_ns) ?:
+		get_number(load, object, "jitter_percent", 100, &jitter);
+	if (ret)
+		return ret;
+	if (!dead || (*dead && !name_is_tube(dead, strlen(dead))))
+		return wrong(load, "\"dead\" is neither the name of a tube nor empty");
 	policy->max_attempts = (uint32_t)attempts;
 	policy->factor = json_number_value(json_object_get(object, "factor"));
 	policy->jitter_percent = (uint32_t)jitter;
 	strcpy(policy->dead, dead);
-	return retry_policy_is_valid(policy);
+	if (!retry_policy_is_valid(policy))
+		return wrong(load,
+			     "need a \"max_attempts\" of at least 1, and a \"factor\" of 1 to 1000");
+	return 0;
 }
 
 static int load_policy(struct load *load, const json_t *object)
 {
+	static const char *const fields[] = { "tube", "policy", NULL };
 	struct retry_policy policy;
 	struct load_tube *tube;
-	int ret = get_tube(load, object, "tube", &tube);
+	int ret = check_fields(load, object, fields, "a line with a policy") ?:
+		get_policy(load, json_object_get(object, "policy"), &policy) ?:
+		get_tube(load, object, "tube", &tube);
 
 	if (ret)
 		return ret;
-	if (!get_policy(json_object_get(object, "policy"), &policy))
-		return wrong(load, "the policy is not one");
 	tube->record.policy = policy;
 	if (load->put)
 		store_put_tube(load->store, &tube->record);
@@ -236,18 +274,20 @@ static int get_numbers(struct load *load, const json_t *object, struct job_recor
 	uint64_t u64;
 	uint32_t u32;
 	size_t i;
+	int ret;
 
 	for (i = 0; i < NR_STORE_JSON_NUMBERS; i++) {
 		number = &store_json_numbers[i];
-		if (!get_u64(object, number->name, &u64) ||
-		    (number->size == 4 && u64 > UINT32_MAX))
-			return wrong(load, "\"%s\" is not such a number", number->name);
+		ret = get_number(load, object, number->name,
+				 number->size == 4 ? UINT32_MAX : INT64_MAX, &u64);
+		if (ret)
+			return ret;
 		u32 = (uint32_t)u64;
 		memcpy(bytes + number->at, number->size == 4 ? (void *)&u32 : (void *)&u64,
 		       number->size);
 	}
 	if (job->ttr_ns > TEXT_DURATION_MAX_NS)
-		return wrong(load, "\"ttr_ns\" is too long");
+		return wrong(load, "\"ttr_ns\" is more than %llu", TEXT_DURATION_MAX_NS);
 	job->ttr_ns = ttr_ns(job->ttr_ns);
 	return 0;
 }
@@ -319,13 +359,15 @@ static int state_of(const char *name)
 static int get_state(struct load *load, const json_t *object, struct job_place *place)
 {
 	const json_t *due = json_object_get(object, "due_ns");
-	int state = state_of(get_text(object, "state"));
+	int state = state_of(get_text(object, "state")), ret;
 
 	if (state < 0)
 		return wrong(load, "need a \"state\": ready, delayed, wall or buried");
 	place->state = (uint8_t)state;
-	if (state == JOB_BURIED && !get_u64(object, "order", &place->order))
-		return wrong(load, "\"order\" is not such a number");
+	ret = state == JOB_BURIED ?
+		get_number(load, object, "order", INT64_MAX, &place->order) : 0;
+	if (ret)
+		return ret;
 	if (state != JOB_DELAYED && state != JOB_WALL)
 		return 0;
 	if (!json_is_integer(due) || (state == JOB_WALL && json_integer_value(due) < 0))
@@ -341,7 +383,7 @@ static int get_created(struct load *load, const json_t *object, struct job_recor
 	const json_t *created = json_object_get(object, "created_ns");
 
 	if (created && !json_is_integer(created))
-		return wrong(load, "\"created_ns\" is not such a number");
+		return wrong(load, "\"created_ns\" is not a whole number");
 	job->created_ns = queue_time_ns(load, created ? json_integer_value(created) :
 					(int64_t)time_now_ns(CLOCK_REALTIME));
 	return 0;
@@ -368,7 +410,7 @@ static int get_key(struct load *load, const json_t *object, struct job_record *j
 	int ret = get_field(load, object, "key", job->key, JOB_KEY_MAX, &job->key_len);
 
 	if (!ret && job->key_len && !name_is_key(job->key, job->key_len))
-		ret = wrong(load, "the \"key\" is not one");
+		ret = wrong(load, "\"key\" is not of " KEY_BYTES);
 	return ret;
 }
 
@@ -384,25 +426,24 @@ static int check_death(struct load *load, const struct job_record *job)
 
 static int get_job(struct load *load, const json_t *object, struct job_record *job)
 {
+	static const char *const fields[] = {
+		"id", "tube", "state", "pri", "due_ns", "order", "created_ns", "delay_ns", "ttr_ns",
+		"reserves", "timeouts", "releases", "buries", "kicks", "attempts", "origin",
+		"died_ns", "schedule", "missed", "reason", "reason64", "key", "key64", "body",
+		"body64", NULL,
+	};
 	int ret;
 
 	memset(job, 0, sizeof(*job));
-	ret = get_id(load, object, &job->place.id);
-	if (!ret)
-		ret = get_numbers(load, object, job);
-	if (!ret)
-		ret = get_created(load, object, job);
-	if (!ret)
-		ret = get_tubes(load, object, job);
-	if (!ret)
-		ret = get_state(load, object, &job->place);
-	if (!ret)
-		ret = get_key(load, object, job);
-	if (!ret)
-		ret = check_death(load, job);
-	if (!ret)
-		ret = get_field(load, object, "reason", job->reason, JOB_REASON_MAX,
-				&job->reason_len);
+	ret = check_fields(load, object, fields, "a job") ?:
+		get_id(load, object, &job->place.id) ?:
+		get_numbers(load, object, job) ?:
+		get_created(load, object, job) ?:
+		get_tubes(load, object, job) ?:
+		get_state(load, object, &job->place) ?:
+		get_key(load, object, job) ?:
+		check_death(load, job) ?:
+		get_field(load, object, "reason", job->reason, JOB_REASON_MAX, &job->reason_len);
 	job->place.keyed = job->key_len != 0;
 	job->place.scheduled = job->schedule != 0;
 	return ret;
@@ -497,6 +538,10 @@ static int find_room(struct load *load, size_t bytes)
 static int get_schedule(struct load *load, const json_t *object,
 			struct schedule_record *schedule)
 {
+	static const char *const fields[] = {
+		"every", "tube", "id", "pri", "interval_ns", "next_ns", "ttr_ns", "missed", "last",
+		"body", "body64", NULL,
+	};
 	const char *name = get_text(object, "every");
 	struct load_tube *tube;
 	uint64_t pri;
@@ -504,22 +549,22 @@ static int get_schedule(struct load *load, const json_t *object,
 
 	memset(schedule, 0, sizeof(*schedule));
 	if (!name || !name_is_key(name, strlen(name)))
-		return wrong(load, "\"every\" is not a name");
+		return wrong(load, "\"every\" is not a name of " KEY_BYTES);
 	schedule->name_len = (uint8_t)strlen(name);
 	memcpy(schedule->name, name, schedule->name_len);
-	ret = get_id(load, object, &schedule->id);
+	ret = check_fields(load, object, fields, "a schedule") ?:
+		get_id(load, object, &schedule->id) ?:
+		get_number(load, object, "pri", UINT32_MAX, &pri) ?:
+		get_number(load, object, "interval_ns", TEXT_DURATION_MAX_NS,
+			   &schedule->interval_ns) ?:
+		get_number(load, object, "next_ns", INT64_MAX, &schedule->next_ns) ?:
+		get_number(load, object, "ttr_ns", TEXT_DURATION_MAX_NS, &schedule->ttr_ns) ?:
+		get_number(load, object, "missed", INT64_MAX, &schedule->missed) ?:
+		get_number(load, object, "last", INT64_MAX, &schedule->last);
 	if (ret)
 		return ret;
-	if (!get_u64(object, "pri", &pri) || pri > UINT32_MAX ||
-	    !get_u64(object, "interval_ns", &schedule->interval_ns) ||
-	    schedule->interval_ns < NSEC_PER_SEC ||
-	    schedule->interval_ns > TEXT_DURATION_MAX_NS ||
-	    !get_u64(object, "next_ns", &schedule->next_ns) || !schedule->next_ns ||
-	    !get_u64(object, "ttr_ns", &schedule->ttr_ns) ||
-	    schedule->ttr_ns > TEXT_DURATION_MAX_NS ||
-	    !get_u64(object, "missed", &schedule->missed) ||
-	    !get_u64(object, "last", &schedule->last))
-		return wrong(load, "the schedule is not one");
+	if (schedule->interval_ns < NSEC_PER_SEC || !schedule->next_ns)
+		return wrong(load, "need \"interval_ns\" of a second or more, and \"next_ns\"");
 	ret = get_tube(load, object, "tube", &tube);
 	if (ret)
 		return ret;

@@ -40,7 +40,7 @@ struct stats {
 
 /**
  * struct group - a group of keys
- * @heading: heading of the group.
+ * @heading: heading of the group; of the last one it says what the numbers are of.
  * @starts: starts of the names; the last group has all keys that are in no other.
  */
 struct group {
@@ -49,12 +49,13 @@ struct group {
 };
 
 static const struct group groups[] = {
-	{ "Jobs", { "current-jobs-", "total-jobs", "job-timeouts", "retries", "dead",
-		    "refused-", "jobs-", "max-job" } },
+	{ "Jobs", { "current-jobs-", "current-schedules", "total-jobs", "job-timeouts",
+		    "retries", "dead", "refused-", "jobs-", "max-job" } },
 	{ "Clients", { "current-", "total-connections" } },
 	{ "Disk", { "sync", "disk-" } },
 	{ "Commands", { "cmd-" } },
-	{ "Daemon", { "" } },
+	{ "Policy", { "policy" } },
+	{ NULL, { "" } },
 };
 
 /* Keys that are drawn, and keys that exist only for programs written for beanstalkd. */
@@ -161,7 +162,7 @@ static char *copy(const char *text)
 }
 
 /* Leave out commands that were never sent. */
-static void print_group(const struct group *group, const char *text)
+static void print_group(const struct group *group, const char *text, const char *last_heading)
 {
 	char *copied = copy(text), *rest = copied, *key, *value;
 	bool is_commands = is_of(group, "cmd-");
@@ -171,7 +172,7 @@ static void print_group(const struct group *group, const char *text)
 		if (group_of(key) != group || (is_commands && !strcmp(value, "0")))
 			continue;
 		if (!begun)
-			printf("\n%s\n", group->heading);
+			printf("\n%s\n", group->heading ?: last_heading);
 		begun = true;
 		text_make_printable(value);
 		printf("  %-26s %s\n", key, value);
@@ -237,7 +238,7 @@ static void print_people(const char *text, const struct snapshot *snapshot)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(groups); i++)
-		print_group(&groups[i], text);
+		print_group(&groups[i], text, snapshot ? "Daemon" : "Tube");
 	if (snapshot) {
 		print_lateness("ready", &snapshot->ready_late);
 		print_lateness("reserved", &snapshot->late);
@@ -279,8 +280,8 @@ static const struct argp stats_argp = {
 	.options = stats_options,
 	.parser = parse_stats,
 	.args_doc = "[TUBE]",
-	.doc = "Show the numbers of a daemon: its jobs, clients and tubes, the commands since its\n"
-	       "start, and the lateness of jobs; or the numbers of one TUBE.",
+	.doc = "Show the numbers of a daemon: its jobs, clients, tubes, the lateness of jobs,\n"
+	       "and the commands since its start; or the numbers of one TUBE.",
 };
 
 static int stats_of_tube(struct connection *connection, const struct stats *stats)

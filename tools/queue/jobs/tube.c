@@ -40,7 +40,7 @@ RB_PROTOTYPE(number_tree, tube, by_number, compare_numbers)
 RB_GENERATE(name_tree, tube, by_name, compare_names)
 RB_GENERATE(number_tree, tube, by_number, compare_numbers)
 
-/* A quarter of the memory is for tubes with names of the greatest length. */
+/* A quarter of the memory for jobs is for tubes with names of the greatest length. */
 void tubes_init(struct queue *queue)
 {
 	size_t most = queue->config.memory / 4 / (sizeof(struct tube) + TUBE_NAME_MAX);

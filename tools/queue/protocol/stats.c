@@ -49,9 +49,9 @@ static void yaml_commands(struct yaml *yaml, const struct protocol *protocol)
 static void yaml_more_commands(struct yaml *yaml, const struct protocol *protocol)
 {
 	static const enum command_op ops[] = {
-		OP_RESERVE_JOB, OP_KICK_JOB, OP_PUT_AT, OP_PUT_UNIQUE, OP_RESCHEDULE, OP_FAIL,
-		OP_POLICY, OP_LIST_JOBS, OP_EVERY, OP_EVERY_STOP, OP_LIST_EVERY,
-		OP_PURGE,
+		OP_RESERVE_JOB, OP_KICK_JOB, OP_PUT_AT, OP_PUT_UNIQUE, OP_KEEP_UNIQUE,
+		OP_RESCHEDULE, OP_FAIL, OP_POLICY, OP_LIST_JOBS, OP_EVERY, OP_EVERY_STOP,
+		OP_LIST_EVERY, OP_PURGE, OP_BACKUP,
 	};
 
 	yaml_ops(yaml, protocol, ops, ARRAY_SIZE(ops));

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "alarm/options.h"
+#include "common/address.h"
 #include "common/exit.h"
 #include "common/log.h"
 #include "common/options.h"
 #include "common/text.h"
 #include "common/time.h"
 #include "common/util.h"
+#include "metrics/http.h"
 #include "queue/serve/options.h"
 #include "queue/server/clients.h"
 #include "queue/store/config.h"
@@ -138,12 +140,27 @@ static const struct option_rule rules[] = {
 	  OPTION_SIZE, AT(reserve), 1, INT64_MAX, NULL },
 };
 
+static void check_addresses(struct argp_state *state, const struct serve_options *options)
+{
+	const char *wrong = options->metrics ? metrics_check_address(options->metrics) : NULL;
+	const struct address_option *address;
+
+	if (wrong)
+		argp_error(state, "--http \"%s\" %s", options->metrics, wrong);
+	STAILQ_FOREACH(address, &options->listen, entry) {
+		wrong = address_check(address->text);
+		if (wrong)
+			argp_error(state, "--listen \"%s\" %s", address->text, wrong);
+	}
+}
+
 /* Limits that depend on other options. */
 static void check_options(struct argp_state *state, const void *values)
 {
 	const struct serve_options *options = values;
 	struct memory_split split;
 
+	check_addresses(state, options);
 	split_memory(&split, options->memory, options->metrics);
 	if (options->max_job_size > clients_max_job_size(split.clients))
 		argp_error(state, "--max-job-size %llu is above %llu, the limit with --memory %llu",

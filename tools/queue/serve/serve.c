@@ -193,7 +193,8 @@ static int open_queue(struct daemon *daemon)
 	daemon->protocol.queue = daemon->queue;
 	if (!error)
 		return 0;
-	log_say(LOG_ERR, "cannot read the jobs of %s: %s", options->dir, strerror(-error));
+	log_say(LOG_ERR, "cannot read the jobs of %s: %s%s", options->dir, strerror(-error),
+		error == -ENOMEM ? "; is --memory more than there is?" : "");
 	return store_status(error);
 }
 

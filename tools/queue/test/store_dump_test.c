@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/time.h"
+#include "common/util.h"
 #include "queue/cli/dump.h"
 #include "queue/cli/load.h"
 #include "queue/integrity/check.h"
@@ -220,6 +221,19 @@ static const char *const wrong_lines[] = {
 	NULL
 };
 
+/* Lines, and what the message has. */
+static const char *const named[][2] = {
+	{ READY("\"prio\":1"), "a job has no field \"prio\"" },
+	{ READY("\"pri\":4294967296"), "\"pri\" is not a whole number from 0 to 4294967295" },
+	{ READY("\"ttr_ns\":4294967295000000001"), "\"ttr_ns\" is more than" },
+	{ POLICY("1", "1", "2", "\"\",\"delay\":1"), "a policy has no field \"delay\"" },
+	{ POLICY("0", "1", "2", "\"\""), "\"max_attempts\" of at least 1" },
+	{ POLICY("1", "-1", "2", "\"\""), "\"base_ns\" is not" },
+	{ "{\"tube\":\"one\",\"pri\":1,\"policy\":{}}", "has no field \"pri\"" },
+	{ SCHEDULE("a", "1,\"delay_ns\":1"), "a schedule has no field \"delay_ns\"" },
+	{ SCHEDULE("a", "1,\"pri\":-1"), "\"pri\" is not" },
+};
+
 static bool none(void *context, const struct job_place *place)
 {
 	(void)place;
@@ -247,6 +261,21 @@ TEST(a_wrong_line_is_named_and_nothing_is_loaded)
 	ASSERT(!found);
 	ASSERT_EQ(store_next_id(store), 1);
 	store_close(store);
+}
+
+TEST(a_message_names_the_field_that_is_wrong)
+{
+	struct store_config config = config_of("store");
+	char text[1000];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(named); i++) {
+		snprintf(text, sizeof(text), GOOD "%s\n", named[i][0]);
+		ASSERT_EQ(load(&config, text), -EINVAL);
+		test_about("%s: %s", named[i][0], log_text);
+		ASSERT(strstr(log_text, "line 2"));
+		ASSERT(strstr(log_text, named[i][1]));
+	}
 }
 
 /* A file with a good line, behind which it cannot be read. */

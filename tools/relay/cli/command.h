@@ -60,7 +60,7 @@ struct command {
 	"A setting of librdkafka, such as security.protocol=ssl; may be repeated", \
 	OPTION_OTHER, 0, 0, 0, command_parse_setting }
 #define COMMAND_CONFIG { \
-	"config", 0, "FILE", "A file of such settings, for passwords; may be repeated", \
+	"config", 0, "FILE", "A file of settings as of -X, for passwords; may be repeated", \
 	OPTION_OTHER, 0, 0, 0, command_parse_config }
 #define COMMAND_SCALE { \
 	"time-scale", 0, "N", NULL, OPTION_COUNT, COMMAND(scale), 1, 10000000, NULL }

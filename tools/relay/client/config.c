@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/exit.h"
 #include "relay/client/config.h"
 
 /* The text without the white space at both ends. */
@@ -71,8 +72,8 @@ static const char *take_line(struct relay_settings *settings, char *line, size_t
 	return "this is not NAME=VALUE";
 }
 
-static bool take_lines(FILE *file, const char *path, struct relay_settings *settings,
-		       char why[RELAY_CONFIG_WHY])
+static int take_lines(FILE *file, const char *path, struct relay_settings *settings,
+		      char why[RELAY_CONFIG_WHY])
 {
 	unsigned int number = 0;
 	const char *wrong = NULL;
@@ -83,26 +84,30 @@ static bool take_lines(FILE *file, const char *path, struct relay_settings *sett
 	while (!wrong && (len = getline(&line, &size, file)) >= 0)
 		wrong = take_line(settings, line, len, path, ++number);
 	free(line);
-	if (wrong)
+	if (wrong) {
 		snprintf(why, RELAY_CONFIG_WHY, "%s:%u: %s", path, number, wrong);
-	else if (ferror(file))
+		return EXIT_USAGE;
+	}
+	if (ferror(file)) {
 		snprintf(why, RELAY_CONFIG_WHY, "cannot read %s: %s", path, strerror(errno));
-	return !wrong && !ferror(file);
+		return EXIT_CANNOT;
+	}
+	return 0;
 }
 
-bool relay_config_read(const char *path, struct relay_settings *settings,
-		       char why[RELAY_CONFIG_WHY])
+int relay_config_read(const char *path, struct relay_settings *settings,
+		      char why[RELAY_CONFIG_WHY])
 {
 	FILE *file = fopen(path, "re");
-	bool good;
+	int status;
 
 	if (!file) {
 		snprintf(why, RELAY_CONFIG_WHY, "cannot open %s: %s", path, strerror(errno));
-		return false;
+		return EXIT_CANNOT;
 	}
-	good = take_lines(file, path, settings, why);
+	status = take_lines(file, path, settings, why);
 	fclose(file);
-	return good;
+	return status;
 }
 
 bool relay_config_is_open(const char *path)

@@ -35,12 +35,12 @@ struct relay_setting {
 STAILQ_HEAD(relay_settings, relay_setting);
 
 /*
- * Add the settings of the file @path to @settings; the string @path must stay. Returns false
- * if the file cannot be read or a line is wrong; @why then says why, without any text of the
- * file.
+ * Add the settings of the file @path to @settings; the string @path must stay. Returns 0, or the
+ * exit status: EXIT_CANNOT, the file cannot be read; EXIT_USAGE, a line is wrong. @why then says
+ * why, without any text of the file.
  */
-bool relay_config_read(const char *path, struct relay_settings *settings,
-		       char why[RELAY_CONFIG_WHY]);
+int relay_config_read(const char *path, struct relay_settings *settings,
+		      char why[RELAY_CONFIG_WHY]);
 
 /* Can everybody on the machine read it? No, if it is not a regular file, such as a pipe. */
 bool relay_config_is_open(const char *path);

@@ -64,9 +64,10 @@ void client_option_setting(struct argp_state *state, char *arg, struct relay_set
 void client_option_config(struct argp_state *state, char *path, struct relay_settings *settings)
 {
 	char why[RELAY_CONFIG_WHY];
+	int status = relay_config_read(path, settings, why);
 
-	if (!relay_config_read(path, settings, why))
-		argp_failure(state, EXIT_CANNOT, 0, "--config: %s", why);
+	if (status)
+		argp_failure(state, status, 0, "--config: %s", why);
 	if (relay_config_is_open(path))
 		log_say(LOG_WARNING, "everybody can read %s; chmod o-r if it has a secret", path);
 }

@@ -225,7 +225,7 @@ static const char *check_attempt(const struct relay_record *record, uint32_t *at
 	uint64_t number = 0;
 
 	if (record->attempt.data && !parse_number(&record->attempt, UINT32_MAX, &number))
-		return RELAY_ATTEMPT " is not a number from 0 to 4294967295";
+		return RELAY_ATTEMPT " is not a number from 1 to 4294967295";
 	*attempt = number;
 	return NULL;
 }

@@ -6,9 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "test/device/harness.h"
-#include "relay/client/config.h"
+#include "common/exit.h"
 #include "common/util.h"
+#include "relay/client/config.h"
+#include "test/device/harness.h"
 
 static struct relay_settings settings = STAILQ_HEAD_INITIALIZER(settings);
 static char path[64];
@@ -28,14 +29,14 @@ static int make_file(void)
 /* Read a file of these bytes, and delete it. */
 static bool read_bytes(const char *bytes, size_t len)
 {
-	int fd = make_file();
-	bool good;
+	int fd = make_file(), status;
 
 	ASSERT_EQ(write(fd, bytes, len), (ssize_t)len);
 	close(fd);
-	good = relay_config_read(path, &settings, why);
+	status = relay_config_read(path, &settings, why);
 	unlink(path);
-	return good;
+	ASSERT(!status || status == EXIT_USAGE);
+	return !status;
 }
 
 static bool read_text(const char *text)
@@ -128,9 +129,9 @@ TEST(a_file_that_is_not_text_is_refused)
 
 TEST(a_file_that_cannot_be_read_is_reported)
 {
-	ASSERT(!relay_config_read("/nonexistent/file", &settings, why));
+	ASSERT_EQ(relay_config_read("/nonexistent/file", &settings, why), EXIT_CANNOT);
 	ASSERT(!strcmp(why, "cannot open /nonexistent/file: No such file or directory"));
-	ASSERT(!relay_config_read("/", &settings, why));
+	ASSERT_EQ(relay_config_read("/", &settings, why), EXIT_CANNOT);
 	ASSERT(!strcmp(why, "cannot read /: Is a directory"));
 }
 

@@ -353,7 +353,7 @@ def wrong_use_is_status_2_and_says_what_is_wrong():
                 ("peek|t|ready|x", "too many"), ("jobs", "TUBE is missing"),
                 ("jobs|t|nope", "is not a state"), ("jobs|t|ready|x", "too many"),
                 ("jobs|t|-n|0", "--limit"), ("kick", "TUBE is missing"), ("kick|t", "is missing"),
-                ("kick|t|0", "whole number"), ("kick|t|x", "whole number"),
+                ("kick|t|0", "number of jobs"), ("kick|t|x", "number of jobs"),
                 ("kick|t|1|2", "too many"), ("kick|--job", "is missing"),
                 ("kick|--job|x", "not the id"), ("delete", "is missing"),
                 ("delete|1|x", "not the id"), ("purge", "TUBE is missing"),
