@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Addresses of sockets as text. */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,6 +12,7 @@
 #include "common/address.h"
 
 #define LOOPBACK	"127.0.0.1"
+#define FORMS		"is not HOST:PORT, [HOST]:PORT or unix:PATH"
 
 /* The longest name in DNS, and the longest number of a port. */
 #define HOST_MAX	255
@@ -71,6 +73,16 @@ static const char *look_up(struct address *address, const char *host, const char
 	return NULL;
 }
 
+/* Only an address of IPv6 has colons; behind a % it names an interface. */
+static bool is_host(const char *host)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(host, "%"), host);
+	return !strchr(host, ':') || inet_pton(AF_INET6, text, &address) == 1;
+}
+
 static bool is_unix(const char *text)
 {
 	return !strncmp(text, "unix:", 5);
@@ -83,7 +95,7 @@ static const char *split(const char *text, char host[HOST_MAX + 1], const char *
 	const char *given = find_port(text);
 
 	if (strchr(text, '/'))
-		return "is not HOST:PORT, [HOST]:PORT or unix:PATH";
+		return FORMS;
 	if (given) {
 		*port = given;
 		end = given > text ? given - 1 : text;
@@ -100,7 +112,7 @@ static const char *split(const char *text, char host[HOST_MAX + 1], const char *
 		snprintf(host, HOST_MAX + 1, "%.*s", (int)(end - text), text);
 	else
 		strcpy(host, LOOPBACK);
-	return NULL;
+	return is_host(host) ? NULL : FORMS;
 }
 
 const char *address_check(const char *text)

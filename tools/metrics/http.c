@@ -391,8 +391,8 @@ static int start_all(struct metrics *metrics, const struct site *site, bool loca
 
 const char *metrics_check_address(const char *text)
 {
-	return strchr(text, '/') || !strncmp(text, "unix:", 5) ?
-		"is not HOST:PORT, [HOST]:PORT, :PORT or PORT" : address_check(text);
+	return !strncmp(text, "unix:", 5) || address_check(text) ?
+		"is not HOST:PORT, [HOST]:PORT, :PORT or PORT" : NULL;
 }
 
 int metrics_open(struct metrics **result, const char *text,

@@ -38,7 +38,7 @@ TEST(what_is_wrong_with_an_address_is_said)
 	} addresses[] = {
 		{ "127.0.0.1:65536", "port" }, { "127.0.0.1:", "port" }, { "127.0.0.1:x", "port" },
 		{ "127.0.0.1:-1", "port" }, { "127.0.0.1:080000", "port" }, { "unix:", "no path" },
-		{ "/tmp/x", "unix:PATH" },
+		{ "/tmp/x", "unix:PATH" }, { "x:y:z", "unix:PATH" }, { "[x:y]:1", "unix:PATH" },
 	};
 	struct address address;
 	size_t i;
