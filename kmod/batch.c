@@ -12,9 +12,16 @@
  * mutex counts itself in @nr_locking, and in @nr_turns when it has got it.  The long call
  * goes on only after a waiter has had its turn, or when no task waits any more.  Then it
  * waits for the mutex as they did, so that two long calls take turns.
+ *
+ * A waiter that has a CPU takes the mutex within microseconds.  One that has none, since
+ * tasks of higher priority run there, must not hold up the long call, to which it does not
+ * lend its priority, either.  So that waits for GIVE_WAY_NS, and no more afterwards.  The
+ * waiter does not starve: when it runs, it finds the mutex locked, and is given it next.
  */
 #include "batch.h"
 #include "compat.h"
+
+#define GIVE_WAY_NS	NSEC_PER_MSEC
 
 /**
  * context_lock_init() - make the mutex and the batch of a new context
@@ -60,26 +67,37 @@ int context_lock_contended(struct context *context, unsigned int how)
 }
 
 /**
+ * context_is_wanted() - does a task wait for the mutex?
+ * @context: the context.
+ */
+bool context_is_wanted(const struct context *context)
+{
+	return atomic_read(&context->nr_locking);
+}
+
+/**
  * context_give_way() - let a task that waits for the mutex have it
  * @context: the context.
- * @how: CONTEXT_BLOCK; or CONTEXT_NOWAIT: do not wait until that task has the mutex.
+ * @tired: false in the first call of a system call; becomes true if a task did not take the
+ *	mutex in time: then the next calls do not wait.
  *
  * Context: a task that has just dropped the mutex, and holds no lock.
  *
- * Return: 0, no task waits or one has got it; -ERESTARTSYS, a signal; -EAGAIN, with
- * CONTEXT_NOWAIT: a task waits.
+ * Return: 0, or -ERESTARTSYS, a signal.
  */
-int context_give_way(struct context *context, unsigned int how)
+int context_give_way(struct context *context, bool *tired)
 {
 	u64 nr_turns = READ_ONCE(context->nr_turns);
+	int ret;
 
-	if (!atomic_read(&context->nr_locking))
+	if (*tired || !context_is_wanted(context))
 		return 0;
-	if (how & CONTEXT_NOWAIT)
-		return -EAGAIN;
-	return wait_event_interruptible(context->giving_way,
-					READ_ONCE(context->nr_turns) != nr_turns ||
-					!atomic_read(&context->nr_locking));
+	ret = wait_event_interruptible_hrtimeout(context->giving_way,
+						 READ_ONCE(context->nr_turns) != nr_turns ||
+						 !context_is_wanted(context),
+						 ns_to_ktime(GIVE_WAY_NS));
+	*tired = ret == -ETIME;
+	return *tired ? 0 : ret;
 }
 
 /**

@@ -37,7 +37,8 @@ static inline void batch_assert_base_held(const struct context_batch *batch)
 
 void context_lock_init(struct context *context);
 int context_lock_contended(struct context *context, unsigned int how);
-int context_give_way(struct context *context, unsigned int how);
+bool context_is_wanted(const struct context *context);
+int context_give_way(struct context *context, bool *tired);
 
 /**
  * context_lock() - take the mutex

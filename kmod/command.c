@@ -454,6 +454,7 @@ static bool run_some(struct context_batch *batch, struct commands *commands)
 static int run_commands(struct context *context, struct commands *commands)
 {
 	struct context_batch *batch = &context->batch;
+	bool tired = false;
 	u64 last_add = 0;
 
 	while (commands->done < commands->nr) {
@@ -472,7 +473,7 @@ static int run_commands(struct context *context, struct commands *commands)
 			break;
 		if (task_sigpending(current))
 			return -ERESTARTSYS;
-		ret = context_give_way(context, CONTEXT_BLOCK);
+		ret = context_give_way(context, &tired);
 		if (ret)
 			return ret;
 		cond_resched();

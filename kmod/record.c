@@ -241,6 +241,13 @@ static ssize_t read_turn(struct reading *reading)
 	return ret;
 }
 
+static int give_way(const struct reading *reading, bool *tired)
+{
+	if (reading->how & CONTEXT_NOWAIT)
+		return context_is_wanted(reading->context) ? -EAGAIN : 0;
+	return context_give_way(reading->context, tired);
+}
+
 /*
  * Copy out as many records as fit and were there at the beginning.  Other tasks have
  * their turns meanwhile; each record goes to one reader only.
@@ -249,6 +256,7 @@ static ssize_t read_turn(struct reading *reading)
  */
 static ssize_t read_all(struct reading *reading)
 {
+	bool tired = false;
 	ssize_t ret;
 
 	for (;;) {
@@ -257,7 +265,7 @@ static ssize_t read_all(struct reading *reading)
 		    iov_iter_count(reading->to) < reading->stride ||
 		    fatal_signal_pending(current))
 			break;
-		ret = context_give_way(reading->context, reading->how);
+		ret = give_way(reading, &tired);
 		if (ret)
 			break;
 	}
@@ -454,6 +462,7 @@ ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_ite
 			    size_t stride)
 {
 	ssize_t total = 0, ret = 0;
+	bool tired = false;
 
 	while (!ret && *cursor <= U32_MAX) {
 		ret = context_lock(context, CONTEXT_BLOCK);
@@ -466,7 +475,7 @@ ssize_t twheel_context_list(struct context *context, u64 *cursor, struct iov_ite
 		if (ret < LIST_TURN || iov_iter_count(to) < stride ||
 		    signal_pending(current))
 			break;
-		ret = context_give_way(context, CONTEXT_BLOCK);
+		ret = context_give_way(context, &tired);
 	}
 	return total ?: ret;
 }

@@ -622,6 +622,72 @@ static void hard_interrupt_looks_at_few_of_the_tasks_that_wait(struct kunit *tes
 	attempt_in_time(test, 2 * NSEC_PER_MSEC, attempt_behind_many);
 }
 
+/* --- a task that waits for the mutex ---------------------------------------- */
+
+/* More than a long call does in one turn. */
+#define MANY	2000
+
+/**
+ * struct long_call - a task that lists all events, and reads them
+ * @test: the test.
+ * @entries: for MANY entries.
+ * @records: for MANY records.
+ * @nr_listed: how many were listed.
+ * @read: how many bytes were read.
+ * @done: both calls have returned.
+ */
+struct long_call {
+	struct kunit *test;
+	struct twheel_entry *entries;
+	struct twheel_record *records;
+	ssize_t nr_listed;
+	ssize_t read;
+	struct completion done;
+};
+
+static int list_and_read(void *arg)
+{
+	struct long_call *call = arg;
+	u64 cursor = 0;
+
+	call->nr_listed = list_entries(call->test, &cursor, call->entries, MANY);
+	call->read = read_records(call->test, call->records, MANY, CONTEXT_BLOCK);
+	complete(&call->done);
+	return 0;
+}
+
+/* As a task of low priority, below others that have its CPU for ever. */
+static void long_calls_do_not_wait_for_a_task_that_has_no_cpu(struct kunit *test)
+{
+	struct long_call call = {
+		.test = test,
+		.entries = kunit_kcalloc(test, MANY, sizeof(*call.entries), GFP_KERNEL),
+		.records = kunit_kcalloc(test, MANY, sizeof(*call.records), GFP_KERNEL),
+	};
+	struct context *context = test->priv;
+	unsigned int i;
+	bool over;
+	u64 id;
+
+	KUNIT_ASSERT_NOT_NULL(test, call.entries);
+	KUNIT_ASSERT_NOT_NULL(test, call.records);
+	for (i = 0; i < MANY; i++)
+		KUNIT_ASSERT_EQ(test, add(test, 0, &id), 0);
+	init_completion(&call.done);
+	atomic_inc(&context->nr_locking);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(list_and_read, &call, "twheel-long")));
+	over = wait_patiently(&call.done);
+	KUNIT_EXPECT_TRUE(test, over);
+	/* If it does wait, it goes on now. */
+	atomic_dec(&context->nr_locking);
+	while (!over) {
+		wake_up_all(&context->giving_way);
+		over = wait_for_completion_timeout(&call.done, 1);
+	}
+	KUNIT_EXPECT_EQ(test, call.nr_listed, (ssize_t)MANY);
+	KUNIT_EXPECT_EQ(test, call.read, (ssize_t)(MANY * sizeof(*call.records)));
+}
+
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(armed_event_is_seen_while_a_batch_adds_and_cancels),
 	KUNIT_CASE(slot_with_the_last_generation_is_retired),
@@ -634,6 +700,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(lone_event_is_ready_in_the_hard_interrupt),
 	KUNIT_CASE(hard_interrupt_leaves_a_crowd_to_the_softirq),
 	KUNIT_CASE(hard_interrupt_looks_at_few_of_the_tasks_that_wait),
+	KUNIT_CASE(long_calls_do_not_wait_for_a_task_that_has_no_cpu),
 	KUNIT_CASE(operations_agree_with_plain_arrays_at_every_step),
 	KUNIT_CASE(counters_add_up_at_every_step),
 	{}
