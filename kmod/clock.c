@@ -5,21 +5,26 @@
  * The only notice that a module gets when CLOCK_REALTIME is set comes from inside the
  * timekeeper, under its locks.  So it is handed on: by an irq_work, and then by a work
  * that queues the work of each notice.  That takes a while, in which the clock may be set
- * again or read.  So a notice only means that the clock may have been set.  It was set if
- * its offset to CLOCK_MONOTONIC has changed.  Leap seconds and suspending change the
- * offset, too.
+ * again, even back to what it was, or read.  So the sets are counted where the timekeeper
+ * tells of them, before anybody can read the new time: each change of the offset to
+ * CLOCK_MONOTONIC.  Leap seconds and suspending change that, too.
  */
 #include <linux/irq_work.h>
 #include <linux/mutex.h>
 #include <linux/nsproxy.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/time_namespace.h>
+#include <linux/timekeeper_internal.h>
 
 #include "clock.h"
 #include "compat.h"
 
 static LIST_HEAD(notices);
 static DEFINE_MUTEX(notices_mutex);
+
+/* How often the offset has changed, and what it is; written under the timekeeper's locks. */
+static unsigned long nr_sets;
+static ktime_t last_offset;
 
 /**
  * clock_offset_ns() - by how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC
@@ -29,6 +34,18 @@ static DEFINE_MUTEX(notices_mutex);
 s64 clock_offset_ns(void)
 {
 	return ktime_to_ns(ktime_mono_to_real(0));
+}
+
+/**
+ * clock_nr_sets() - how often CLOCK_REALTIME was set since the module was loaded
+ *
+ * Who has read a time of the clock as it was set sees the set counted.
+ *
+ * Context: any.
+ */
+unsigned long clock_nr_sets(void)
+{
+	return READ_ONCE(nr_sets);
 }
 
 /**
@@ -86,12 +103,17 @@ static void queue_notices_work(struct irq_work *work)
 
 static DEFINE_IRQ_WORK(set_work, queue_notices_work);
 
-/* Called inside the timekeeper, under its locks. */
+/* Called inside the timekeeper, under its locks, which readers of the clock wait for. */
 static int timekeeper_changed(struct notifier_block *block,
 			      unsigned long was_set, void *timekeeper)
 {
-	if (was_set)
+	const struct timekeeper *now = timekeeper;
+
+	if (now->offs_real != last_offset) {
+		last_offset = now->offs_real;
+		WRITE_ONCE(nr_sets, nr_sets + 1);
 		irq_work_queue(&set_work);
+	}
 	return NOTIFY_OK;
 }
 

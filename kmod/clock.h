@@ -21,6 +21,7 @@ struct clock_notice {
 };
 
 s64 clock_offset_ns(void);
+unsigned long clock_nr_sets(void);
 s64 clock_namespace_ns(enum base_clock clock);
 void clock_notice_begin(struct clock_notice *notice, work_func_t function);
 void clock_notice_end(struct clock_notice *notice);

@@ -402,13 +402,13 @@ static void page_clock_set(struct context_batch *batch, struct event_page *page)
 static void sweep_clock_set(struct context_batch *batch)
 {
 	struct context *context = batch->context;
-	s64 offset_ns = clock_offset_ns();
+	unsigned long nr_sets = clock_nr_sets();
 	struct event_table *table = &context->events;
 	struct event_page *page;
 	u32 number;
 
 	lockdep_assert_held(&context->mutex);
-	if (offset_ns == context->offset_ns)
+	if (nr_sets == context->nr_sets)
 		return;
 	base_release(&batch->hold);
 	for (number = 0; (page = events_page_from(table, &number)); number++) {
@@ -416,7 +416,7 @@ static void sweep_clock_set(struct context_batch *batch)
 		cond_resched();
 	}
 	/* Until this is written, events that are due also see that the clock was set. */
-	WRITE_ONCE(context->offset_ns, offset_ns);
+	WRITE_ONCE(context->nr_sets, nr_sets);
 }
 
 /* If the mutex is held there is no need to wait: context_unlock() checks again. */
@@ -441,7 +441,7 @@ static void follow_clock(struct context_batch *batch)
 	}
 	base_release(&batch->hold);
 	clock_notice_begin(&context->notice, context_clock_set);
-	WRITE_ONCE(context->offset_ns, clock_offset_ns());
+	WRITE_ONCE(context->nr_sets, clock_nr_sets());
 	/* Pairs with context_wants_sweep(). */
 	smp_store_release(&context->has_notice, true);
 }

@@ -92,7 +92,7 @@ struct context_batch {
  * @watches_charged: how many watches the account has been charged for.
  * @notice: runs its work when the clock was set.
  * @has_notice: @notice is in use.
- * @offset_ns: clock_offset_ns() when @notice was begun or at the last sweep; if it differs
+ * @nr_sets: clock_nr_sets() when @notice was begun or at the last sweep; if it differs
  *	now, the clock was set since then; read without a lock.
  * @used: how many events it has, or more while a batch is under way: an ADD is counted at
  *	once, the end of an event when the batch is settled; read without a lock.
@@ -146,7 +146,7 @@ struct context {
 	u64 watches_charged;
 	struct clock_notice notice;
 	bool has_notice;
-	s64 offset_ns;
+	unsigned long nr_sets;
 	u64 used;
 	bool full;
 	struct list_head reading;

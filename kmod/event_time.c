@@ -148,5 +148,5 @@ u64 event_count_now(const struct event *event)
  */
 bool context_clock_was_set(const struct context *context)
 {
-	return clock_offset_ns() != READ_ONCE(context->offset_ns);
+	return clock_nr_sets() != READ_ONCE(context->nr_sets);
 }

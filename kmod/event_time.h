@@ -64,7 +64,7 @@ bool context_clock_was_set(const struct context *context);
  */
 static inline bool context_wants_sweep(const struct context *context)
 {
-	/* Pairs with follow_clock(): with @has_notice, @notice and @offset_ns are set. */
+	/* Pairs with follow_clock(): with @has_notice, @notice and @nr_sets are set. */
 	return smp_load_acquire(&context->has_notice) && context_clock_was_set(context);
 }
 

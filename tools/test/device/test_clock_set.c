@@ -918,18 +918,41 @@ TEST(set_by_settimeofday_ends_an_event_with_cancel_on_set)
 	wait_clock_set(fd, time.tv_sec * NSEC_PER_SEC);
 }
 
-TEST(set_by_adjtimex_with_an_offset_ends_an_event_with_cancel_on_set)
+/* In one step, whatever the time is now. */
+static void add_to_clock(int seconds)
 {
 	struct timex timex = {
 		.modes = ADJ_SETOFFSET | ADJ_NANO,
-		.time.tv_sec = 100,
+		.time.tv_sec = seconds,
 	};
+
+	ASSERT_GE(adjtimex(&timex), 0);
+}
+
+TEST(set_by_adjtimex_with_an_offset_ends_an_event_with_cancel_on_set)
+{
 	int fd = open_realtime();
 	__u64 before_ns = realtime_ns();
 
 	add_on_set(fd, 0);
-	ASSERT_GE(adjtimex(&timex), 0);
+	add_to_clock(100);
 	wait_clock_set(fd, before_ns + 100 * NSEC_PER_SEC);
+}
+
+/* The offset to CLOCK_MONOTONIC is the same again, perhaps before the module looks at it. */
+TEST(set_forward_and_back_ends_an_event_with_cancel_on_set)
+{
+	int fd = open_realtime(), i;
+	__u64 before_ns;
+
+	for (i = 0; i < 20; i++) {
+		before_ns = realtime_ns();
+		add_on_set(fd, 0);
+		add_to_clock(100);
+		add_to_clock(-100);
+		wait_clock_set(fd, before_ns);
+	}
+	check_nothing_ready(fd);
 }
 
 TEST(set_ends_an_event_that_is_never_due)
