@@ -13,6 +13,7 @@
 #include "common/version.h"
 #include "metrics/text.h"
 #include "relay/cancels.h"
+#include "relay/clocks.h"
 #include "relay/lag.h"
 #include "relay/map.h"
 #include "relay/page.h"
@@ -50,6 +51,8 @@ struct numbers {
 	uint64_t cancels;
 	uint64_t map_pieces;
 	uint64_t map_bytes;
+	uint64_t ahead_ns;
+	uint64_t behind_ns;
 };
 
 #define NUMBERS(field)	.offset = offsetof(struct numbers, field)
@@ -80,6 +83,11 @@ static const struct page_sample number_samples[] = {
 	  NUMBERS(map_pieces) },
 	{ "twheel_relay_map_bytes", "gauge", "Memory of these pieces.", "",
 	  NUMBERS(map_bytes) },
+	{ "twheel_relay_clock_difference_seconds", "gauge",
+	  "How far clocks of brokers were from this machine's, at least, within a minute.",
+	  "{brokers=\"ahead\"}", NUMBERS(ahead_ns), UNIT_NS },
+	{ "twheel_relay_clock_difference_seconds", NULL, NULL, "{brokers=\"behind\"}",
+	  NUMBERS(behind_ns), UNIT_NS },
 };
 
 static const struct page_sample relay_samples[] = {
@@ -135,10 +143,13 @@ static const struct page_sample relay_samples[] = {
 
 static void count(struct relay *relay, struct numbers *numbers)
 {
+	struct clock_difference clocks = relay_clocks_get(relay);
 	struct relay_partition *partition;
 	struct relay_target *target;
 
 	*numbers = (struct numbers){
+		.ahead_ns = clocks.ahead_ms * NSEC_PER_MSEC,
+		.behind_ns = clocks.behind_ms * NSEC_PER_MSEC,
 		.uptime_ns = (relay_boot_ms() - relay->started_ms) * NSEC_PER_MSEC,
 		.horizon_ns = relay->options.horizon_ms * NSEC_PER_MSEC,
 		.cancels = relay_cancels_nr(relay),

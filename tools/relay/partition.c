@@ -26,6 +26,7 @@
 #include "common/retry_policy.h"
 #include "common/util.h"
 #include "relay/cancels.h"
+#include "relay/clocks.h"
 #include "relay/entry.h"
 #include "relay/load.h"
 #include "relay/map.h"
@@ -536,6 +537,7 @@ static void read_record(struct relay *relay, struct relay_partition *partition,
 
 void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message)
 {
+	struct clock_difference difference = { 0 };
 	struct relay_partition *partition;
 
 	partition = relay_partition_find(relay, rd_kafka_topic_name(message->rkt),
@@ -551,6 +553,8 @@ void relay_partition_read(struct relay *relay, const rd_kafka_message_t *message
 	} else if (message->err) {
 		handle_read_error(relay, partition, message);
 	} else {
+		clock_difference_read(&difference, message);
+		relay_clocks_add(relay, &difference);
 		read_record(relay, partition, message);
 	}
 }

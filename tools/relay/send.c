@@ -45,6 +45,7 @@
 #include "relay/cancels.h"
 #include "relay/check.h"
 #include "relay/client/report.h"
+#include "relay/clocks.h"
 #include "relay/doubt.h"
 #include "relay/entry.h"
 #include "relay/send.h"
@@ -1267,9 +1268,12 @@ static void report_map_write(struct relay *relay, struct relay_map_write *write,
 void relay_send_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *context)
 {
 	enum relay_write *write = message->_private;
+	struct clock_difference difference = { 0 };
 	struct relay *relay = context;
 
 	(void)client;
+	clock_difference_reported(&difference, message);
+	relay_clocks_add(relay, &difference);
 	if (*write == WRITE_ENTRY)
 		report_entry(relay, container_of(write, struct relay_entry, write), message);
 	else

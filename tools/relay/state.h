@@ -24,6 +24,7 @@
 #include "alarm/alarm.h"
 #include "alarm/clock.h"
 #include "common/histogram.h"
+#include "relay/clocks.h"
 #include "relay/options.h"
 #include "relay/rules/pieces.h"
 #include "relay/rules/rules.h"
@@ -620,6 +621,7 @@ struct relay {
 	uint64_t put_off_logged_ms;
 	/* The same of memory that is short. */
 	uint64_t memory_logged_ms;
+	struct relay_clocks clocks;
 };
 
 static inline uint64_t relay_now_ms(void)

@@ -42,6 +42,7 @@
 #include "common/log.h"
 #include "common/util.h"
 #include "relay/client/report.h"
+#include "relay/clocks.h"
 #include "relay/group.h"
 #include "relay/kafka.h"
 #include "relay/map.h"
@@ -158,6 +159,7 @@ struct writer {
  * @items: the records.
  * @nr: how many there are.
  * @limit: how many there may be.
+ * @clocks: what reports show of the clocks of brokers.
  * @nr_reports: how many reports have come, of records and of the map.
  * @nr_produced: how many there will be.
  * @has_failed: one of them has failed.
@@ -188,6 +190,7 @@ struct relay_turn {
 	struct item items[RECORDS_MAX];
 	size_t nr;
 	size_t limit;
+	struct clock_difference clocks;
 	size_t nr_reports;
 	size_t nr_produced;
 	bool has_failed;
@@ -221,6 +224,7 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, voi
 	rd_kafka_resp_err_t error = client_report_error(message);
 
 	(void)client;
+	clock_difference_reported(&turn->clocks, message);
 	turn->nr_reports++;
 	if (is_purged(error))
 		return;
@@ -859,6 +863,7 @@ static void set_state(struct relay_turn *turn, enum turn_state state)
 static void finish(struct relay *relay, struct relay_turn *turn)
 {
 	turn->idle_ms = relay_boot_ms();
+	relay_clocks_add(relay, &turn->clocks);
 	if (turn->end == TURN_COMMITTED)
 		finish_committed(relay, turn);
 	else

@@ -202,7 +202,8 @@ rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *message)
 int64_t rd_kafka_message_latency(const rd_kafka_message_t *message)
 {
 	(void)message;
-	return (alarms_now_ns(ALARM_BOOT) - kafka.reported->produced_ns) / 1000;
+	return kafka.reported ?
+		(alarms_now_ns(ALARM_BOOT) - kafka.reported->produced_ns) / 1000 : 0;
 }
 
 /* --- partitions ----------------------------------------------------------------------- */
@@ -547,9 +548,11 @@ int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *message,
 				   rd_kafka_timestamp_type_t *type)
 {
 	const struct fake_message *fake_message = message->_private;
+	bool is_read = (const void *)fake_message == message;
 
-	*type = RD_KAFKA_TIMESTAMP_CREATE_TIME;
-	return fake_message->timestamp_ms;
+	*type = kafka.broker_stamps ? RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME :
+				      RD_KAFKA_TIMESTAMP_CREATE_TIME;
+	return is_read ? fake_message->timestamp_ms : kafka.report_stamp_ms;
 }
 
 const char *rd_kafka_message_errstr(const rd_kafka_message_t *message)

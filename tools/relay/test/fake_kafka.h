@@ -102,6 +102,8 @@ struct fake_commit {
  * @at_once: if set, returns the error of rd_kafka_produceva() for a record.
  * @topic_error: the error of each topic that the relay asks for before it writes it.
  * @at_poll: if set, is called by each rd_kafka_poll().
+ * @broker_stamps: brokers have given the timestamps.
+ * @report_stamp_ms: the timestamp of each record that is reported.
  * @reported: the record that is being reported.
  * @status: what its report says of whether it was written.
  * @map_error: the error of the next reports of writes to the map.
@@ -147,6 +149,8 @@ struct fake_kafka {
 	rd_kafka_resp_err_t (*at_once)(const struct fake_produced *produced);
 	rd_kafka_resp_err_t topic_error;
 	void (*at_poll)(void);
+	bool broker_stamps;
+	int64_t report_stamp_ms;
 	const struct fake_produced *reported;
 	rd_kafka_msg_status_t status;
 	rd_kafka_resp_err_t map_error;

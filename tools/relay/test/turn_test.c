@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "relay/check.h"
+#include "relay/clocks.h"
 #include "relay/group.h"
 #include "relay/kafka.h"
 #include "relay/test/fake_transactions.h"
@@ -62,6 +63,18 @@ TEST(a_turn_commits_records_and_their_offsets_together)
 	relay_turn_close(&relay);
 	relay_check_close(&relay);
 	ASSERT_EQ(transactions.nr_clients, 0);
+}
+
+TEST(reports_of_a_turn_show_the_clocks_of_brokers)
+{
+	open_turns();
+	kafka.broker_stamps = true;
+	kafka.report_stamp_ms = relay_now_ms() - HOUR_MS;
+	read_due(0, "a");
+	run_turns(2);
+	ASSERT_EQ(fake_committed("a"), 1);
+	ASSERT_GE(relay_clocks_get(&relay).behind_ms, HOUR_MS);
+	ASSERT_EQ(relay_clocks_get(&relay).ahead_ms, 0);
 }
 
 TEST(what_goes_to_buckets_is_gathered_for_a_turn)
