@@ -943,14 +943,17 @@ TEST(set_by_adjtimex_with_an_offset_ends_an_event_with_cancel_on_set)
 TEST(set_forward_and_back_ends_an_event_with_cancel_on_set)
 {
 	int fd = open_realtime(), i;
-	__u64 before_ns;
+	struct twheel_record record;
+	__u64 id;
 
 	for (i = 0; i < 20; i++) {
-		before_ns = realtime_ns();
-		add_on_set(fd, 0);
+		id = add_on_set(fd, 0);
 		add_to_clock(100);
 		add_to_clock(-100);
-		wait_clock_set(fd, before_ns);
+		wait_readable(fd);
+		ASSERT_EQ(read_records(fd, &record, 1), 1);
+		ASSERT_EQ(record.reason, TWHEEL_CLOCK_SET);
+		ASSERT_EQ(record.id, id);
 	}
 	check_nothing_ready(fd);
 }
