@@ -13,10 +13,10 @@
  * goes on only after a waiter has had its turn, or when no task waits any more.  Then it
  * waits for the mutex as they did, so that two long calls take turns.
  *
- * A waiter that has a CPU takes the mutex within microseconds.  One that has none, since
- * tasks of higher priority run there, must not hold up the long call, to which it does not
- * lend its priority, either.  So that waits for GIVE_WAY_NS, and no more afterwards.  The
- * waiter does not starve: when it runs, it finds the mutex locked, and is given it next.
+ * A waiter that has a CPU takes the mutex within microseconds.  A waiter that has none,
+ * because tasks of higher priority run there, must not hold up the long call.  So the long
+ * call waits for GIVE_WAY_NS at most, and after that it does not wait again.  The waiter
+ * does not starve: when it runs, it finds the mutex locked, and is given it next.
  */
 #include "batch.h"
 #include "compat.h"

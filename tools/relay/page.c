@@ -84,7 +84,7 @@ static const struct page_sample number_samples[] = {
 	{ "twheel_relay_map_bytes", "gauge", "Memory of these pieces.", "",
 	  NUMBERS(map_bytes) },
 	{ "twheel_relay_clock_difference_seconds", "gauge",
-	  "How far clocks of brokers were from this machine's, at least, within a minute.",
+	  "How far clocks of brokers were from this machine's, at least, in the last two minutes.",
 	  "{brokers=\"ahead\"}", NUMBERS(ahead_ns), UNIT_NS },
 	{ "twheel_relay_clock_difference_seconds", NULL, NULL, "{brokers=\"behind\"}",
 	  NUMBERS(behind_ns), UNIT_NS },
