@@ -245,6 +245,7 @@ WRONG_OPTIONS = [
     (["--partitions", "0"], "partitions"),
     (["--topic", "a b"], '--topic "a b"'), (["--topic", ""], '--topic ""'),
     (["--wheel", "stone"], "stone"), (["--log-level", "loud"], "loud"), (["word"], '"word"'),
+    (["--http", "nonsense:port"], '--http "nonsense:port" is not HOST:PORT'),
 ]
 
 # The relay or librdkafka refuses these settings.
@@ -266,7 +267,8 @@ WRONG_SETTINGS = [
 
 # The network refuses these, when the relay starts.
 WRONG_PLACES = [
-    (["--metrics", "nonsense:port"], "nonsense:port"),
+    # For documentation (RFC 5737), so no machine has it.
+    (["--http", "192.0.2.1:9"], 'cannot listen on "192.0.2.1:9"'),
 ]
 
 
