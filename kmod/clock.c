@@ -6,8 +6,8 @@
  * timekeeper, under its locks.  So it is handed on: by an irq_work, and then by a work
  * that queues the work of each notice.  That takes a while, in which the clock may be set
  * again, even back to what it was, or read.  So the sets are counted where the timekeeper
- * tells of them, before anybody can read the new time: each change of the offset to
- * CLOCK_MONOTONIC.  Leap seconds and suspending change that, too.
+ * tells of them: each change of the offset to CLOCK_MONOTONIC.  Leap seconds and suspending
+ * change that, too.
  */
 #include <linux/irq_work.h>
 #include <linux/mutex.h>
@@ -41,10 +41,15 @@ s64 clock_offset_ns(void)
  *
  * Who has read a time of the clock as it was set sees the set counted.
  *
- * Context: any.
+ * Context: any but NMI.
  */
 unsigned long clock_nr_sets(void)
 {
+	/*
+	 * The vDSO shows a new time before timekeeper_changed() is called.  Who asks the
+	 * timekeeper itself has to wait until both are done.
+	 */
+	ktime_mono_to_real(0);
 	return READ_ONCE(nr_sets);
 }
 

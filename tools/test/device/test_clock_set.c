@@ -958,6 +958,91 @@ TEST(set_forward_and_back_ends_an_event_with_cancel_on_set)
 	check_nothing_ready(fd);
 }
 
+/**
+ * struct setter - a thread that sets the clock forward and back, on a CPU of its own
+ * @cpu: the CPU.
+ * @shared: there is no other one.
+ * @wanted: how often so far, to be raised by one for each set.
+ * @done: how often it has been set.
+ * @end: it is to end.
+ */
+struct setter {
+	int cpu;
+	bool shared;
+	atomic_ulong wanted;
+	atomic_ulong done;
+	atomic_bool end;
+};
+
+static void let_other_run(const struct setter *setter)
+{
+	if (setter->shared)
+		sched_yield();
+}
+
+static void *set_when_wanted(void *arg)
+{
+	struct setter *setter = arg;
+	unsigned long done = 0;
+
+	pin_to_cpu(setter->cpu);
+	while (!atomic_load(&setter->end)) {
+		if (atomic_load(&setter->wanted) == done) {
+			let_other_run(setter);
+			continue;
+		}
+		add_to_clock(done % 2 ? -100 : 100);
+		atomic_store(&setter->done, ++done);
+	}
+	return NULL;
+}
+
+/* Return as soon as the vDSO shows it, while adjtimex() is perhaps not over. */
+static void see_set(struct setter *setter)
+{
+	long long begun_ns = realtime_ns();
+
+	atomic_fetch_add(&setter->wanted, 1);
+	while (llabs((long long)realtime_ns() - begun_ns) < 50LL * NSEC_PER_SEC)
+		let_other_run(setter);
+}
+
+/* A program that has read the new time adds an event for it, which is not of the time before. */
+TEST(set_that_was_seen_does_not_end_an_event_that_is_added_then)
+{
+	int fd = open_realtime(), cpus[2];
+	size_t nr_cpus = get_cpus(cpus, 2);
+	struct setter setter = {
+		.cpu = cpus[nr_cpus - 1],
+		.shared = nr_cpus == 1,
+	};
+	const unsigned long nr = test_count(50000);
+	const __u64 end_ns = monotonic_ns() + 10 * NSEC_PER_SEC;
+	struct twheel_record records[2];
+	pthread_t thread;
+	__u64 before, after;
+	unsigned long i;
+
+	pin_to_cpu(cpus[0]);
+	thread = start_thread(set_when_wanted, &setter);
+	/* Once in some ten thousand; fewer will do where each waits for a CPU. */
+	for (i = 1; i <= nr && monotonic_ns() < end_ns; i++) {
+		test_about("set %lu", i);
+		before = add_on_set(fd, 0);
+		see_set(&setter);
+		after = add_on_set(fd, 1);
+		wait_readable(fd);
+		ASSERT_EQ(read_records(fd, records, 2), 1);
+		ASSERT_EQ(records[0].id, before);
+		ASSERT_EQ(records[0].reason, TWHEEL_CLOCK_SET);
+		while (atomic_load(&setter.done) < i)
+			let_other_run(&setter);
+		ASSERT_EQ(cancel(fd, after), 0);
+	}
+	atomic_store(&setter.end, true);
+	join_thread(thread);
+}
+
 TEST(set_ends_an_event_that_is_never_due)
 {
 	int fd = open_realtime();
