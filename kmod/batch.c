@@ -15,8 +15,10 @@
  *
  * A waiter that has a CPU takes the mutex within microseconds.  A waiter that has none,
  * because tasks of higher priority run there, must not hold up the long call.  So the long
- * call waits for GIVE_WAY_NS at most, and after that it does not wait again.  The waiter
- * does not starve: when it runs, it finds the mutex locked, and is given it next.
+ * call waits for GIVE_WAY_NS at most, plus the slack that the task itself asked for by
+ * prctl(), and after that it does not wait again.  The waiter does not starve: when it runs,
+ * and finds the mutex locked again and again, it is given it next.  With PREEMPT_RT a task
+ * of higher priority comes first, as with each of its mutexes.
  */
 #include "batch.h"
 #include "compat.h"

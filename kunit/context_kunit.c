@@ -624,8 +624,8 @@ static void hard_interrupt_looks_at_few_of_the_tasks_that_wait(struct kunit *tes
 
 /* --- a task that waits for the mutex ---------------------------------------- */
 
-/* More than a long call does in one turn. */
-#define MANY	2000
+/* More than a long call does in ten turns. */
+#define MANY	6000
 
 /**
  * struct long_call - a task that lists all events, and reads them
@@ -634,6 +634,7 @@ static void hard_interrupt_looks_at_few_of_the_tasks_that_wait(struct kunit *tes
  * @records: for MANY records.
  * @nr_listed: how many were listed.
  * @read: how many bytes were read.
+ * @nr_sleeps: how often the task slept in both.
  * @done: both calls have returned.
  */
 struct long_call {
@@ -642,16 +643,19 @@ struct long_call {
 	struct twheel_record *records;
 	ssize_t nr_listed;
 	ssize_t read;
+	unsigned long nr_sleeps;
 	struct completion done;
 };
 
 static int list_and_read(void *arg)
 {
 	struct long_call *call = arg;
+	unsigned long nr_sleeps = current->nvcsw;
 	u64 cursor = 0;
 
 	call->nr_listed = list_entries(call->test, &cursor, call->entries, MANY);
 	call->read = read_records(call->test, call->records, MANY, CONTEXT_BLOCK);
+	call->nr_sleeps = current->nvcsw - nr_sleeps;
 	complete(&call->done);
 	return 0;
 }
@@ -686,6 +690,8 @@ static void long_calls_do_not_wait_for_a_task_that_has_no_cpu(struct kunit *test
 	}
 	KUNIT_EXPECT_EQ(test, call.nr_listed, (ssize_t)MANY);
 	KUNIT_EXPECT_EQ(test, call.read, (ssize_t)(MANY * sizeof(*call.records)));
+	/* Once in each call, unless a task is woken for nothing. */
+	KUNIT_EXPECT_LE(test, call.nr_sleeps, 4UL);
 }
 
 static struct kunit_case context_cases[] = {
