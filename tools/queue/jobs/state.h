@@ -229,8 +229,8 @@ struct begun {
 
 #define SESSION_BUCKETS	1024
 
-/* Why a put is refused: the disk, or a limit. */
-enum refusal { REFUSAL_DISK, REFUSAL_JOBS, REFUSAL_TUBE_JOBS, NR_REFUSALS };
+/* Why a put is refused: the disk, the memory for bodies, or a limit. */
+enum refusal { REFUSAL_DISK, REFUSAL_MEMORY, REFUSAL_JOBS, REFUSAL_TUBE_JOBS, NR_REFUSALS };
 
 struct job_chunk;
 

@@ -278,6 +278,13 @@ bool queue_lacks_disk(struct queue *queue)
 	return true;
 }
 
+void queue_lacks_memory(struct queue *queue)
+{
+	if (note_refusal(queue, REFUSAL_MEMORY))
+		log_say(LOG_WARNING,
+			"puts are refused: no memory is left for bodies that come (--memory)");
+}
+
 static void end_pause(struct queue *queue, struct tube *tube)
 {
 	tube->pause_ns = 0;

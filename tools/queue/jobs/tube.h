@@ -37,6 +37,9 @@ bool tube_refuses(struct queue *queue, const struct tube *tube);
 /* The same of the disk. */
 bool queue_lacks_disk(struct queue *queue);
 
+/* A put is refused for want of memory for its body. Counts it, and logs it at times. */
+void queue_lacks_memory(struct queue *queue);
+
 /* Pause it for @pause_ns; 0 ends its pause. */
 void tube_pause(struct queue *queue, struct tube *tube, uint64_t pause_ns);
 

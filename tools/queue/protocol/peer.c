@@ -7,6 +7,7 @@
 
 #include "common/util.h"
 #include "queue/jobs/state.h"
+#include "queue/jobs/tube.h"
 #include "queue/protocol/peer.h"
 #include "queue/store/batch.h"
 
@@ -26,6 +27,13 @@ void peer_say_kicked(struct peer *peer)
 {
 	peer_say(peer, store_last(peer->session.queue->store), "KICKED %llu",
 		 (unsigned long long)peer->session.kicked);
+}
+
+void peer_lacks_memory(struct peer *peer, const struct command *command)
+{
+	/* All others put a job, now or later. */
+	if (command->op != OP_FAIL)
+		queue_lacks_memory(peer->session.queue);
 }
 
 static void say_purged(struct peer *peer)

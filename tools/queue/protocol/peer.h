@@ -54,6 +54,9 @@ int peer_init(struct peer *peer, struct protocol *protocol, const struct peer_op
 /* The client itself has ended its connection: see session_hung_up(). */
 void peer_hung_up(struct peer *peer);
 
+/* A command of the client is refused, as there is no memory for its body. */
+void peer_lacks_memory(struct peer *peer, const struct command *command);
+
 /* The client is gone. */
 void peer_destroy(struct peer *peer);
 

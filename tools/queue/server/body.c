@@ -58,6 +58,13 @@ static bool makes_room(const struct client *client, uint64_t age_ns)
 	return client->state != CLIENT_STALLED && is_slow(client, age_ns);
 }
 
+/* What is still to come of it is read, and forgotten. */
+static void refuse_body(struct client *client, const struct command *command, size_t got)
+{
+	peer_lacks_memory(&client->peer, command);
+	client_swallow(client, command->body_len + CRLF_LEN - got, "OUT_OF_MEMORY");
+}
+
 /* Free the memory of bodies whose clients are too slow, those that began first before others. */
 static void free_slow_bodies(struct clients *clients, size_t needed)
 {
@@ -75,7 +82,7 @@ static void free_slow_bodies(struct clients *clients, size_t needed)
 		if (times)
 			log_say(LOG_WARNING,
 				"memory is short: refused bodies that come slowly: %lu", times);
-		client_swallow(client, client->body->len - client->body->got, "OUT_OF_MEMORY");
+		refuse_body(client, &client->body->command, client->body->got);
 		client_body_free(client);
 	}
 }
@@ -113,7 +120,7 @@ static bool give_body(struct client *client, const struct command *command)
 void client_begin_body(struct client *client, const struct command *command)
 {
 	if (!give_body(client, command))
-		client_swallow(client, command->body_len + CRLF_LEN, "OUT_OF_MEMORY");
+		refuse_body(client, command, 0);
 }
 
 bool client_keep_body(struct client *client, const struct command *command, const char *data)

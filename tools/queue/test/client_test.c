@@ -832,6 +832,7 @@ TEST(a_body_beyond_the_budget_is_refused_and_swallowed)
 	begin_with(100000, 40000);
 	memset(body, 'x', sizeof(body) - 1);
 	begin_two_bodies(&one, &two);
+	ASSERT_GE(fake.nr_lacking, 1);
 	say(two, body + 3);
 	say(two, "\r\nuse a\r\n");
 	expect(two, "OUT_OF_MEMORY\r\nUSING a\r\n");
@@ -852,6 +853,7 @@ TEST(a_body_beyond_the_budget_is_refused_and_swallowed)
 /* The body of @slow has to make room for that of @other. */
 static void check_makes_room(int slow, int other)
 {
+	uint64_t nr_lacking = fake.nr_lacking;
 	int i;
 
 	say(other, "put 0 0 1 30000\r\nabc");
@@ -867,6 +869,7 @@ static void check_makes_room(int slow, int other)
 	say(slow, "\r\nuse a\r\n");
 	expect(other, "INSERTED 1\r\n");
 	expect(slow, "OUT_OF_MEMORY\r\nUSING a\r\n");
+	ASSERT_EQ(fake.nr_lacking, nr_lacking + 1);
 	close(slow);
 	close(other);
 	expect_nothing_left();

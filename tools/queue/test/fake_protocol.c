@@ -49,6 +49,14 @@ void peer_hung_up(struct peer *peer)
 	fake.nr_hung_up++;
 }
 
+void peer_lacks_memory(struct peer *peer, const struct command *command)
+{
+	(void)peer;
+	if (!command->has_body)
+		abort();
+	fake.nr_lacking++;
+}
+
 void peer_destroy(struct peer *peer)
 {
 	struct peer **slot = slot_of(peer->session.id);

@@ -29,6 +29,7 @@
  * @behind: returned by store_writer_is_behind().
  * @seq: the number of the last put.
  * @nr_runs: number of commands.
+ * @nr_lacking: number of commands without memory for their body.
  * @nr_peers: number of peers.
  * @nr_hung_up: number of those whose client ended the connection.
  * @next_id: id of the last peer.
@@ -44,6 +45,7 @@ struct fake_protocol {
 	bool behind;
 	uint64_t seq;
 	uint64_t nr_runs;
+	uint64_t nr_lacking;
 	unsigned int nr_peers;
 	unsigned int nr_hung_up;
 	uint64_t next_id;

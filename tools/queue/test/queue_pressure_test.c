@@ -568,6 +568,18 @@ TEST(limits_of_jobs_hold_in_all_states_and_over_a_restart)
 	queue_remove();
 }
 
+TEST(puts_without_memory_for_their_body_count_as_refused)
+{
+	struct command put = { .op = OP_PUT, .has_body = true };
+	struct command fail = { .op = OP_FAIL, .has_body = true };
+
+	open_with(1000);
+	peer_lacks_memory(&clients[0].peer, &put);
+	peer_lacks_memory(&clients[0].peer, &fail);
+	ASSERT_EQ(queue->stats.refused_full, 1);
+	queue_remove();
+}
+
 static void keys_are_unique(const char *key)
 {
 	struct command bury = { .op = OP_BURY, .id = 1 };
