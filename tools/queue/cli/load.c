@@ -138,6 +138,18 @@ static int get_number(struct load *load, const json_t *object, const char *name,
 	return wrong(load, "\"%s\" is not a whole number from 0 to %" PRIu64, name, most);
 }
 
+/* The name comes from a file, which may have bytes that a terminal takes for commands. */
+static int wrong_field(struct load *load, const char *name, const char *what)
+{
+	json_t *string = json_string(name);
+	char *quoted = json_dumps(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+	wrong(load, "%s has no field %s", what, quoted ? quoted : "of such a name");
+	free(quoted);
+	json_decref(string);
+	return -EINVAL;
+}
+
 /* A misspelt field would count as left out. */
 static int check_fields(struct load *load, const json_t *object, const char *const *names,
 			const char *what)
@@ -149,7 +161,7 @@ static int check_fields(struct load *load, const json_t *object, const char *con
 		for (at = names; *at && strcmp(*at, name); at++)
 			;
 		if (!*at)
-			return wrong(load, "%s has no field \"%s\"", what, name);
+			return wrong_field(load, name, what);
 	}
 	return 0;
 }

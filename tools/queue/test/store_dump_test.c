@@ -226,6 +226,7 @@ static const char *const named[][2] = {
 	{ READY("\"prio\":1"), "a job has no field \"prio\"" },
 	{ READY("\"pri\":4294967296"), "\"pri\" is not a whole number from 0 to 4294967295" },
 	{ READY("\"ttr_ns\":4294967295000000001"), "\"ttr_ns\" is more than" },
+	{ READY("\"\\u001b[31m\\n<0>p\":1"), "a job has no field \"\\u001B[31m\\n<0>p\"" },
 	{ POLICY("1", "1", "2", "\"\",\"delay\":1"), "a policy has no field \"delay\"" },
 	{ POLICY("0", "1", "2", "\"\""), "\"max_attempts\" of at least 1" },
 	{ POLICY("1", "-1", "2", "\"\""), "\"base_ns\" is not" },
