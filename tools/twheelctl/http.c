@@ -101,16 +101,18 @@ enum status http_serve(const char *address, const char *debugfs)
 		.health = health,
 		.context = &source,
 	};
+	const char *wrong = metrics_check_address(address);
 	struct metrics *metrics;
 	enum status status;
-	int ret = metrics_open(&metrics, address, &pages);
+	int err;
 
-	if (ret == -EINVAL) {
-		warnx("--http \"%s\" %s", address, metrics_check_address(address));
+	if (wrong) {
+		warnx("--http \"%s\" %s", address, wrong);
 		return STATUS_USAGE;
 	}
-	if (ret) {
-		warnx("cannot listen on %s: %s", address, strerror(-ret));
+	err = metrics_open(&metrics, address, &pages);
+	if (err) {
+		warnx("cannot listen on %s: %s", address, strerror(-err));
 		return STATUS_FAILURE;
 	}
 	/* Report a failure at start, but serve: the module may be loaded later. */
