@@ -6,6 +6,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "clock.h"
@@ -341,6 +342,17 @@ static bool has_unknown(const struct twheel_uring *user, unsigned int issue_flag
 }
 
 /*
+ * Does a process run what it has queued, although it is being killed?  Its worker has taken
+ * its SIGKILL already.  So a page fault would not end: not before the process closes its
+ * userfaultfd, which it does after its workers have ended.
+ */
+static bool is_late_worker(unsigned int issue_flags)
+{
+	return !(issue_flags & IO_URING_F_NONBLOCK) &&
+	       READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
+/*
  * SUBMIT by io_uring.  The first attempt must not wait for commands of other tasks; the
  * second one is made by a worker, which may.
  */
@@ -357,6 +369,8 @@ static int device_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EOPNOTSUPP;
 	if (has_unknown(user, issue_flags))
 		return -EINVAL;
+	if (is_late_worker(issue_flags))
+		return -EINTR;
 	ret = ioctl_submit(cmd->file->private_data, u64_to_user_ptr(argument),
 			   nonblock ? CONTEXT_NOWAIT : CONTEXT_BLOCK);
 	if (ret == -EAGAIN && nonblock)

@@ -17,6 +17,7 @@
 
 #include "device.h"
 #include "flipped_page.h"
+#include "missing_page.h"
 #include "stuck.h"
 #include "util.h"
 
@@ -931,6 +932,57 @@ TEST(uring_cmd_refuses_other_operations)
 	}
 	ASSERT_EQ(get_counters(fd).added, 0);
 	io_uring_queue_exit(&ring);
+}
+
+/* Submit commands by workers, some from a page that nobody will provide. */
+static void __noreturn submit_from_missing_page(struct signpost *begun)
+{
+	struct missing_page page = missing_page_map();
+	struct twheel_cmd cmd = make_add(0, FAR_NS, 0);
+	const struct twheel_submit submits[] = {
+		make_submit(&cmd, 1), make_submit(page.memory, 1),
+	};
+	int fd = device_open_nonblock(), i;
+	struct io_uring ring;
+
+	command_ring_open(&ring, 0);
+	ring_submit_cmd(&ring, fd, &submits[0])->flags |= IOSQE_ASYNC;
+	ASSERT_EQ(ring_run(&ring), 1);
+	signpost_tell(begun);
+	for (i = 0; i < 32; i++) {
+		ring_submit_cmd(&ring, fd, &submits[1])->flags |= IOSQE_ASYNC;
+		ring_submit(&ring, 1);
+	}
+	for (;;)
+		pause();
+}
+
+/* What is queued when it is killed may be run by a worker that cannot be killed any more. */
+TEST(uring_cmd_from_a_missing_page_does_not_keep_a_killed_process)
+{
+	const unsigned int rounds = test_count(500);
+	struct signpost begun = signpost_make();
+	unsigned int round;
+	struct io_uring ring;
+	__u64 seed = 1;
+	pid_t child;
+
+	command_ring_open(&ring, 0);
+	missing_page_map();
+	for (round = 0; round < rounds; round++) {
+		const __u64 kill_ns = next_random(&seed) % NSEC_PER_MSEC;
+		__u64 begun_ns;
+
+		test_about("round %u", round);
+		child = start_child();
+		if (!child)
+			submit_from_missing_page(&begun);
+		signpost_wait(&begun);
+		begun_ns = monotonic_ns();
+		while (monotonic_ns() - begun_ns < kill_ns)
+			;
+		kill_child(child);
+	}
 }
 
 TEST(uring_cmds_and_reads_together_end_each_event_once)
