@@ -154,9 +154,14 @@ struct kernel_sigset {
 #undef SIG_SETMASK
 #define SIG_SETMASK	2
 
+#define SIGNAL_GROUP_EXIT	4
+
 struct fake_task {
 	sigset_t blocked, saved_sigmask;
 	bool restore;
+	struct {
+		unsigned int flags;
+	} signal[1];
 };
 
 extern struct fake_task *current;
