@@ -47,9 +47,9 @@ unsigned long clock_nr_sets(void)
 {
 	/*
 	 * The vDSO shows a new time before timekeeper_changed() is called.  Who asks the
-	 * timekeeper itself has to wait until both are done.
+	 * timekeeper itself for the time has to wait until both are done.
 	 */
-	ktime_mono_to_real(0);
+	ktime_get_coarse_real();
 	return READ_ONCE(nr_sets);
 }
 
