@@ -342,9 +342,9 @@ static bool has_unknown(const struct twheel_uring *user, unsigned int issue_flag
 }
 
 /*
- * Does a process run what it has queued, although it is being killed?  Its worker has taken
- * its SIGKILL already.  So a page fault would not end: not before the process closes its
- * userfaultfd, which it does after its workers have ended.
+ * Is this a worker that runs what is still queued of a process that is ending?  It may have
+ * taken its SIGKILL already.  Then a page fault does not end before the process closes its
+ * userfaultfd, which it does only after its workers have ended.
  */
 static bool is_late_worker(unsigned int issue_flags)
 {

@@ -143,11 +143,11 @@ static int wrong_field(struct load *load, const char *name, const char *what)
 {
 	json_t *string = json_string(name);
 	char *quoted = json_dumps(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	int ret = wrong(load, "%s has no field %s", what, quoted ? quoted : "of such a name");
 
-	wrong(load, "%s has no field %s", what, quoted ? quoted : "of such a name");
 	free(quoted);
 	json_decref(string);
-	return -EINVAL;
+	return ret;
 }
 
 /* A misspelt field would count as left out. */
